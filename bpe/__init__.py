@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         UnsupportedTokenizer,
     )
     from bpe.patterns import PATTERNS
+    from bpe.pretoken_counts.count_files import count_files
     from bpe.pretoken_counts.count_set import CountSet
     from bpe.pretoken_counts.counting import count_pretokens
     from bpe.pretoken_counts.counts import PretokenCounts
@@ -55,6 +56,7 @@ _MODULE_OF = {
     "UncoveredText": "errors",
     "UnsupportedTokenizer": "errors",
     "CountSet": "pretoken_counts.count_set",
+    "count_files": "pretoken_counts.count_files",
     "count_pretokens": "pretoken_counts.counting",
     "PretokenCounts": "pretoken_counts.counts",
     "PATTERNS": "patterns",
@@ -87,6 +89,7 @@ __all__ = [
     "TrainingOptions",
     "UncoveredText",
     "UnsupportedTokenizer",
+    "count_files",
     "count_pretokens",
     "train",
     "train_on",

@@ -17,6 +17,11 @@ import contextlib
 import os
 import sys
 import traceback
+
+# numpy's linear algebra would start threads that nothing here uses; with them workers could not be forked.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Final

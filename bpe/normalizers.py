@@ -117,6 +117,9 @@ class Replace:
     content: str
     is_expression: bool = False
 
+    def __reduce__(self) -> tuple[type[Replace], tuple[str, str, bool]]:
+        return Replace, (self.pattern, self.content, self.is_expression)  # without the core's form
+
     def steps(self) -> list[_Step]:
         if self._automaton is not None:
             return [("replace_matches", self._automaton, self.content.encode())]

@@ -8,19 +8,32 @@ rename over it would replace the device for the whole machine.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from bpe.errors import BadArgument, EnvironmentFailure
+from stores import NO_OPTIONS, StorageOptions, is_url, open_store, split_key
+
+_PUT_BYTES: Final = 8 << 20
 
 
-def check_output(path: str | Path, flag: str = "--output") -> None:
+def check_output(
+    path: str | Path, flag: str = "--output", storage_options: StorageOptions | None = None
+) -> None:
     """Nothing, or BadArgument if no file can be written there: no name, a folder, or no folder to lie in.
 
-    For commands that work long before they write.
+    For commands that work long before they write. storage_options: those that can write to a store have them; then a
+    URL is no error, but a StoreError if nothing can be put there.
     """
+    if storage_options is not None and is_url(str(path)):
+        folder, key = split_key(str(path))
+        store = open_store(folder, storage_options)
+        store.put(f"{key}.partial", b"")
+        store.delete([f"{key}.partial"])
+        return
     if not str(path):
         raise BadArgument(f"{flag} must be the name of a file, got ''")
     if Path(path).is_dir():
@@ -30,11 +43,21 @@ def check_output(path: str | Path, flag: str = "--output") -> None:
 
 
 @contextmanager
-def open_output_file(path: str | Path) -> Iterator[BinaryIO]:
+def open_output_file(
+    path: str | os.PathLike[str], storage_options: StorageOptions = NO_OPTIONS
+) -> Iterator[BinaryIO]:
     """The file to write to; under its name once the block ends without an error.
 
-    EnvironmentFailure names path and reason of what the system refuses.
+    path: of a URL the file is a temporary one, which then is put into the store. EnvironmentFailure names path and
+    reason of what the system refuses.
     """
+    if is_url(os.fspath(path)):
+        folder, key = split_key(os.fspath(path))
+        with tempfile.TemporaryFile() as temporary:
+            yield temporary
+            temporary.seek(0)
+            open_store(folder, storage_options).put(key, iter(lambda: temporary.read(_PUT_BYTES), b""))
+        return
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():

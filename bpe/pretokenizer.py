@@ -38,6 +38,9 @@ class Pretokenizer:
 
     components: tuple[Component, ...]
 
+    def __reduce__(self) -> tuple[type[Pretokenizer], tuple[tuple[Component, ...]]]:
+        return Pretokenizer, (self.components,)  # without the core's form
+
     @staticmethod
     def from_pattern(pattern: str | Pretokenizer) -> Pretokenizer:
         """One stage; an expression that is a known spelling of a named pattern becomes that name.

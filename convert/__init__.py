@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
+    from convert.driver.append import append
     from convert.driver.pipeline import convert
     from convert.options import ConvertOptions
     from convert.shown.summary import Summary
 
-__all__ = ["ConvertOptions", "Summary", "convert"]
+__all__ = ["ConvertOptions", "Summary", "append", "convert"]
 
 _HOME = {
     "ConvertOptions": "convert.options",
     "Summary": "convert.shown.summary",
+    "append": "convert.driver.append",
     "convert": "convert.driver.pipeline",
 }
 

@@ -50,11 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        if parsed.append_to:
+            from convert.driver.append import append, as_part
         if parsed.dry_run:
-            _print("\n".join(dry_run(options)))
+            _print("\n".join(dry_run(as_part(options) if parsed.append_to else options)))
             return 0
         with stop_signals():
-            summary = convert(options, started=started)
+            summary = (append if parsed.append_to else convert)(options, started=started)
         if not parsed.quiet:
             _print("\n".join(summary.lines(parsed.timings)))
         return 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from bpe.threads import available_threads
 from convert.errors import UsageError
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
+from engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
 from stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
@@ -22,8 +24,6 @@ PROGRESS_MODES = ("auto", "bar", "json", "none")
 INVALID_MODES = ("error", "replace", "skip")
 ON_ERROR_MODES = ("fail", "skip", "quarantine")
 SPECIAL_MODES = ("encode", "text", "error")
-EXECUTORS = ("process", "dask", "ray")
-START_METHODS = ("auto", "fork", "spawn", "forkserver")
 COMPRESSIONS = ("zstd", "lz4", "lz4-bitshuffle", "none")
 _MAX_UINT64 = 2**64 - 1
 
@@ -79,7 +79,7 @@ class ConvertOptions:
     scratch: str | None = None
     start_method: str = "auto"
     storage_options: Mapping[str, str] = field(default_factory=dict)
-    stall_seconds: float = 300.0  # a worker that hangs for so long is ended; 0: never
+    stall_seconds: float = STALL_SECONDS  # a worker that hangs for so long is ended; 0: never
 
     def __post_init__(self) -> None:
         for name in ("inputs", "validation"):
@@ -128,21 +128,10 @@ class ConvertOptions:
             raise UsageError("--storage-option must be NAME=VALUE, both of them text")
 
     def _check_executor(self) -> None:
-        _one_of("--executor", self.executor, EXECUTORS)
-        for flag, value, needed_by in (
-            ("--scheduler", self.scheduler, "dask"),
-            ("--address", self.address, "ray"),
-        ):
-            if not isinstance(value, str):
-                raise UsageError(f"{flag} must be an address, got {value!r}")
-            if bool(value) != (self.executor == needed_by):
-                raise UsageError(
-                    f"--executor {needed_by} and {flag} ADDRESS belong together; give both or neither"
-                )
-        if self.executor != "process" and self.workers is not None:
-            raise UsageError(
-                f"--workers is for --executor process; {self.executor} says itself how many there are"
-            )
+        try:
+            check_engine(self.executor, self.workers, self.scheduler, self.address)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         if self.scratch is not None:
             object.__setattr__(self, "scratch", _path("scratch", self.scratch))
 
@@ -223,6 +212,17 @@ class ConvertOptions:
         """How many worker processes, at least 1."""
         assert self.workers is not None  # set in __post_init__
         return self.workers
+
+    def engine(self, executor: Executor | None) -> EngineOptions:
+        """Where tasks run: in the caller's executor, if there is one."""
+        return EngineOptions(
+            self.executor if executor is None else executor,
+            self.worker_count,
+            self.scheduler,
+            self.address,
+            self.start_method,
+            self.stall_seconds,
+        )
 
     @property
     def fraction(self) -> float:

@@ -1,9 +1,9 @@
-"""What the rest of `convert` asks of whatever runs its tasks, and what it may ask where that can do more.
+"""What commands ask of whatever runs their tasks, and what it may ask where that can do more.
 
 A task is pure: a function and arguments in, a result out, files under names of its own or with bytes that are the same
 whoever writes them. So it may run twice, late, or beside itself, and an engine only has to give one result of each.
-Workers come and go. What a worker keeps is its thread's, what all tasks of a conversion share is found by a key
-(convert/encode/worker.py, convert/encode/job.py).
+Workers come and go. What a worker keeps is its thread's, what all tasks of a job share is found by a key
+(engines/job.py).
 """
 
 from __future__ import annotations

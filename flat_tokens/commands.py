@@ -27,7 +27,7 @@ SHOWN_SOURCES = 20
 def info(arguments: argparse.Namespace) -> int:
     """Print what a dataset is; returns the exit code, as all of these."""
     most_sources = None if arguments.json else SHOWN_SOURCES
-    facts = statistics.describe(opening.open(arguments.dataset), most_sources=most_sources)
+    facts = statistics.describe(_open(arguments), most_sources=most_sources)
     if arguments.json:
         print(json.dumps(facts))
         return 0
@@ -51,6 +51,10 @@ def info(arguments: argparse.Namespace) -> int:
                 print(
                     f"  checksums: {split['checksum'] or 'none that reading compares; verify compares the files'}"
                 )
+    if facts["parts"]:
+        print(f"version {facts['version']}, of {len(facts['parts'])} parts:")
+        for part in facts["parts"]:
+            print(f"  {printable(part['path'])}: {sum(part['tokens'].values()):,} tokens")
     tokenizer = facts["tokenizer"]
     shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
     print(f"tokenizer: {printable(shown)}")
@@ -61,7 +65,8 @@ def info(arguments: argparse.Namespace) -> int:
     if facts["versions"]:
         print(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
     source_count = facts["source_count"]
-    print(f"sources: {source_count or ('none' if facts['has_manifest'] else 'not recorded')}")
+    of_first = " of the first part" if facts["parts"] else ""
+    print(f"sources{of_first}: {source_count or ('none' if facts['has_manifest'] else 'not recorded')}")
     for source in facts["sources"]:
         print(f"  {_source(source)}")
     if source_count > SHOWN_SOURCES:
@@ -69,6 +74,10 @@ def info(arguments: argparse.Namespace) -> int:
     if not facts["has_manifest"]:
         print("manifest: none, so changed files cannot be noticed")
     return 0
+
+
+def _open(arguments: argparse.Namespace) -> opening.Dataset:
+    return opening.open(arguments.dataset, version=arguments.version)
 
 
 def _lines(title: str, facts: list[str]) -> list[str]:
@@ -200,7 +209,7 @@ def _verdict(report: VerifyReport) -> str:
 
 def head(arguments: argparse.Namespace) -> int:
     """Print the first sequences."""
-    dataset = opening.open(arguments.dataset)
+    dataset = _open(arguments)
     path = arguments.tokenizer or dataset.tokenizer_path
     if arguments.tokenizer is not None and not arguments.tokenizer.is_file():
         raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")
@@ -232,7 +241,12 @@ def report(arguments: argparse.Namespace) -> int:
 
     bounds = Bounds(arguments.sample_tokens, sequences=arguments.sequences, shown_tokens=arguments.tokens)
     written = write_report(
-        arguments.dataset, arguments.output, bounds, arguments.tokenizer, arguments.overwrite
+        arguments.dataset,
+        arguments.output,
+        bounds,
+        arguments.tokenizer,
+        arguments.overwrite,
+        arguments.version,
     )
     if written is not None:
         print(printable(str(written)))

@@ -20,13 +20,16 @@ from flat_tokens import arguments
 from flat_tokens import format as flat_format
 from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError, SplitError, printable
-from flat_tokens.reader import FlatTokensArray
+from flat_tokens.reader import FlatTokensArray, open_split
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, read_manifest
 from flat_tokens.storage.manifest_head import read_head
 from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
+from flat_tokens.storage.versions import newest, read_version, within
+from flat_tokens.views import joined
+from stores.cached import CachedStore
 
 
 class Fingerprinted(Protocol):
@@ -38,18 +41,23 @@ class Fingerprinted(Protocol):
 @dataclass(frozen=True)
 class Dataset:
     """A dataset: the splits `train` and `validation`, and what its manifest tells. dataset["train"] is
-    dataset.train. path: its folder, or where it is on a store; str(path) is the URL then."""
+    dataset.train. path: its folder, or where it is on a store; str(path) is the URL then.
+
+    version: 0, or that of a dataset to which was appended; parts: the datasets that it is made of then, the first of
+    which tells the tokenizer and, by its manifest, the options."""
 
     path: Place
     zarr_format: int
     train: FlatTokensArray
     validation: FlatTokensArray
     has_manifest: bool
+    version: int = 0
+    parts: tuple[Dataset, ...] = ()
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """What the dataset says of itself, None if it says nothing; read when it is asked for first, 15 us a
-        file. DatasetError if it was changed."""
+        """What the dataset, or its first part, says of itself, None if it says nothing; read when it is asked for
+        first, 15 us a file. DatasetError if it was changed."""
         return read_manifest(self.path) if self.has_manifest else None
 
     @cached_property
@@ -90,19 +98,41 @@ def open(
     path: Where,
     tokenizer: str | os.PathLike[str] | Fingerprinted | None = None,
     storage_options: Mapping[str, str] | None = None,
+    version: int | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    cache_bytes: int = 100 << 30,
 ) -> Dataset:
     """The dataset at `path`: a folder, a URL such as "s3://bucket/owt.zarr", or a Store. Cost: half a millisecond, on a
-    store two or three requests, however many files it has.
+    store two requests, however many files it has. Where it has parts, that for each of them on a disk, and on a store
+    some looks for the newest version and one request for it.
 
-    tokenizer: a tokenizer.json (or its folder, or that of vocab.json and merges.txt), or an object with
-    fingerprint(), that must be the one the dataset was made with: the file that was given then, or the
-    dataset's own. storage_options: of the store (docs/flat-tokens.md). DatasetError, one line, for a directory that is
-    unfinished, foreign, damaged or of another tokenizer; StoreError where the store does not answer or refuses."""
+    tokenizer: a tokenizer.json (or its folder, or that of vocab.json and merges.txt), or an object with fingerprint(),
+    that must be the one the dataset was made with: the file that was given then, or the dataset's own.
+    storage_options: of the store (docs/flat-tokens.md). version: of a dataset to which was appended, in [0, the
+    newest], None for the newest; the order of a version never changes. cache_dir: a folder that keeps what is read
+    from a store, up to cache_bytes, for later epochs and other processes; not used for a dataset on a disk.
+    DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another tokenizer; StoreError
+    where the store does not answer or refuses."""
     root = locate("path", path, storage_options)
-    dataset = open_by_manifest(root) if isinstance(root, StorePath) else open_by_files(root)
+    if cache_dir is not None and isinstance(root, StorePath):
+        root = _cached(
+            root, arguments.path("cache_dir", cache_dir), arguments.integer("cache_bytes", cache_bytes, 1)
+        )
+    number = newest(root) if version is None else arguments.integer("version", version, 0)
+    if number:
+        dataset = _open_version(root, number)
+    else:
+        dataset = open_by_manifest(root) if isinstance(root, StorePath) else open_by_files(root)
     if tokenizer is not None:
-        _check_tokenizer(dataset, tokenizer)
+        check_tokenizer(dataset, tokenizer)
     return dataset
+
+
+def _cached(root: StorePath, folder: Path, limit_bytes: int) -> StorePath:
+    try:
+        return StorePath(CachedStore(root.store, folder, limit_bytes), root.key)
+    except OSError as error:
+        raise ArgumentError(f"cache_dir {printable(str(folder))}: {error.strerror}") from None
 
 
 def open_by_files(root: Place) -> Dataset:
@@ -127,7 +157,7 @@ def open_by_files(root: Place) -> Dataset:
             else "foreign: a flat-tokens dataset has train and validation; give the path of one"
         )
         raise DatasetError(f"{where}: has no entry train ({found})")
-    splits = {name: FlatTokensArray(root / name, name, promised) for name in flat_format.SPLITS}
+    splits = {name: open_split(root / name, name, promised) for name in flat_format.SPLITS}
     for array in splits.values():
         array.check_ends()
     if counts is not None:
@@ -146,23 +176,44 @@ def open_by_manifest(root: StorePath) -> Dataset:
     try:
         layout = ArrayLayout(**head.layout)
         counts = {name: SplitRecord(**head.counts[name]) for name in flat_format.SPLITS}
-        promised = {
-            f"{root / name / file}": data
-            for name, split in counts.items()
-            for file, data in zarr_metadata.split_files(layout, *split).items()
-        }
+        return _open_promised(root, layout, counts)
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(
             f"{where}/{MANIFEST_NAME}: {type(error).__name__} {printable(str(error), 80)} in its layout or splits; "
             "copy the dataset to a disk to read it"
         ) from None
 
+
+def _open_promised(root: Place, layout: ArrayLayout, counts: Mapping[str, SplitRecord]) -> Dataset:
+    promised = {
+        f"{root / name / file}": data
+        for name, split in counts.items()
+        for file, data in zarr_metadata.split_files(layout, *split).items()
+    }
+
     def read(place: Place) -> dict[str, Any] | None:
         data = promised.get(str(place))
         return None if data is None else zarr_metadata.parse_json(data, place)
 
-    train, validation = (FlatTokensArray(root / name, name, True, read) for name in flat_format.SPLITS)
+    train, validation = (open_split(root / name, name, True, read) for name in flat_format.SPLITS)
     return Dataset(root, layout.zarr_format, train, validation, True)
+
+
+def _open_version(root: Place, number: int) -> Dataset:
+    """A version of a dataset to which was appended, its splits one behind the other."""
+    parts = []
+    for part in read_version(root, number).parts:
+        place = within(root, part.path)
+        if isinstance(place, StorePath):
+            parts.append(_open_promised(place, part.layout, part.splits))
+            continue
+        parts.append(open_by_files(place))
+        counts = {name: split._asdict() for name, split in part.splits.items()}
+        _check_counts(counts, {name: parts[-1][name] for name in flat_format.SPLITS}, str(place))
+    splits = {name: joined(root / name, name, [part[name] for part in parts]) for name in flat_format.SPLITS}
+    return Dataset(
+        root, parts[0].zarr_format, splits["train"], splits["validation"], True, number, tuple(parts)
+    )
 
 
 def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray], where: str) -> None:
@@ -179,7 +230,8 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
                 )
 
 
-def _check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
+def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
+    """DatasetError unless a dataset was made with this tokenizer; see `open`."""
     where = printable(str(dataset.path))
     record = dataset.without_sources.tokenizer if dataset.without_sources is not None else None
     if record is None:

@@ -1,6 +1,7 @@
 """Reading sequences and rows of one split, at random or in order.
 
-A split is opened by `opening.open`; here it is checked that its arrays and its attribute are there, of their types.
+A split of a folder is opened by `opening.open`; `open_split` checks that its arrays and its attribute are there, of
+their types.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from flat_tokens.built import core
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.format import Bools, Uint32
 from flat_tokens.storage import zarr_metadata
-from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.elements import Elements, open_elements
 from flat_tokens.storage.places import Place, refuse_link
 from flat_tokens.storage.zarr_metadata import ReadMetadata
 
@@ -70,39 +71,15 @@ class FlatTokensArray:
     `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold)."""
 
     def __init__(
-        self, path: Place, name: str, promised: bool, read: ReadMetadata = zarr_metadata.read_if_there
+        self, path: Place, name: str, encoded_tokens: Elements, seq_starts: Elements, max_token_id: int
     ) -> None:
-        """read: gives the metadata that is in the split's folder, or must be."""
-        refuse_link(path)
-        group = zarr_metadata.read_group(path, read)
-        if group is None:
-            raise DatasetError(
-                f"{printable(str(path))}: no zarr group of this name; a flat-tokens dataset has train and validation"
-            )
         self.name = name
         self.path = path
-        self.max_token_id = _attribute(group[1], path)
-        self.encoded_tokens = Elements(
-            f"{name}/{flat_format.TOKENS_NAME}",
-            path / flat_format.TOKENS_NAME,
-            flat_format.TOKENS_DTYPE,
-            False,
-            largest=2 * self.max_token_id + 1,
-            read=read,
-        )
-        self.seq_starts = Elements(
-            f"{name}/{flat_format.STARTS_NAME}",
-            path / flat_format.STARTS_NAME,
-            flat_format.STARTS_DTYPE,
-            not promised,
-            read=read,
-        )
-        self.token_count = len(self.encoded_tokens)
-        self.seq_count = len(self.seq_starts) - 1
-        if len(self.seq_starts) == 0:
-            raise DatasetError(
-                f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
-            )
+        self.max_token_id = max_token_id
+        self.encoded_tokens = encoded_tokens
+        self.seq_starts = seq_starts
+        self.token_count = len(encoded_tokens)
+        self.seq_count = len(seq_starts) - 1
 
     def check_ends(self) -> None:
         """DatasetError unless the starts go from 0 to the token count. Reads the first and last of them."""
@@ -134,7 +111,7 @@ class FlatTokensArray:
 
         sequences([2, 0]) of the example is [[6, 7, 8], [1, 2]]. Cost: as for each alone, but that every zarr
         chunk is decoded only once."""
-        numbers = _indices(indices).tolist()
+        numbers = indices_of(indices).tolist()
         firsts = [number % max(self.seq_count, 1) for number in numbers]
         order = sorted(range(len(numbers)), key=firsts.__getitem__)
         wanted = [(0, 0)] * len(numbers)
@@ -199,7 +176,7 @@ class FlatTokensArray:
         rows([1, 0], 3) of the example is ([[4, 5, 6], [1, 2, 3]], [[False, False, True], [True, False, True]]).
         Each index as for `row`. Cost: as for each alone, but that every zarr chunk is decoded only once."""
         length = integer("length of a row", length, 1)
-        firsts = [self.row_start(index, length) for index in _indices(indices).tolist()]
+        firsts = [self.row_start(index, length) for index in indices_of(indices).tolist()]
         encoded = np.empty((len(firsts), length), dtype=flat_format.TOKENS_DTYPE)
         tokens = self.encoded_tokens
         with tokens.expecting(firsts, [first + length for first in firsts]):
@@ -252,7 +229,7 @@ def _decoded(tokens: Elements, start: int, stop: int) -> tuple[Uint32, Uint32]:
     return ids, encoded
 
 
-def _indices(values: npt.ArrayLike) -> npt.NDArray[Any]:
+def indices_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
     """A list of positions as an integer array of one dimension; ArgumentError for anything else."""
     try:
         indices = np.asarray(values)
@@ -263,6 +240,40 @@ def _indices(values: npt.ArrayLike) -> npt.NDArray[Any]:
             f"indices must be integers in one dimension, got {indices.dtype.name} of {indices.ndim} dimensions"
         )
     return indices.astype(np.int64, copy=False)
+
+
+def open_split(
+    path: Place, name: str, promised: bool, read: ReadMetadata = zarr_metadata.read_if_there
+) -> FlatTokensArray:
+    """The split in a folder. promised: a manifest says that all its files are there; read: gives the metadata that is
+    in the folder, or must be."""
+    refuse_link(path)
+    group = zarr_metadata.read_group(path, read)
+    if group is None:
+        raise DatasetError(
+            f"{printable(str(path))}: no zarr group of this name; a flat-tokens dataset has train and validation"
+        )
+    max_token_id = _attribute(group[1], path)
+    tokens = open_elements(
+        f"{name}/{flat_format.TOKENS_NAME}",
+        path / flat_format.TOKENS_NAME,
+        flat_format.TOKENS_DTYPE,
+        False,
+        largest=2 * max_token_id + 1,
+        read=read,
+    )
+    starts = open_elements(
+        f"{name}/{flat_format.STARTS_NAME}",
+        path / flat_format.STARTS_NAME,
+        flat_format.STARTS_DTYPE,
+        not promised,
+        read=read,
+    )
+    if len(starts) == 0:
+        raise DatasetError(
+            f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
+        )
+    return FlatTokensArray(path, name, tokens, starts, max_token_id)
 
 
 def _attribute(attributes: dict[str, Any], path: Place) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flat_tokens.errors import DatasetError
+from flat_tokens.format import SPLITS
 from flat_tokens.opening import Dataset
 from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import FlatTokensArray
@@ -23,17 +24,17 @@ CHECKED_COMPRESSORS = ("bz2", "gzip", "lzma", "zlib")
 
 
 def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | None = None) -> dict[str, Any]:
-    """Everything that `info` tells, as JSON values: path, zarr_format, splits, tokenizer, source_count, sources,
-    options, versions. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None. most_sources: no
-    more than so many of the sources are kept and told."""
+    """Everything that `info` tells, as JSON values: path, zarr_format, version, parts, splits, tokenizer, source_count,
+    sources, options, versions. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None.
+    most_sources: no more than so many of the sources are kept and told."""
     manifest = dataset.with_sources(most_sources)
     return {
         "path": str(dataset.path),
         "zarr_format": dataset.zarr_format,
         "has_manifest": manifest is not None,
-        "splits": {
-            name: _describe_split(dataset, dataset[name], with_lengths) for name in ("train", "validation")
-        },
+        "version": dataset.version,
+        "parts": [_describe_part(part) for part in dataset.parts],
+        "splits": {name: _describe_split(dataset, dataset[name], with_lengths) for name in SPLITS},
         "tokenizer": dict(manifest.tokenizer) if manifest and manifest.tokenizer else None,
         "source_count": len(manifest.sources) + manifest.sources_left_out if manifest else 0,
         "sources": list(manifest.sources[:most_sources]) if manifest else [],
@@ -42,10 +43,17 @@ def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | No
     }
 
 
+def _describe_part(part: Dataset) -> dict[str, Any]:
+    counts = {name: part[name].token_count for name in SPLITS}
+    return {"path": str(part.path), "zarr_format": part.zarr_format, "tokens": counts}
+
+
 def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool) -> dict[str, Any]:
+    """Of the parts of a dataset the first tells how it is stored."""
     names = array.encoded_tokens.name, array.seq_starts.name
-    disk_bytes = sum(size for name in names for _, _, size in walk(dataset.path / name))
-    stored = array.encoded_tokens.stored
+    parts = dataset.parts or (dataset,)
+    disk_bytes = sum(size for part in parts for name in names for _, _, size in walk(part.path / name))
+    stored = parts[0][array.name].encoded_tokens.stored
     return {
         "token_count": array.token_count,
         "seq_count": array.seq_count,

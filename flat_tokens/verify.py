@@ -22,12 +22,20 @@ import numpy as np
 from flat_tokens import opening
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import SPLITS
-from flat_tokens.reader import FlatTokensArray
+from flat_tokens.reader import FlatTokensArray, open_split
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import absence
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
 from flat_tokens.storage.places import Place, StorePath, Where, locate, walk
 from flat_tokens.storage.token_facts import TokenFacts
+from flat_tokens.storage.versions import (
+    describe_part,
+    is_of_versions,
+    newest,
+    read_version,
+    version_path,
+    within,
+)
 from flat_tokens.verify_units import ArrayUnit, UnitResult, verify_files, verify_starts, verify_tokens
 
 UNIT_TOKENS = 2**21  # some 7 ms of work: enough to hide the 0.3 ms of handing a unit to another process
@@ -84,14 +92,64 @@ def verify_dataset(
     manifest like all others, and the facts with seq_starts and max_token_id, but they are not decoded: a fifth of the
     time. Without a manifest facts are not used. storage_options: of the store, as for `open`. On a store an object
     takes two requests.
+    Of a dataset to which was appended all parts and versions are verified; what no version lists is left alone.
     DatasetError if there is no dataset or its manifest is unreadable: nothing could be compared then. OSError and
     StoreError for trouble of the machine and of the store."""
     place = locate("root", root, storage_options)
     if isinstance(place, Path) and not place.is_dir():
         raise DatasetError(f"{printable(str(place))}: not a directory; give a dataset's path")
+    number = newest(place)
+    if number:
+        return _verify_versions(place, number, executor, progress)
+    return _verify_part(place, executor, progress, facts or {})
+
+
+def _verify_part(
+    place: Place, executor: Executor | None, progress: Progress | None, facts: Mapping[str, TokenFacts]
+) -> VerifyReport:
     promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
     manifest = read_manifest(place, most_sources=0)
-    return _Verification(place, manifest, promised, executor, progress, facts or {}).run()
+    return _Verification(place, manifest, promised, executor, progress, facts).run()
+
+
+def _verify_versions(
+    root: Place, number: int, executor: Executor | None, progress: Progress | None
+) -> VerifyReport:
+    newest_version = read_version(root, number)
+    problems: list[str] = []
+    for older in range(1, number):
+        try:
+            if read_version(root, older).parts != newest_version.parts[: older + 1]:
+                problems.append(
+                    f"{version_path(older)}: its parts are not the first of {version_path(number)}"
+                )
+        except DatasetError as error:
+            problems.append(str(error))
+    reports: list[VerifyReport] = []
+    done = 0
+    for part in newest_version.parts:
+
+        def advance(part_done: int, part_total: int, before: int = done) -> None:
+            if progress is not None:
+                progress(before + part_done, before + part_total)
+
+        try:
+            reports.append(_verify_part(within(root, part.path), executor, advance, {}))
+            problems += [f"{part.path}/{problem}".lstrip("/") for problem in reports[-1].problems]
+            if describe_part(root, part.path) != part:
+                problems.append(f"{part.manifest.path}: is not the one of {version_path(number)}; restore it")
+            done += reports[-1].byte_count
+        except DatasetError as error:
+            problems.append(str(error))
+    return VerifyReport(
+        root,
+        True,
+        sum(report.file_count for report in reports) + number,
+        done,
+        sum(report.token_count for report in reports),
+        sum(report.seq_count for report in reports),
+        tuple(problems)[:PROBLEMS_KEPT],
+    )
 
 
 class _Verification:
@@ -150,7 +208,7 @@ class _Verification:
         splits = []
         for name in SPLITS:
             try:
-                array = FlatTokensArray(self.root / name, name, self.manifest is not None)
+                array = open_split(self.root / name, name, self.manifest is not None)
                 array.check_ends()
                 splits.append(array)
             except DatasetError as error:
@@ -174,6 +232,8 @@ class _Verification:
         """Compare the names in the directory with the manifest's; links and the like are problems in any
         case."""
         for relative, kind, size in walk(self.root):
+            if is_of_versions(relative):
+                continue
             if kind != "file":
                 text = f"is a {kind}, it may escape the dataset; replace it by its content"
                 self._report(relative, text)

@@ -14,7 +14,7 @@ from stores.errors import (
     StoreNotFound,
     UnknownScheme,
 )
-from stores.files import RandomFile, open_file
+from stores.files import RandomFile, open_file, read_at
 from stores.store import NO_OPTIONS, Bytes, Entry, StorageOptions, Store, open_store
 from stores.url import is_url, shown_url, split_key
 
@@ -34,6 +34,7 @@ __all__ = [
     "is_url",
     "open_file",
     "open_store",
+    "read_at",
     "shown_url",
     "split_key",
 ]

@@ -69,6 +69,17 @@ def open_file(
     return RemoteFile(store, entry, shown_url(url_or_path), version)
 
 
+def read_at(file: RandomFile, offset: int, size: int) -> bytearray:
+    """Bytes [offset, offset + size) of a file, fewer at its end."""
+    data = bytearray(size)
+    held = 0
+    with memoryview(data) as view:
+        while held < size and (got := file.readinto_at(offset + held, view[held:])):
+            held += got
+    del data[held:]
+    return data
+
+
 class LocalFile:
     """A file of this machine; see RandomFile."""
 

@@ -12,6 +12,7 @@ from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, printable, shown
 from corpus.kinds import INPUT_FORMATS
 from corpus.sizes import parse_size, parse_sizes
+from engines.choose import add_engine_arguments
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,6 +47,16 @@ def _sizes(text: str) -> list[int]:
         return parse_sizes(text, "")
     except BadArgument as error:
         raise argparse.ArgumentTypeError(str(error).strip()) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1e6:
+        raise argparse.ArgumentTypeError(f"must be from 0 to 1000000 seconds, got {shown(text)}")
+    return value
 
 
 def _min_count(text: str) -> int | str:
@@ -213,11 +224,28 @@ def _count(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
         "count",
         help="count pretokens, for `train --counts`",
         description="Count the pretokens of text files into a counts file, which `train --counts` takes in place of "
-        "the text: on many machines at once, or once for many trainings. Counts files are merged in little memory.",
+        "the text: on many machines at once, or once for many trainings. Counts files are merged in little memory. "
+        "With --executor the inputs are counted in pieces by workers, also on a cluster; the file is the same.",
     )
     _add_counting(count)
     count.add_argument(
-        "--output", required=True, metavar="FILE", help="the counts file; one that exists is replaced"
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the counts file, or a URL; one that exists is replaced",
+    )
+    add = count.add_argument_group("workers").add_argument
+    add_engine_arguments(add, _size, _seconds, None, "threads of this process (default), worker processes")
+    add(
+        "--scratch",
+        metavar="DIR|URL",
+        help="for sorted counts on their way, seen by all workers (default: beside the output)",
+    )
+    add(
+        "--text-chunk-bytes",
+        type=_size,
+        metavar="SIZE",
+        help="text a task (default: by the inputs and workers, 4Mi to 1Gi)",
     )
     return count
 
@@ -272,7 +300,8 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         "--max-memory",
         type=_size,
         metavar="SIZE",
-        help="what the program may take: 8GB; counts that outgrow it go to disk (default: four fifths of what is free)",
+        help="what the program, or each worker, may take: 8GB; counts that outgrow it go to disk (default: four fifths "
+        "of what is free; of a worker 1 GiB a task)",
     )
     command.add_argument(
         "--temp-dir",

@@ -13,6 +13,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
@@ -31,9 +32,11 @@ from bpe.pretoken_counts.sources import identity
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.progress import TrainingProgress
 from corpus.sizes import bytes_text
+from stores import is_url
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
+    from engines.choose import EngineOptions
 
 _T = TypeVar("_T")
 _BLOCK: Final = "this block"
@@ -55,16 +58,26 @@ def counted_inputs(options: Namespace) -> list[Source]:
 class CountingRun:
     """Counting with signals, progress and temporary files around it; used as a context.
 
-    keep: the file for counts that would be lost, or one beside it where that exists.
+    keep: the file for counts that would be lost, or one beside it where that exists. engine: where the inputs are
+    counted; None: by threads of this process.
     """
 
-    def __init__(self, options: Namespace, sources: Sequence[Source], cut: Cut, keep: Path) -> None:
+    def __init__(
+        self,
+        options: Namespace,
+        sources: Sequence[Source],
+        cut: Cut,
+        keep: Path,
+        engine: EngineOptions | None = None,
+    ) -> None:
         self._options = options
         self._sources = sources
         self._cut = cut
         self._keep = keep
+        self._engine = engine
         self.budget = MemoryBudget.of(options.max_memory)
-        self.workspace = Workspace(options.temp_dir or Path(options.output).parent)
+        beside = None if is_url(options.output) else Path(options.output).parent
+        self.workspace = Workspace(options.temp_dir or beside)
         self.progress = TrainingProgress(options.quiet)
         self._signals = StopSignals()
         self._stack = ExitStack()
@@ -103,17 +116,21 @@ class CountingRun:
         if note := plain_text_note(self._sources):
             self.progress.note(note)
         self._signals.step = _BLOCK
+        gather = partial(
+            gather_counts,
+            self._sources,
+            self._cut.counted,
+            counting,
+            self.progress,
+            self.budget,
+            self.workspace,
+            options.sample_bytes,
+            options.seed,
+        )
+        if self._engine is not None:
+            return self._gather_elsewhere(gather)
         try:
-            self._counted = gather_counts(
-                self._sources,
-                self._cut.counted,
-                counting,
-                self.progress,
-                self.budget,
-                self.workspace,
-                options.sample_bytes,
-                options.seed,
-            )
+            self._counted = gather()
         except BpeError as error:
             self._counted = error.counted
             if self._counted is None or self._signals.insisted:
@@ -123,6 +140,36 @@ class CountingRun:
             self.stop_if_asked(f" while counting{self._kept()}")
         return self._counted
 
+    def _gather_elsewhere(self, gather: Callable[..., CountSet]) -> CountSet:
+        """The same by tasks of an engine, which leave nothing if they are stopped."""
+        from bpe.pretoken_counts.count_files import open_elsewhere
+
+        options = self._options
+        assert self._engine is not None
+        elsewhere = self._stack.enter_context(
+            open_elsewhere(
+                self._engine,
+                options.scratch,
+                options.output,
+                dict(options.storage_option),
+                self.workspace,
+                options.text_chunk_bytes,
+                options.max_memory,
+                notice=self._notice,
+            )
+        )
+        try:
+            self._counted = self._signals.at_once(partial(gather, elsewhere=elsewhere))
+        except KeyboardInterrupt:
+            code = self._signals.exit_code
+            raise Stopped("interrupted while counting; what workers counted is not kept", code) from None
+        return self._counted
+
+    def _notice(self, text: str) -> None:
+        if not self._options.quiet:
+            with suppress(OSError, ValueError, AttributeError):
+                print(f"bpe: {text}", file=sys.stderr, flush=True)
+
     def save(self, path: str) -> None:
         """Write the counts to a file of this name; Stopped, when they are there, if a signal came meanwhile."""
         assert self._counted is not None
@@ -131,7 +178,7 @@ class CountingRun:
         def write() -> None:
             self._failed_folder = Path(path).absolute().parent
             try:
-                counted.save(path, self.workspace, self.budget)
+                counted.save(path, self.workspace, self.budget, dict(self._options.storage_option))
             except NotEnoughMemory:  # which the folder is not to blame for
                 self._failed_folder = None
                 raise

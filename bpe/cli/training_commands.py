@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bpe.cli.counting_run import CountingRun, counted_inputs
 from bpe.cli.text_input import input_sources, named_files
@@ -26,6 +26,10 @@ from bpe.training import Training, train_on
 from bpe.training_options import TrainingOptions
 from bpe.training_preparation import prepared
 from corpus.sizes import bytes_text, counted
+from stores import is_url, shown_url, split_key
+
+if TYPE_CHECKING:
+    from engines.choose import EngineOptions
 
 SIZE_FIELD: Final = "{vocab_size}"
 
@@ -104,22 +108,53 @@ def train(options: Namespace) -> int:
 
 def count(options: Namespace) -> int:
     """Count the inputs, add the counts files, and write one counts file."""
-    check_output(options.output)
+    engine = _engine(options)
     sources = counted_inputs(options)
-    inputs = [*named_files(sources), *options.counts, *_tokenizer_files(options.like)]
-    check_outputs_apart([("--output", options.output)], inputs)
+    check_output(options.output, storage_options=dict(options.storage_option))
+    keep = Path(options.output)
+    if is_url(options.output):
+        keep = Path(split_key(options.output)[1]).with_suffix(".counts")
+    else:
+        inputs = [*named_files(sources), *options.counts, *_tokenizer_files(options.like)]
+        check_outputs_apart([("--output", options.output)], inputs)
     if options.like is not None and options.pattern is not None:
         raise BadArgument("--like says the pattern and the normalizer; give --like or --pattern, not both")
     rule = rule_like(options.like) if options.like is not None else None
     cut = cut_of_files(options.counts, options.special_token, options.pattern, rule)
-    with CountingRun(options, sources, cut, Path(options.output)) as run:
+    with CountingRun(options, sources, cut, keep, engine) as run:
         counts = run.gather()
         run.save(options.output)
     if not options.quiet:
         facts = counts.facts
         text = f"counts of {bytes_text(facts.text_bytes)} in {counted(facts.documents, 'document')}"
-        print(printable(f"{options.output}: {text}, pattern {facts.pattern}"), file=sys.stderr)
+        print(printable(f"{shown_url(options.output)}: {text}, pattern {facts.pattern}"), file=sys.stderr)
     return 0
+
+
+def _engine(options: Namespace) -> EngineOptions | None:
+    """Where `count` counts: None for threads of this process, where no executor is named."""
+    if options.executor is None:
+        for flag in ("workers", "scheduler", "address", "scratch", "text_chunk_bytes"):
+            if getattr(options, flag):
+                raise BadArgument(
+                    f"--{flag.replace('_', '-')} belongs to --executor process, dask or ray; name it"
+                )
+        return None
+    for flag in ("threads", "sample_bytes"):
+        if getattr(options, flag) is not None:
+            raise BadArgument(
+                f"--{flag.replace('_', '-')} is for counting on one machine; leave --executor out, or it"
+            )
+    from bpe.pretoken_counts.count_files import engine_options
+
+    return engine_options(
+        options.executor,
+        options.workers,
+        options.scheduler,
+        options.address,
+        start_method=options.start_method,
+        stall_seconds=options.stall_timeout,
+    )
 
 
 def output_names(output: str, vocab_sizes: list[int]) -> list[str]:

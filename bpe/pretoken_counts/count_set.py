@@ -29,6 +29,7 @@ from bpe.pretoken_counts.memory import (
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
+from stores import NO_OPTIONS, StorageOptions
 
 if TYPE_CHECKING:
     from bpe.progress import Progress
@@ -90,9 +91,10 @@ class CountSet:
         path: str | os.PathLike[str],
         workspace: Workspace | None = None,
         budget: MemoryBudget | None = None,
+        storage_options: StorageOptions = NO_OPTIONS,
     ) -> None:
-        """Write the sum as one counts file; it appears complete or not at all."""
-        write_counts_file(path, self.blocks(workspace, budget), self.facts)
+        """Write the sum as one counts file or, at a URL, object; it appears complete or not at all."""
+        write_counts_file(path, self.blocks(workspace, budget), self.facts, storage_options=storage_options)
 
     def save_parts(self, path_of: Callable[[], Path]) -> list[Path]:
         """Write each part as a counts file, whatever the memory: where their sum takes more than there is.

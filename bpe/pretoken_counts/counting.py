@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bpe import _core
 from bpe.encoding import END_OF_TEXT
@@ -28,16 +28,8 @@ from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, trim_memory, used_bytes
 from bpe.pretoken_counts.records import Records, check_same_reading, read_as
-from bpe.pretoken_counts.sources import (
-    StreamRest,
-    TextDigest,
-    file_of,
-    kind_of_source,
-    listed,
-    read_source,
-    total_bytes,
-    unread_source,
-)
+from bpe.pretoken_counts.source_facts import TextDigest, read_source, unread_source
+from bpe.pretoken_counts.sources import StreamRest, file_of, kind_of_source, listed, total_bytes
 from bpe.pretoken_counts.stream_rest import read_again
 from bpe.pretoken_counts.text_blocks import (
     MAX_BLOCK_BYTES,
@@ -141,7 +133,7 @@ def count_sources(
     if budget is not None and workspace is None:
         raise BadArgument("a budget needs a workspace to spill to")
     all_bytes = total_bytes(sources)
-    counting = _Counting(options, progress, budget, workspace)
+    counting = Counting(options, progress, budget, workspace)
     if progress is not None:
         progress.begin("counting", all_bytes, "bytes")
     left = iter(sources)
@@ -160,7 +152,31 @@ def count_sources(
     return counted
 
 
-class _Counting:
+class Tally(NamedTuple):
+    """What is told of a count at its end: U+FFFD that were put in, bad records left out, separators not cut at."""
+
+    replaced: int = 0
+    skipped: int = 0
+    uncut: int = 0
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        return Tally(*map(int.__add__, self, other))
+
+    def tell(self, progress: Progress | None, special_tokens: Sequence[str]) -> None:
+        """A line for each that there is."""
+        if progress is None:
+            return
+        if self.replaced:
+            what = "byte sequence that is" if self.replaced == 1 else "byte sequences that are"
+            progress.note(f"replaced by U+FFFD: {self.replaced:,} {what} not valid UTF-8")
+        if self.skipped:
+            progress.note(f"left out: {counted(self.skipped, 'bad record')}")
+        if self.uncut and END_OF_TEXT not in special_tokens:
+            progress.note(uncut_note(self.uncut))
+
+
+class Counting:
     """The state of a count: the core's counter, what was spilled, and the sums."""
 
     def __init__(
@@ -208,6 +224,23 @@ class _Counting:
         self._sources: list[CountedSource] = []
         self._runs: list[PretokenCounts | CountsFile] = []
 
+    @property
+    def tally(self) -> Tally:
+        """What there is to tell; complete behind `finish`."""
+        return Tally(self._replaced, self._skipped, self._uncut.found)
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether places to cut can be found without the text before: of special tokens that do not share bytes."""
+        firsts = {token[0] for token in self._specials}
+        if any(byte in firsts for token in self._specials for byte in token[1:]):
+            return False
+        if self._options.invalid == "replace" and any(
+            "\ufffd" in token for token in self._options.special_tokens
+        ):
+            return False
+        return bool(self._specials) or self._automaton is not None
+
     def _held_limit_of(self, free_bytes: int) -> HeldLimit:
         """What may be held: text lies in the two buffers, and with its pretokens in two of the counter's places.
 
@@ -250,7 +283,7 @@ class _Counting:
             counted_to: int | None = reader.start  # None: something was replaced there
             replaced = 0
             blocks = stack.enter_context(
-                closing(text_blocks(reader, self._last_cut, self._block_bytes, self._held_limit))
+                closing(text_blocks(reader, self.last_cut, self._block_bytes, self._held_limit))
             )
             try:
                 for block in blocks:
@@ -371,7 +404,8 @@ class _Counting:
             return read_again(reader, source, max(map(len, self._specials), default=0), stop)
         return TextDigest() if reader.status is None and stop is not None else None
 
-    def _last_cut(self, text: Buffer) -> int:
+    def last_cut(self, text: Buffer) -> int:
+        """See `PretokenCounter.last_cut`."""
         return self._counter.last_cut(text, self._specials)
 
     def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
@@ -445,11 +479,6 @@ class _Counting:
 
     def finish(self, sample: str, spill: bool = True) -> CountSet:
         """What was counted. spill: where counts lie in files, put the last ones there too."""
-        if self._replaced and self._progress is not None:
-            what = "byte sequence that is" if self._replaced == 1 else "byte sequences that are"
-            self._progress.note(f"replaced by U+FFFD: {self._replaced:,} {what} not valid UTF-8")
-        if self._skipped and self._progress is not None:
-            self._progress.note(f"left out: {counted(self._skipped, 'bad record')}")
         sources = joined_sources(self._sources) if sample else tuple(self._sources)
         complete = not self.stopped or all(source.is_complete for source in sources)  # at the very end
         if complete:
@@ -471,10 +500,5 @@ class _Counting:
             self._spill()
         elif len(self._counter):
             self._runs.append(PretokenCounts(*self._drained(), CountsFacts()))
-        if (
-            self._uncut.found
-            and END_OF_TEXT not in self._options.special_tokens
-            and self._progress is not None
-        ):
-            self._progress.note(uncut_note(self._uncut.found))
+        self.tally.tell(self._progress, self._options.special_tokens)
         return CountSet(self._runs, facts)

@@ -30,6 +30,7 @@ from bpe.pretoken_counts.count_sums import check_total, exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, whole
 from bpe.pretoken_counts.merge_counts import joined
 from corpus import _core
+from stores import NO_OPTIONS, RandomFile, StorageOptions, open_file, read_at, shown_url
 
 VERSION: Final = 1
 _MAGIC: Final = b"tmcounts"
@@ -43,6 +44,7 @@ _HASH_BYTES: Final = 8
 # Small, so that many files are merged in little memory: 64 of them hold some 40 MB.
 BLOCK_PRETOKENS: Final = 1 << 14
 BLOCK_BYTES: Final = 1 << 18
+_COMPARED_KEYS: Final = 4  # of 8 bytes; the few pairs that are equal so far are compared one by one
 _AGAIN: Final = "it is damaged or cut short; count its texts again"
 
 
@@ -134,12 +136,21 @@ class CountsFile:
     distinct: pretokens. total: occurrences. pretoken_bytes: of the distinct pretokens, end to end.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """MissingInput if there is none, BadCounts if it is damaged, EnvironmentFailure if it can't be read."""
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        storage_options: StorageOptions = NO_OPTIONS,
+        size: int | None = None,
+    ) -> None:
+        """MissingInput if there is none, BadCounts if it is damaged, EnvironmentFailure if it can't be read.
+
+        path: may be a URL. size: of an object, where it is known.
+        """
+        self.path = os.fspath(path)
+        self._options, self._file_bytes = storage_options, size
         try:
-            with self.path.open("rb") as file:
-                self._file_bytes = os.fstat(file.fileno()).st_size
+            with self._open() as file:
+                self._file_bytes = file.size
                 footer = self._read_footer(file)
         except (FileNotFoundError, IsADirectoryError) as error:
             raise MissingInput(f"{path}: can't read the counts: {error.strerror}") from None
@@ -157,34 +168,43 @@ class CountsFile:
         except (ValueError, KeyError, TypeError, RecursionError, BadTokenizer) as error:
             what = f"no {error}" if isinstance(error, KeyError) else printable(str(error))[:100]
             raise self._bad(f"its footer is not as version {VERSION} has it ({what})") from None
-        check_total(self.total, str(self.path))
+        check_total(self.total, self.shown)
 
     def __len__(self) -> int:
         return self.distinct
 
-    def _bad(self, what: str) -> BadCounts:
-        return BadCounts(f"{self.path}: {what}; {_AGAIN}")
+    @property
+    def shown(self) -> str:
+        """The path, or the URL without credentials."""
+        return shown_url(self.path)
 
-    def _read_footer(self, file: BinaryIO) -> bytes:
-        header = file.read(_HEADER.size)
+    def _open(self) -> RandomFile:
+        return open_file(self.path, self._options, size=self._file_bytes)
+
+    def _bad(self, what: str) -> BadCounts:
+        return BadCounts(f"{self.shown}: {what}; {_AGAIN}")
+
+    def _read_footer(self, file: RandomFile) -> bytes:
+        size = file.size
+        tail_start = max(0, size - _TAIL.size)
+        tail = read_at(
+            file, tail_start, _TAIL.size
+        )  # first: of an object, the request for it has the footer too
+        header = read_at(file, 0, _HEADER.size)
         if header[:8] != _MAGIC[: len(header)] or not header:
-            raise BadCounts(f"{self.path}: is no counts file, as python -m bpe count writes them")
-        if len(header) < _HEADER.size or self._file_bytes < _HEADER.size + _TAIL.size:
-            raise self._bad(f"has only {self._file_bytes} bytes")
+            raise BadCounts(f"{self.shown}: is no counts file, as python -m bpe count writes them")
+        if size < _HEADER.size + _TAIL.size:
+            raise self._bad(f"has only {size} bytes")
         _, version, _ = _HEADER.unpack(header)
         if version != VERSION:
             raise BadCounts(
-                f"{self.path}: is a counts file of version {version}, this tokenmill reads version {VERSION}; "
+                f"{self.shown}: is a counts file of version {version}, this tokenmill reads version {VERSION}; "
                 "update it, or count again"
             )
-        tail_start = self._file_bytes - _TAIL.size
-        file.seek(tail_start)
-        tail = file.read(_TAIL.size)
         self._footer_start, digest, end = _TAIL.unpack(tail)
         if end != _END or not _HEADER.size <= self._footer_start <= tail_start:
-            raise self._bad(f"does not end as a counts file does, at byte {self._file_bytes}")
-        file.seek(self._footer_start)
-        footer = file.read(tail_start - self._footer_start)
+            raise self._bad(f"does not end as a counts file does, at byte {size}")
+        footer = bytes(read_at(file, self._footer_start, tail_start - self._footer_start))
         if _core.xxh64(header + footer + tail[:8]) != digest:
             raise self._bad(f"the checksum of its footer, at byte {self._footer_start}, does not fit")
         return footer
@@ -193,11 +213,10 @@ class CountsFile:
         """What the largest block takes in memory, by the heads of the blocks alone; damage is for `blocks` to find."""
         largest = 0
         try:
-            with self.path.open("rb") as file:
+            with self._open() as file:
                 offset = _HEADER.size
                 for _ in range(self._blocks):
-                    file.seek(offset)
-                    head = file.read(_BLOCK.size)
+                    head = read_at(file, offset, _BLOCK.size)
                     if len(head) < _BLOCK.size:
                         break
                     pretokens, length_width, count_width, _, text_bytes = _BLOCK.unpack(head)
@@ -207,7 +226,7 @@ class CountsFile:
                         break
                     largest = max(largest, size + 16 * pretokens)
         except OSError as error:
-            raise EnvironmentFailure(f"{self.path}: {error.strerror}") from error
+            raise EnvironmentFailure(f"{self.shown}: {error.strerror}") from error
         return largest
 
     def copy_to(self, path: str | os.PathLike[str], facts: CountsFacts) -> None:
@@ -215,31 +234,29 @@ class CountsFile:
         from bpe.output_file import open_output_file
 
         try:
-            with self.path.open("rb") as source:
-                source.seek(self._footer_start)
-                footer = source.read(self._file_bytes - _TAIL.size - self._footer_start)
+            with self._open() as source:
+                footer = self._read_footer(source)
                 sums = {name: json.loads(footer)[name] for name in _SUMS}
-                source.seek(0)
-                with open_output_file(Path(path)) as file:
-                    left = self._footer_start
-                    while left and (piece := source.read(min(left, BLOCK_BYTES))):
+                with open_output_file(path) as file:
+                    for place in range(0, self._footer_start, BLOCK_BYTES):
+                        wanted = min(BLOCK_BYTES, self._footer_start - place)
+                        piece = read_at(source, place, wanted)
+                        if len(piece) < wanted:
+                            raise self._bad("is cut short")
                         file.write(piece)
-                        left -= len(piece)
-                    if left:
-                        raise self._bad("is cut short")
                     _write_end(file, facts, sums, self._footer_start)
         except OSError as error:
             if isinstance(error, EnvironmentFailure):
                 raise
-            raise EnvironmentFailure(f"{self.path}: {error.strerror}") from error
+            raise EnvironmentFailure(f"{self.shown}: {error.strerror}") from error
 
     def blocks(self) -> Iterator[Arrays]:
         """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""
         distinct = total = pretoken_bytes = 0
         before: Arrays | None = None
         try:
-            with self.path.open("rb") as file:
-                file.seek(_HEADER.size)
+            with self._open() as file:
+                file.expect(_HEADER.size, self._footer_start)
                 offset = _HEADER.size
                 for number in range(self._blocks):
                     arrays, size = self._read_block(file, offset, number)
@@ -251,7 +268,7 @@ class CountsFile:
                     pretoken_bytes += arrays[0].nbytes
                     yield arrays
         except OSError as error:
-            raise EnvironmentFailure(f"{self.path}: {error.strerror}") from error
+            raise EnvironmentFailure(f"{self.shown}: {error.strerror}") from error
         if (offset, distinct, total, pretoken_bytes) != (
             self._footer_start,
             self.distinct,
@@ -260,9 +277,9 @@ class CountsFile:
         ):
             raise self._bad("its blocks are not what its footer says")
 
-    def _read_block(self, file: BinaryIO, offset: int, number: int) -> tuple[Arrays, int]:
+    def _read_block(self, file: RandomFile, offset: int, number: int) -> tuple[Arrays, int]:
         """(the block's arrays, its bytes with head and hash)."""
-        head = file.read(_BLOCK.size)
+        head = read_at(file, offset, _BLOCK.size)
         size = 0
         if len(head) == _BLOCK.size:
             pretokens, length_width, count_width, _, text_bytes = _BLOCK.unpack(head)
@@ -270,11 +287,9 @@ class CountsFile:
         # Before anything is read into memory: a number that was damaged may ask for any amount.
         if not 0 < size <= self._footer_start - offset - _BLOCK.size - _HASH_BYTES:
             raise self._bad(f"block {number}, at byte {offset}, does not fit into the file")
-        block = memoryview(
-            bytearray(_BLOCK.size + size + _HASH_BYTES)
-        )  # once in memory: it may be one long pretoken
-        block[: _BLOCK.size] = head
-        if file.readinto(block[_BLOCK.size :]) != size + _HASH_BYTES:  # type: ignore[attr-defined]
+        # Once in memory: it may be one long pretoken.
+        block = memoryview(read_at(file, offset, _BLOCK.size + size + _HASH_BYTES))
+        if len(block) < _BLOCK.size + size + _HASH_BYTES:
             raise self._bad(f"block {number}, at byte {offset}, is cut short")
         if _core.xxh64(block[:-_HASH_BYTES], number) != int.from_bytes(block[-_HASH_BYTES:], "little"):
             raise self._bad(f"the checksum of block {number}, at byte {offset}, does not fit")
@@ -298,12 +313,7 @@ class CountsFile:
 
     def _check_order(self, arrays: Arrays, before: Arrays | None, offset: int) -> None:
         last = b"" if before is None else _pretoken(before, len(before[1]) - 1)
-        prefixes = prefix_keys(arrays) if len(arrays[1]) > 1 else np.zeros(1, np.uint64)
-        unsure = prefixes[1:] <= prefixes[:-1]
-        if last >= _pretoken(arrays, 0) or any(
-            _pretoken(arrays, place) >= _pretoken(arrays, place + 1)
-            for place in np.flatnonzero(unsure).tolist()
-        ):
+        if last >= _pretoken(arrays, 0) or not _ascend(arrays):
             raise self._bad(f"the pretokens of the block at byte {offset} do not ascend")
 
 
@@ -311,18 +321,39 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def prefix_keys(arrays: Arrays) -> NDArray[np.uint64]:
-    """The first 8 bytes of each pretoken as a big-endian number, shorter ones filled up with zeros: they ascend too."""
-    pretoken_bytes, ends, _ = arrays
+def _eights(pretoken_bytes: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """The 8 bytes at each place, and behind the last one, as big-endian numbers; zeros follow the end."""
     padded = np.concatenate([pretoken_bytes, np.zeros(8, np.uint8)])
-    every: NDArray[np.uint64] = np.ndarray(
-        (len(padded) - 7,), ">u8", padded, strides=(1,)
-    )  # the 8 bytes at each place
-    lengths = np.diff(ends, prepend=np.uint64(0))
-    keys = every[(ends - lengths).astype(np.int64)].astype(np.uint64)
-    missing = (np.uint64(8) * (np.uint64(8) - np.minimum(lengths, np.uint64(8)))).astype(np.uint64)
-    prefixes: NDArray[np.uint64] = (keys >> missing) << missing
-    return prefixes
+    eights: NDArray[np.uint64] = np.ndarray((len(padded) - 7,), ">u8", padded, strides=(1,))
+    return eights
+
+
+def _keys_at(
+    eights: NDArray[np.uint64], starts: NDArray[np.uint64], ends: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """The bytes from each start on, 8 at most, up to each end, as numbers of 8 bytes."""
+    missing = np.uint64(8) * (np.uint64(8) - np.minimum(ends - starts, np.uint64(8)))
+    keys: NDArray[np.uint64] = eights[starts.astype(np.int64)].astype(np.uint64) >> missing << missing
+    return keys
+
+
+def _ascend(arrays: Arrays) -> bool:
+    """Whether each pretoken of a block is less than the next: by 8 bytes of all pairs not yet decided at a time."""
+    pretoken_bytes, ends, _ = arrays
+    if len(ends) == 1:  # which may be long: nothing is copied
+        return True
+    starts = np.concatenate([np.zeros(1, np.uint64), ends[:-1]])
+    eights = _eights(pretoken_bytes)
+    pairs = np.arange(len(ends) - 1)
+    for depth in range(0, 8 * _COMPARED_KEYS, 8):
+        here = [np.minimum(starts[pairs + side] + np.uint64(depth), ends[pairs + side]) for side in (0, 1)]
+        left, right = (_keys_at(eights, here[side], ends[pairs + side]) for side in (0, 1))
+        if (left > right).any():
+            return False
+        pairs = pairs[left == right]  # of those that end here, the shorter one is less: below
+        if not len(pairs):
+            return True
+    return all(_pretoken(arrays, place) < _pretoken(arrays, place + 1) for place in pairs.tolist())
 
 
 def _pretoken(arrays: Arrays, place: int) -> bytes:
@@ -344,16 +375,20 @@ def cut_in_blocks(arrays: Arrays) -> Iterator[Arrays]:
 
 
 def write_counts_file(
-    path: str | os.PathLike[str], blocks: Iterable[Arrays], facts: CountsFacts, temporary: bool = False
+    path: str | os.PathLike[str],
+    blocks: Iterable[Arrays],
+    facts: CountsFacts,
+    temporary: bool = False,
+    storage_options: StorageOptions = NO_OPTIONS,
 ) -> None:
-    """Write a counts file; it appears complete or not at all.
+    """Write a counts file, or an object where the path is a URL; it appears complete or not at all.
 
     temporary: in a folder that nobody else looks into, so neither renamed nor made to reach the disk.
     """
     from bpe.output_file import open_output_file
 
     if not temporary:
-        with open_output_file(Path(path)) as file:
+        with open_output_file(path, storage_options) as file:
             _write(file, blocks, facts)
         return
     try:

@@ -20,6 +20,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 
 if TYPE_CHECKING:
+    from bpe.pretoken_counts.on_engine import Elsewhere
     from bpe.pretoken_counts.sources import Source
 
 
@@ -32,9 +33,11 @@ def gather_counts(
     workspace: Workspace,
     sample_bytes: int | None = None,
     seed: int = 0,
+    elsewhere: Elsewhere | None = None,
 ) -> CountSet:
     """The counts of the inputs, or of a sample of them, and of the counts files already read, together.
 
+    elsewhere: where the inputs are counted; None: by threads of this process.
     Inputs that such a file holds in part, since counting was stopped, are counted from there on.
     """
     options.check()
@@ -72,7 +75,12 @@ def gather_counts(
             "what the counts files hold", counted.facts, "the input", cut
         )  # not when all is counted
     try:
-        new = count_sources(sources, options, progress, budget, workspace, sample)
+        if elsewhere is None:
+            new = count_sources(sources, options, progress, budget, workspace, sample)
+        else:
+            from bpe.pretoken_counts.on_engine import count_on_engine  # others need no engine
+
+            new = count_on_engine(sources, options, elsewhere, progress)
     except BpeError as error:
         if error.counted is not None and counted is not None:
             error.counted = counted_on(counted, error.counted, places)

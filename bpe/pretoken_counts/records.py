@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from bpe.errors import EnvironmentFailure, Refused
 from bpe.pretoken_counts.counts_facts import CountedSource
-from bpe.pretoken_counts.sources import FileRange, StreamRest, decoded_source, file_of
+from bpe.pretoken_counts.source_facts import decoded_source
+from bpe.pretoken_counts.sources import FileRange, StreamRest, file_of
 from corpus.documents import Buffers, Documents, Reading
 from corpus.errors import BadInput
 from corpus.intake import Intake

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from bpe.errors import Refused
-from bpe.pretoken_counts.sources import StreamRest, TextDigest
+from bpe.pretoken_counts.source_facts import TextDigest
+from bpe.pretoken_counts.sources import StreamRest
 from corpus import utf8
 
 if TYPE_CHECKING:

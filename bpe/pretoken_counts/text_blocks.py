@@ -23,6 +23,7 @@ from corpus import utf8
 from corpus.blocks import FileRange as FileStream
 from corpus.decompress import DecompressedFile
 from corpus.sizes import bytes_text
+from stores import read_at
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -96,7 +97,7 @@ class Reader:
         self.file = file
         path = path_of(source)
         if file is not None:
-            self._open(file)
+            self._open(file, source.stop if isinstance(source, FileRange) else None)
             return
         if path is not None:
             try:
@@ -119,15 +120,16 @@ class Reader:
             self._text = memoryview(stream).cast("B")  # type: ignore[arg-type]
             self._expected = self._text.nbytes
 
-    def _open(self, file: File) -> None:
+    def _open(self, file: File, stop: int | None) -> None:
         try:
             opened = file.open()
         except OSError as error:
             raise EnvironmentFailure(f"{self.where}: {error.strerror or error}") from error
         self._owned, self.status = opened, opened.status()
         if file.kind.compression == "none":
-            self._file = FileStream(opened, file.shown, 0, file.size_bytes)
-            self._expected = file.size_bytes
+            stop = file.size_bytes if stop is None else stop
+            self._file = FileStream(opened, file.shown, self.start, stop)
+            self._expected = stop - self.start
         else:
             self._file = DecompressedFile(opened, file.shown, file.kind.compression)
 
@@ -164,9 +166,12 @@ class Reader:
         before = self._before
         if before is None:
             longest = min(self.start, max(map(len, special_tokens), default=0))
-            self._file.seek(self.start - longest)
-            before = self._file.read(longest) or b""
-            self._file.seek(self.start)
+            if self.file is not None:
+                before = bytes(read_at(self._owned, self.start - longest, longest))
+            else:
+                self._file.seek(self.start - longest)
+                before = self._file.read(longest) or b""
+                self._file.seek(self.start)
         return not before.endswith(tuple(special_tokens))
 
     def __enter__(self) -> Reader:

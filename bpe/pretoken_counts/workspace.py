@@ -31,8 +31,9 @@ class Workspace:
         self._lock = -1
         self._files = 0
 
-    def new_file(self) -> Path:
-        """The path of a file that does not exist yet; EnvironmentFailure if there can be none."""
+    @property
+    def folder(self) -> Path:
+        """The folder, which is made now if it is not there; EnvironmentFailure if that can't be."""
         if self._folder is None:
             try:
                 while self._folder is None:
@@ -42,8 +43,12 @@ class Workspace:
                     f"{self._parent}: no temporary files can be written there: {error.strerror}; --temp-dir names "
                     "another place"
                 ) from None
+        return self._folder
+
+    def new_file(self) -> Path:
+        """The path of a file that does not exist yet; EnvironmentFailure if there can be none."""
         self._files += 1
-        return self._folder / f"{self._files}.counts"
+        return self.folder / f"{self._files}.counts"
 
     def _make_folder(self) -> None:
         """Make the folder with its lock; nothing, if another process took it for left behind before it was locked."""
@@ -94,7 +99,12 @@ def _remove_if_left(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, the lock last: what is killed meanwhile is removed by the next one."""
+    """Remove a folder, the lock last: what is killed meanwhile is removed by the next one.
+
+    It gets another name first: a worker that counts as lost may still be about to write into it.
+    """
+    with suppress(OSError):
+        folder = folder.rename(f"{folder}.removed")
     with suppress(OSError):
         for path in list(folder.iterdir()):
             if path.name != LOCK_NAME:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from convert.encode.job import JobKey
 from convert.options import ConvertOptions
 from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
 from convert.shown.progress import Progress
 from engines.engine import Engine
+from engines.job import JobKey
 from engines.tasks import TaskPool
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout

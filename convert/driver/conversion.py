@@ -21,7 +21,6 @@ from bpe.end_tokens import end_tokens
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
-from convert.driver.choose_engine import open_engine
 from convert.driver.context import Context
 from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
@@ -40,6 +39,7 @@ from corpus.kinds import is_marked_up
 from corpus.sizes import counted
 from corpus.source_list import Source, SourceList
 from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
+from engines.choose import open_engine
 from engines.ending import ending
 from engines.engine import Engine
 from engines.tasks import TaskPool
@@ -130,7 +130,7 @@ def carry_out(
 ) -> Summary:
     """Do the work that was begun, see `convert`. tokenizer, source: from `load_tokenizer`."""
     workspace = begun.workspace
-    engine = open_engine(begun.options, executor, begun.progress.note, workspace.stacks)
+    engine = open_engine(begun.options.engine(executor), begun.progress.note, workspace.stacks)
     try:
         return _carry_out(begun, tokenizer, source, engine)
     except BaseException as error:

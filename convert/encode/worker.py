@@ -1,7 +1,7 @@
 """What a worker does: text chunk -> shards, later runs of shards -> files of the dataset.
 
 A worker is a thread, of whatever process. A task carries a text chunk or a run and the key of its job
-(convert/encode/job.py). What a thread keeps from task to task is its own. What a task writes counts for nothing until
+(engines/job.py). What a thread keeps from task to task is its own. What a task writes counts for nothing until
 the driver has noted its result in the log, so a task can be lost at any moment and done again.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bpe.errors import InvalidText
 from convert.encode.clock import Clock
 from convert.encode.held_out import DocumentHasher
-from convert.encode.job import Job, JobKey, find_job
+from convert.encode.job import Job
 from convert.encode.open_chunk import OpenChunk
 from convert.encode.read_chunk import ChunkReader
 from convert.errors import BadInput, DataLost, naming, one_line
@@ -31,6 +31,7 @@ from convert.shards.write_run import WrittenFile, write_run
 from corpus.blocks import BLOCK_BYTES
 from corpus.digest import first_changed
 from corpus.documents import Buffers
+from engines.job import JobKey, find_job
 from flat_tokens.verify_units import verify_files
 from flat_tokens.writer import place_of
 from stores import StoreError
@@ -109,7 +110,7 @@ def encode_chunk(
     InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
     refused.
     """
-    job = find_job(key)
+    job: Job = find_job(key)
     records: list[ShardRecord] = []
     unused = list(spares)
     with _worker.opened(job, chunk, threshold, number) as opened:
@@ -141,7 +142,7 @@ def encode_again(
 
 def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uint64]:
     """The `count` smallest hashes of the chunk's documents, ascending; fewer if there are not so many."""
-    job = find_job(key)
+    job: Job = find_job(key)
     # What is to be done with bad records is done when the chunk is encoded; only those that end the work do it here.
     rules = (
         job.rules if job.rules.on_error == "fail" else job.rules._replace(on_error="skip", max_errors=None)
@@ -170,7 +171,7 @@ def changed_part(sources: Sequence[SourceParts], key: JobKey) -> tuple[int, tupl
 def merge_run(run: Run, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFile] | Damage:
     """Write one run of the dataset's arrays; its files, or which of its shards is damaged. unneeded: files of shards
     that are written, to be deleted."""
-    job = find_job(key)
+    job: Job = find_job(key)
     job.shards.delete(unneeded)
     try:
         with naming(f"{place_of(job.dataset)}/{run.split}"):

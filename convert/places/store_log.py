@@ -4,8 +4,9 @@
 
 Objects are put every second or so, with all that was noted since. A run first claims the next number with an object
 that says who it is. From then on no former run can write the log: the number that it would write next is taken, or its
-own claim is gone, with which everything went that it had written. It looks for its claim after each put, so what it
-finds out holds when the put is done. Whoever is to delete or to publish `confirm`s first that it is still the one.
+own claim is gone, with which everything went that it had written. It looks for the claim before each put and after it:
+a run that has finished leaves all numbers free again. Whoever is to delete or to publish `confirm`s first that it is
+still the one.
 """
 
 from __future__ import annotations
@@ -26,24 +27,26 @@ _READS_AT_ONCE = 16
 
 
 class StoreLog(Log):
-    """The log at `store` with its copy in `folder`. output: for errors; holder: what this run is called, like no other.
-
-    claim: its claim, None before.
-    """
+    """The log at `store` with its copy in `folder`. output: for errors; holder: the name of this run, like no other."""
 
     def __init__(self, folder: Path, store: Store, output: str, holder: str) -> None:
         super().__init__(folder)
         self._store, self._output, self._holder = store, output, holder
         self._number = 1  # of the next object
-        self.claim: Entry | None = None
+        self._claim: Entry | None = None
         self._waiting = bytearray()
         self._next_put = 0.0
+
+    @property
+    def claim(self) -> str:
+        """The key of this run's claim, "" before."""
+        return "" if self._claim is None else self._claim.key
 
     def take_over(self) -> None:
         """Claim the log; Refused (exit 6) if another run does at the same moment."""
         for entry in self._store.list(FOLDER):
             self._number = int(entry.key.rpartition("/")[2]) + 1
-        self.claim = self._put(b"")
+        self._claim = self._put_next(b"")
 
     def fetch(self) -> None:
         """Make the copy."""
@@ -72,30 +75,44 @@ class StoreLog(Log):
 
     def confirm(self) -> str:
         """Refused unless this run is still the one that writes; the key of an object of the log that says so."""
-        entry = self._put(bytes(self._waiting))
+        key = self._key
+        self._put(bytes(self._waiting))
         self._waiting.clear()
-        return entry.key
+        return key
 
-    def _put(self, lines: bytes) -> Entry:
-        key = f"{FOLDER}/{self._number:08}"
+    @property
+    def _key(self) -> str:
+        return f"{FOLDER}/{self._number:08}"
+
+    def _put(self, lines: bytes) -> None:
+        self._check_claim()
+        entry = self._put_next(lines)
+        try:
+            self._check_claim()
+        except Refused:
+            # Another run has come to its end between the first look and the put: the number was free again.
+            self._store.delete([entry.key])
+            raise
+
+    def _put_next(self, lines: bytes) -> Entry:
         # The holder's line, which no reader takes for one of the log's, makes the object like no other run's: a put
         # that is sent again takes an object with the same bytes for its own.
         try:
-            entry = self._store.put(key, b"\nby %b" % self._holder.encode() + lines, if_absent=True)
+            entry = self._store.put(self._key, b"\nby %b" % self._holder.encode() + lines, if_absent=True)
         except AlreadyThere:
             raise self._taken_over() from None
-        if self.claim is not None and not self._is_there(self.claim):
-            self._store.delete([key])
-            raise self._taken_over()
         self._number += 1
         return entry
 
-    def _is_there(self, entry: Entry) -> bool:
-        """Whether an object is; a later run may have put another under its name."""
+    def _check_claim(self) -> None:
+        if self._claim is None:
+            return
         try:
-            return self._store.head(entry.key) == entry
+            if self._store.head(self._claim.key) == self._claim:
+                return
         except StoreNotFound:
-            return False
+            pass
+        raise self._taken_over()
 
     def _taken_over(self) -> Refused:
         return Refused(

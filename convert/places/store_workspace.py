@@ -332,8 +332,7 @@ class StoreWorkspace:
             self._delete(self._target, (entry.key for entry in self._target.list()))
             self._remove()
         else:
-            assert self.log.claim is not None
-            self._remove({LEASE_NAME, self.log.claim.key})
+            self._remove({LEASE_NAME, self.log.claim})
             self._delete(self._target, (entry.key for entry in self._target.list()))
 
     def _remove(self, keep: Iterable[str] = (LEASE_NAME,)) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from convert.errors import naming
 from convert.shards.shard_files import is_shard_file
-from stores import RandomFile, StorageOptions, Store, StoreNotFound, open_file
+from stores import RandomFile, StorageOptions, Store, StoreNotFound, open_file, read_at
 
 _BLOCK_BYTES = 8 << 20
 
@@ -46,7 +46,7 @@ class FolderShards(NamedTuple):
     def read(self, name: str) -> bytes:
         """All of a small file; StoreNotFound."""
         with self.open(name, 0) as file:
-            return _all_of(file)
+            return bytes(read_at(file, 0, file.size))
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files; one that is gone, or was taken to be written over, is passed over."""
@@ -110,12 +110,3 @@ class StoreShards(NamedTuple):
 
 
 ShardStore = FolderShards | StoreShards
-
-
-def _all_of(file: RandomFile) -> bytes:
-    data = bytearray(file.size)
-    with memoryview(data) as view:
-        place = 0
-        while place < len(view) and (got := file.readinto_at(place, view[place:])):
-            place += got
-    return bytes(data[:place])

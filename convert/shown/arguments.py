@@ -13,17 +13,16 @@ from convert.errors import UsageError
 from convert.options import (
     COMPRESSIONS,
     DEFAULT_VALIDATION_FRACTION,
-    EXECUTORS,
     INVALID_MODES,
     ON_ERROR_MODES,
     PROGRESS_MODES,
     SPECIAL_MODES,
-    START_METHODS,
     ConvertOptions,
 )
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES
 from corpus.sizes import parse_size
+from engines.choose import add_engine_arguments
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
@@ -130,11 +129,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--tokenizer",
-        required=True,
         metavar="PATH",
         help="tokenizer.json, a folder with vocab.json and merges.txt, or org/model[@revision] of the Hugging Face Hub",
     )
-    add("--output", required=True, metavar="PATH", help="the dataset to make, such as owt.zarr")
+    add("--output", metavar="PATH", help="the dataset to make, such as owt.zarr")
+    add(
+        "--append-to",
+        metavar="PATH",
+        help="instead: a dataset that gets a new version with these documents behind its own; its tokenizer and "
+        "options are the defaults",
+    )
     add = parser.add_argument_group("reading").add_argument
     add(
         "--input-format",
@@ -249,20 +253,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument_group("the run").add_argument
     add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
-    add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
-    add(
-        "--executor",
-        choices=EXECUTORS,
-        default="process",
-        help="where the work is done: worker processes (default), or a cluster that sees inputs and output",
-    )
-    add("--scheduler", default="", metavar="ADDRESS", help="of dask, such as tcp://host:8786")
-    add(
-        "--address",
-        default="",
-        metavar="ADDRESS",
-        help="of Ray, such as host:6379; auto: the one that runs here",
-    )
+    add_engine_arguments(add, _whole, _seconds)
     add(
         "--scratch",
         metavar="DIR",
@@ -273,20 +264,6 @@ def _parser() -> argparse.ArgumentParser:
         type=_size,
         metavar="SIZE",
         help="text a task (default: from the corpus, 4Mi to 32Mi)",
-    )
-    add(
-        "--start-method",
-        choices=START_METHODS,
-        default="auto",
-        help="how workers start; auto (default): fork on Linux where it is safe, else spawn",
-    )
-    add(
-        "--stall-timeout",
-        type=_seconds,
-        default=ConvertOptions.stall_seconds,
-        metavar="S",
-        help="end a worker that uses no processor time for S seconds, or S seconds of it without a step forward "
-        "(default %(default)g; 0: never)",
     )
     add = parser.add_argument_group("what is shown").add_argument
     add(
@@ -302,11 +279,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.Namespace]:
-    """The options, and the parsed arguments for what only the command line knows (quiet, timings, debug)."""
+    """The options, and the parsed arguments for what only the command line knows (append_to, quiet, timings, debug)."""
     words = list(arguments)
     # argparse drops "--", and takes "-a.txt" behind it for a flag.
     end = words.index("--") if "--" in words else len(words)
-    parsed = _parser().parse_intermixed_args(words[:end])  # inputs may stand between flags, too
+    parser = _parser()
+    parsed = parser.parse_intermixed_args(words[:end])  # inputs may stand between flags, too
+    storage_options = _storage_options(parsed.storage_option)
+    if parsed.append_to:
+        parser.set_defaults(**_defaults_of(parsed, storage_options))
+        parsed = parser.parse_intermixed_args(words[:end])
+    _check_required(parser, parsed)
     parsed.inputs += words[end + 1 :]
     try:
         separator = unescape(parsed.separator)
@@ -315,7 +298,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
     options = ConvertOptions(
         inputs=tuple(parsed.inputs),
         tokenizer=parsed.tokenizer,
-        output=parsed.output,
+        output=parsed.append_to or parsed.output,
         validation=tuple(parsed.validation),
         validation_fraction=parsed.validation_fraction,
         validation_docs=parsed.validation_docs,
@@ -343,7 +326,32 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         address=parsed.address,
         scratch=parsed.scratch,
         start_method=parsed.start_method,
-        storage_options=_storage_options(parsed.storage_option),
+        storage_options=storage_options,
         stall_seconds=parsed.stall_timeout,
     )
     return options, parsed
+
+
+def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) -> dict[str, object]:
+    """Those of a dataset to which is appended."""
+    from convert.driver.append import inherited
+
+    defaults = inherited(parsed.append_to, storage_options)
+    if parsed.validation or parsed.validation_docs is not None:
+        del defaults["validation_fraction"]
+    return defaults | {"separator": defaults["separator"].replace("\\", "\\\\")}
+
+
+def _check_required(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:
+    if parsed.append_to and parsed.output:
+        parser.error("--append-to and --output exclude each other; give one of them")
+    missing = [
+        flag
+        for flag, value in (
+            ("--tokenizer", parsed.tokenizer),
+            ("--output", parsed.append_to or parsed.output),
+        )
+        if value is None
+    ]
+    if missing:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")

@@ -43,40 +43,21 @@ class Elements:
     def __init__(
         self,
         name: str,
-        path: Place,
         dtype: np.dtype[Any],
-        lone_zero_may_miss: bool,
-        largest: int | None = None,
-        read: ReadMetadata = zarr_metadata.read_if_there,
+        count: int,
+        chunk_elements: int,
+        largest: int | None,
+        stored: StoredArray | None = None,
+        missing_is_zero: bool = False,
     ) -> None:
         self.name = name
         self.dtype = dtype
-        self._foreign: ForeignArray | None = None
+        self.stored = stored
+        self.chunk_elements = chunk_elements
+        self._count = count
         self._largest = largest
-        self.stored: StoredArray | None = None
-        self._source: ChunkSource | None = None
-        try:
-            self.stored = zarr_metadata.read_array(path, read)
-            stored_dtype = np.dtype(self.stored.dtype)
-        except ForeignLayoutError as error:
-            if isinstance(path, StorePath):
-                raise  # zarr would need a way of its own to the store
-            self._foreign = ForeignArray(path, error)
-            stored_dtype = self._foreign.dtype
-        if stored_dtype != dtype:
-            raise DatasetError(
-                f"{name}: data type is {stored_dtype}, the format has {dtype.name}; not flat-tokens"
-            )
-        if self._foreign is not None:
-            self._count = self._foreign.element_count
-            self.chunk_elements = max(self._foreign.chunk_elements, FOREIGN_BLOCK)
-        else:
-            assert self.stored is not None
-            self._count = self.stored.element_count
-            self.chunk_elements = self.stored.chunk_elements
-        self._missing_is_zero = lone_zero_may_miss and self.is_lone_zero
-        if self.stored is not None:
-            self._source = ChunkSource(self.stored, self._missing_is_zero, largest)
+        self._missing_is_zero = missing_is_zero
+        self._source = None if stored is None else ChunkSource(stored, missing_is_zero, largest)
 
     def __len__(self) -> int:
         return self._count
@@ -103,12 +84,8 @@ class Elements:
     @property
     def file_count(self) -> int:
         """Files of zarr chunks that a complete array has."""
-        return self.stored.file_count if self.stored is not None else self._foreign_array.file_count
-
-    @property
-    def _foreign_array(self) -> ForeignArray:
-        assert self._foreign is not None
-        return self._foreign
+        assert self.stored is not None
+        return self.stored.file_count
 
     @property
     def is_mapped(self) -> bool:
@@ -164,7 +141,7 @@ class Elements:
         """Fill `out` with the elements [start, start + len(out)), which must be inside the array. needed: of zarr
         chunks, how many of their first elements the caller will read, now or soon."""
         if self._source is None:
-            out[:] = self._read_foreign(start, start + len(out))
+            self._read_otherwise(start, out)
             return
         index, offset = divmod(start, self.chunk_elements)
         stop = offset + len(out)
@@ -234,7 +211,7 @@ class Elements:
         first = index * self.chunk_elements
         count = min(self.chunk_elements, self._count - first)
         if self._source is None:
-            return self._read_foreign(first, first + count)
+            return self.read(first, first + count)
         if self._source.is_raw:
             return self._source.mapped(index)[:count]
         values = np.empty(self.chunk_elements, dtype=self.dtype) if scratch is None else scratch
@@ -265,10 +242,59 @@ class Elements:
 
     def foreign_bytes(self, start: int, stop: int) -> int:
         """The bytes of the files whose first element is in [start, stop), of an array that zarr reads."""
-        sizes = self._foreign_array.file_sizes(start, stop, self._missing_is_zero)
+        raise NotImplementedError
+
+    def _read_otherwise(self, start: int, out: npt.NDArray[Any]) -> None:
+        """As `read_into`, of an array without a source of zarr chunks."""
+        raise NotImplementedError
+
+
+class ForeignElements(Elements):
+    """A stored array that the zarr library reads."""
+
+    def __init__(self, name: str, array: ForeignArray, missing_is_zero: bool, largest: int | None) -> None:
+        count, chunk_elements = array.element_count, max(array.chunk_elements, FOREIGN_BLOCK)
+        super().__init__(name, array.dtype, count, chunk_elements, largest, missing_is_zero=missing_is_zero)
+        self._array = array
+
+    @property
+    def file_count(self) -> int:
+        return self._array.file_count
+
+    def foreign_bytes(self, start: int, stop: int) -> int:
+        sizes = self._array.file_sizes(start, stop, self._missing_is_zero)
         return sum(size for first, size in sizes if first >= start)
 
-    def _read_foreign(self, start: int, stop: int) -> npt.NDArray[Any]:
-        values = self._foreign_array.read(start, stop, self._missing_is_zero)
-        check_largest(values, self._largest, self.name, start)
-        return values.astype(self.dtype, copy=False)
+    def _read_otherwise(self, start: int, out: npt.NDArray[Any]) -> None:
+        values = self._array.read(start, start + len(out), self._missing_is_zero)
+        self.check(values, start)
+        out[:] = values
+
+
+def open_elements(
+    name: str,
+    path: Place,
+    dtype: np.dtype[Any],
+    lone_zero_may_miss: bool,
+    largest: int | None = None,
+    read: ReadMetadata = zarr_metadata.read_if_there,
+) -> Elements:
+    """The array at `path`. DatasetError unless its data type is `dtype`; read: gives its metadata."""
+    stored = foreign = None
+    try:
+        stored = zarr_metadata.read_array(path, read)
+        stored_dtype, count = np.dtype(stored.dtype), stored.element_count
+    except ForeignLayoutError as error:
+        if isinstance(path, StorePath):
+            raise  # zarr would need a way of its own to the store
+        foreign = ForeignArray(path, error)
+        stored_dtype, count = foreign.dtype, foreign.element_count
+    if stored_dtype != dtype:
+        raise DatasetError(
+            f"{name}: data type is {stored_dtype}, the format has {dtype.name}; not flat-tokens"
+        )
+    missing_is_zero = lone_zero_may_miss and count == 1
+    if foreign is not None:
+        return ForeignElements(name, foreign, missing_is_zero, largest)
+    assert stored is not None
+    return Elements(name, dtype, count, stored.chunk_elements, largest, stored, missing_is_zero)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from flat_tokens.format import FORMAT_NAME
 from flat_tokens.storage.manifest import DIGESTS, MANIFEST_NAME, read_manifest
 from flat_tokens.storage.manifest_lines import SELF_HASH_NAME
-from flat_tokens.storage.places import Place, open_file
+from flat_tokens.storage.places import Payload, Place, StorePath, open_file
 
 HEAD_BYTES = 4096
 TAIL_BYTES = 256
@@ -38,12 +38,19 @@ class ManifestHead(NamedTuple):
 def read_head(root: Place) -> ManifestHead:
     """What stands in front in the manifest of the dataset at `root`.
 
-    Cost: two reads of some kilobytes, whatever the manifest's length. DatasetError names what is wrong with it."""
-    with open_file(root / MANIFEST_NAME) as file:
-        size = file.size
-        head, tail = file.parts([(0, min(HEAD_BYTES, size)), (max(size - TAIL_BYTES, 0), size)])
+    Cost: two reads of some kilobytes, whatever the manifest's length; one on a store, where an object is whole or not
+    there. DatasetError names what is wrong with it."""
+    place = root / MANIFEST_NAME
+    if isinstance(place, StorePath):
+        head: Payload = place.begin(HEAD_BYTES)
+        is_finished = True
+    else:
+        with open_file(place) as file:
+            size = file.size
+            head, tail = file.parts([(0, min(HEAD_BYTES, size)), (max(size - TAIL_BYTES, 0), size)])
+        is_finished = _END.search(tail) is not None
     start = _OWN_START.match(head)
-    if start and _END.search(tail):
+    if start and is_finished:
         with contextlib.suppress(ValueError):
             splits, layout, _ = bytes(head[start.end() :]).split(b",\n", 2)
             counts = json.loads(splits)

@@ -57,6 +57,11 @@ class StorePath:
                 raise DatasetError(f"{printable(str(self))}: {what}")
         return [memoryview(data) for data in found]
 
+    def begin(self, count: int) -> bytes:
+        """The first `count` bytes of the object, all if it has fewer, in one request. DatasetError, StoreError."""
+        with self.reading():
+            return bytes(self.store.read(self.key, 0, count))
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """What the store says of the dataset, rather than of the way to it, becomes a DatasetError."""

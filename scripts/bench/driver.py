@@ -27,7 +27,6 @@ from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.provenance import write_manifest
 from convert.encode import worker as convert_worker
-from convert.encode.job import JobKey
 from convert.places.store_workspace import open_workspace
 from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
@@ -39,6 +38,7 @@ from convert.shards.write_run import WrittenFile
 from convert.shown.progress import Progress
 from corpus.source_list import Source, SourceList
 from engines.engine import Engine
+from engines.job import JobKey
 from engines.tasks import TaskPool
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout

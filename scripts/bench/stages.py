@@ -31,12 +31,12 @@ from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.driver.finish import known_facts
-from convert.encode.job import JobKey
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
 from corpus._core import Xxh64
 from engines.inline_engine import InlineEngine
+from engines.job import JobKey
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 

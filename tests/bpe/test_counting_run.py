@@ -192,8 +192,8 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         opened = output_file.open_output_file
 
         @contextmanager
-        def open_unless_full(path: str | Path) -> Iterator[BinaryIO]:
-            with opened(path) as file:
+        def open_unless_full(path: str | Path, *options: Any) -> Iterator[BinaryIO]:
+            with opened(path, *options) as file:
                 yield file
                 if Path(path).resolve().parent in folders:
                     raise EnvironmentFailure(f"{path}: can't write: {os.strerror(errno.ENOSPC)}")

@@ -13,7 +13,8 @@ import pytest
 from bpe.errors import Refused
 from bpe.pretoken_counts.counting import CountingOptions, count_pretokens, count_sources
 from bpe.pretoken_counts.counts_inputs import counted_on, still_to_count
-from bpe.pretoken_counts.sources import StreamRest, TextDigest
+from bpe.pretoken_counts.source_facts import TextDigest
+from bpe.pretoken_counts.sources import StreamRest
 from bpe.pretoken_counts.stream_rest import read_again
 from bpe.pretoken_counts.text_blocks import Reader
 

@@ -206,7 +206,7 @@ def test_inputs_that_workers_would_look_for_elsewhere_are_one_line(corpus: Path,
     ("preload", "said"),
     [
         (
-            "import convert.encode.job\nconvert.encode.job.program_version = lambda: 'tokenmill 0.0 with Python 3.8'",
+            "import engines.job\nengines.job.program_version = lambda: 'tokenmill 0.0 with Python 3.8'",
             "has tokenmill 0.0 with Python 3.8, but",
         ),
         ("import sys\nsys.modules['convert'] = sys.modules['engines'] = None", "can't run tokenmill"),

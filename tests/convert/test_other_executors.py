@@ -15,11 +15,12 @@ from naive_conversion import make_documents, tree
 
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
-from convert.encode.job import JobKey, find_job, write_job
-from convert.errors import BadInput, BrokenInvariant, StorageError
+from convert.errors import BadInput, EngineFailure
 from convert.places.workspace import Workspace
 from convert.shards.shard_store import FolderShards
 from engines.inline_engine import InlineEngine
+from engines.job import JobKey, find_job, write_job
+from stores import StoreError
 
 
 @pytest.fixture
@@ -110,16 +111,16 @@ def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> Non
     workspace = Workspace(corpus / "place")
     workspace.take()
     path = workspace.root / "job"
-    key = write_job(job, workspace)
+    key = write_job(job, workspace.put_job)
     assert [source.path for source in find_job(key).plan.sources] == [
         source.path for source in job.plan.sources
     ]
     path.write_bytes(path.read_bytes().replace(b"endoftext", b"endoftexx"))
     assert find_job(key).separator == job.separator  # from memory
-    other = write_job(job._replace(seed=9), workspace)
+    other = write_job(job._replace(seed=9), workspace.put_job)
     path.write_bytes(path.read_bytes()[:-1] + b"!")
-    with pytest.raises(StorageError, match="job is not what the conversion wrote there"):
+    with pytest.raises(StoreError, match="job is not what the command wrote there"):
         find_job(other)
-    with pytest.raises(BrokenInvariant, match="not prepared"):
+    with pytest.raises(EngineFailure, match="not prepared"):
         find_job(JobKey("none"))
     workspace.close()

@@ -1,0 +1,121 @@
+"""Files and objects -> one counts file, on any engine; what `python -m bpe count --executor` does, from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from bpe.errors import BadArgument
+from bpe.normalizers import Normalizer
+from bpe.output_file import check_output
+from bpe.pretoken_counts.counting_options import CountingOptions
+from bpe.pretoken_counts.counts_facts import CountsFacts
+from bpe.pretoken_counts.gathering import gather_counts
+from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.on_engine import Elsewhere
+from bpe.pretoken_counts.scratch import scratch_in
+from bpe.pretoken_counts.workspace import Workspace
+from bpe.pretokenizer import Pretokenizer
+from bpe.progress import Progress
+from bpe.threads import available_threads
+from corpus.utf8 import Invalid
+from engines.choose import EXECUTORS, EngineOptions, check_engine
+from stores import NO_OPTIONS, is_url, split_key
+
+
+def count_files(
+    inputs: Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    special_tokens: Sequence[str] = (),
+    pattern: str | Pretokenizer = "gpt2",
+    executor: str | Executor = "process",
+    *,
+    workers: int | None = None,
+    scheduler: str = "",
+    address: str = "",
+    scratch: str | os.PathLike[str] | None = None,
+    text_chunk_bytes: int | None = None,
+    max_memory: int | None = None,
+    progress: Progress | None = None,
+    invalid: Invalid = "error",
+    normalizer: Normalizer | Literal["NFC"] | None = None,
+    input_format: str = "auto",
+    text_field: str = "text",
+    on_error: str = "fail",
+    storage_options: Mapping[str, str] = NO_OPTIONS,
+) -> CountsFacts:
+    """Count the pretokens of files, folders, globs and URLs into a counts file, a path or URL; the facts of its text.
+
+    The file is that of `python -m bpe count` on one machine, byte for byte. executor: "process", `workers` of them
+    (None: one a core); "dask", whose scheduler is at `scheduler`; "ray", at `address`; or any executor of
+    `concurrent.futures`, `workers` tasks at a time, which stays open. scratch: a folder that all workers see, or a URL,
+    for sorted runs; None: beside the output. text_chunk_bytes: that a task counts; None: by the size of the inputs.
+    max_memory: bytes that a worker process may take; None: 1 GiB a task. All else as for `count_pretokens`.
+    Errors are those of `count_pretokens`, and EngineFailure and WorkerLost (exit code 5). Nothing is left of a run that
+    failed.
+    """
+    options = CountingOptions(
+        special_tokens,
+        pattern,
+        invalid=invalid,
+        normalizer=normalizer,
+        input_format=input_format,
+        text_field=text_field,
+        on_error=on_error,
+        storage_options=storage_options,
+    )
+    target = os.fspath(output)
+    check_output(target, storage_options=storage_options)
+    folder = None if is_url(target) else os.path.dirname(target) or "."  # noqa: PTH120 - as it was given
+    place = None if scratch is None else os.fspath(scratch)
+    engine = engine_options(executor, workers, scheduler, address)
+    with (
+        Workspace(folder) as workspace,
+        open_elsewhere(
+            engine, place, target, storage_options, workspace, text_chunk_bytes, max_memory
+        ) as there,
+    ):
+        counted = gather_counts(
+            list(inputs), None, options, progress, MemoryBudget.of(None), workspace, elsewhere=there
+        )
+        counted.save(target, workspace, storage_options=storage_options)
+        return counted.facts
+
+
+def engine_options(
+    executor: str | Executor, workers: int | None, scheduler: str = "", address: str = "", **more: Any
+) -> EngineOptions:
+    """The engine that is asked for; BadArgument for what does not go together."""
+    try:
+        check_engine(executor if isinstance(executor, str) else EXECUTORS[0], workers, scheduler, address)
+    except ValueError as error:
+        raise BadArgument(str(error)) from None
+    if workers is not None and not 1 <= workers <= 4096:
+        raise BadArgument(f"--workers must be from 1 to 4096, got {workers}")
+    return EngineOptions(executor, workers or available_threads(), scheduler, address, **more)
+
+
+@contextmanager
+def open_elsewhere(
+    engine: EngineOptions,
+    scratch: str | None,
+    output: str,
+    storage_options: Mapping[str, str],
+    workspace: Workspace,
+    chunk_bytes: int | None,
+    memory_bytes: int | None,
+    **more: Any,
+) -> Iterator[Elsewhere]:
+    """Where to count, with a scratch that is there as long as this is open.
+
+    scratch None: of processes of this machine, that of the workspace; of others, beside the output.
+    """
+    if chunk_bytes is not None and not 1 <= chunk_bytes <= 1 << 40:
+        raise BadArgument(f"--text-chunk-bytes must be from 1 to 2^40, got {chunk_bytes}")
+    if scratch is None and is_url(output) and engine.executor != "process":
+        scratch = split_key(output)[0]
+    with scratch_in(scratch, storage_options, workspace) as opened:
+        yield Elsewhere(engine, opened, chunk_bytes, memory_bytes, **more)

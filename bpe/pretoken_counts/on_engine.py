@@ -1,0 +1,239 @@
+"""Counting as tasks on an engine: text chunks become sorted runs, runs are merged in a tree while others are counted.
+
+The counts and facts are those of `count_sources`, byte for byte, whatever the engine, the workers and the chunks: sums
+depend on no order, and chunks are cut where the text may be cut (bpe/pretoken_counts/chunk_text.py). Merging takes
+`FAN_IN` runs of one level of the tree at a time, and at last all that are left.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bpe.errors import BadArgument, EnvironmentFailure
+from bpe.normalizers import make_normalizer
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_runs
+from bpe.pretoken_counts.counting import Tally
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import CountsFacts
+from bpe.pretoken_counts.scratch import Run, Scratch
+from bpe.pretoken_counts.source_facts import decoded_source
+from bpe.pretoken_counts.sources import kind_of_source, object_of, path_of
+from bpe.pretokenizer import Pretokenizer
+from corpus.chunks import Chunks, TextChunk
+from corpus.source_list import Source as File
+from corpus.source_list import SourceList
+from engines.choose import EngineOptions, open_engine
+from engines.ending import ending
+from engines.job import hand_out
+from engines.tasks import SHOW_SECONDS, TaskPool
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.counting_options import CountingOptions
+    from bpe.pretoken_counts.sources import Source
+    from bpe.progress import Progress
+    from engines.engine import Engine
+    from engines.job import JobKey
+
+FAN_IN: Final = 16
+# A text chunk: large, since runs of large chunks are a smaller share of their text, but enough of them for all workers.
+CHUNK_BYTES: Final = (4 << 20, 1 << 30)
+_CHUNKS_A_WORKER: Final = 8
+_CHUNKS_OF_A_CLUSTER: Final = 256  # whose workers may come later
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Counting on an engine. scratch: for sorted runs, seen by all workers; what is counted lies in it, too.
+
+    chunk_bytes: of the text a task counts; None: by the size of the text and the workers. memory_bytes: what a worker
+    process may take; None: 1 GiB a task. notice(text) is called, in any thread, when workers are lost.
+    """
+
+    engine: EngineOptions
+    scratch: Scratch
+    chunk_bytes: int | None = None
+    memory_bytes: int | None = None
+    notice: Callable[[str], None] = field(default=lambda text: None)
+
+
+def count_on_engine(
+    sources: Sequence[Source],
+    options: CountingOptions,
+    elsewhere: Elsewhere,
+    progress: Progress | None = None,
+) -> CountSet:
+    """The counts of files and objects as one part, which lies in the scratch.
+
+    BadArgument for sources that workers can't open, EngineFailure and WorkerLost for what is wrong with the engine.
+    Errors of the text are those of `count_sources`, of whichever chunk is counted first.
+    """
+    options.check()
+    files, scratch = _files(sources, options), elsewhere.scratch
+    engine = open_engine(elsewhere.engine, elsewhere.notice)
+    if not engine.inherits:
+        files = SourceList(
+            file if file.version else file._replace(path=os.path.abspath(file.path))  # noqa: PTH100 - "./a" is "a"
+            for file in files
+        )
+    chunks = _chunks(files, elsewhere, engine)
+    job = CountingJob(
+        chunks,
+        replace(options, threads=1, stop=None, storage_options=dict(options.storage_options)),
+        scratch,
+        elsewhere.memory_bytes,
+    )
+    pretokenizer = Pretokenizer.from_pattern(options.pattern)
+    pool = TaskPool(engine)
+    try:
+        with ending(engine, elsewhere.notice), pool:
+            key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job)
+            if progress is not None:  # a bar may start a thread: workers are forked before
+                progress.begin("counting", chunks.total_bytes, "bytes")
+                if note := pretokenizer.slow_note:
+                    progress.note(note)
+            tree = _Tree(job, pool, key)
+            for done_bytes in tree.count():
+                if progress is not None:
+                    progress.update(done_bytes)
+    finally:
+        engine.shutdown()
+    tree.tally.tell(progress, options.special_tokens)
+    facts = CountsFacts(
+        pretokenizer,
+        tuple(options.special_tokens),
+        tree.text_bytes,
+        tree.documents,
+        tree.tally.replaced,
+        sources=tuple(
+            replace(decoded_source(file, "", False, 0, 0), digest=None)  # all of it was counted
+            for file in files
+        ),
+        normalizer=make_normalizer(options.normalizer),
+    )
+    if tree.result is None:
+        return CountSet([PretokenCounts.from_mapping({})], facts)
+    return CountSet([scratch.open(tree.result)], facts)
+
+
+class _Merge(NamedTuple):
+    """Runs that become one of a level of the tree."""
+
+    level: int
+    runs: Sequence[Run]
+
+
+class _Tree:
+    """Counts all chunks of a job and merges their runs. result: the run of everything, None if nothing was counted."""
+
+    def __init__(self, job: CountingJob, pool: TaskPool, key: JobKey) -> None:
+        self.text_bytes = self.documents = 0
+        self.tally = Tally()
+        self.result: Run | None = None
+        self._job, self._pool, self._key = job, pool, key
+        self._levels: list[list[Run]] = [[]]
+        self._uncounted, self._done_bytes = job.chunks.chunk_count, 0
+
+    def count(self) -> Iterator[int]:
+        """Do it; now and then, how many bytes of the sources are counted."""
+        chunks = self._job.chunks
+        left = chunks.chunks()
+        shown = 0
+        while True:
+            room = 2 * self._pool.engine.worker_count - len(self._pool)
+            for chunk in islice(left, max(0, room)):
+                self._pool.submit(chunk, partial(chunks.describe, chunk), count_chunk, chunk, self._key)
+            while (merge := self._next_merge()) is not None:
+                describe = f"merging {len(merge.runs)} sorted runs"
+                self._pool.submit(merge, lambda what=describe: what, merge_runs, merge.runs, self._key)  # type: ignore[misc]
+            if not len(self._pool):
+                break
+            for task, result in self._pool.done(SHOW_SECONDS):
+                self._take(task, result)
+            shown = max(shown, self._done_bytes + sum(done for _, done in self._pool.running()))
+            yield min(shown, chunks.total_bytes)
+        yield chunks.total_bytes
+        self.result = next((run for level in self._levels for run in level), None)
+
+    def _take(self, task: TextChunk | _Merge, result: ChunkCounts | Run) -> None:
+        level, run = 0, None
+        if isinstance(task, _Merge):
+            assert isinstance(result, Run)
+            self._job.scratch.delete(task.runs)
+            level, run = task.level, result
+        else:
+            assert isinstance(result, ChunkCounts)
+            self._uncounted -= 1
+            self._done_bytes += self._job.chunks.work_bytes(task)
+            self.text_bytes += result.text_bytes
+            self.documents += result.documents
+            self.tally = self.tally.plus(result.tally)
+            run = result.run
+        if run is not None:
+            while len(self._levels) <= level:
+                self._levels.append([])
+            self._levels[level].append(run)
+
+    def _next_merge(self) -> _Merge | None:
+        """Runs to be merged now, which are taken out: as many of one level as go together, or what is left at last."""
+        for number, runs in enumerate(self._levels):
+            if len(runs) >= FAN_IN:
+                self._levels[number] = runs[FAN_IN:]
+                return _Merge(number + 1, runs[:FAN_IN])
+        waiting = sum(map(len, self._levels))
+        if self._uncounted or waiting < 2 or (waiting <= FAN_IN and len(self._pool)):
+            return None
+        group: list[Run] = []
+        for number, runs in enumerate(self._levels):
+            room = FAN_IN - len(group)
+            group += runs[:room]
+            self._levels[number] = runs[room:]
+        return _Merge(len(self._levels), group)
+
+
+def _files(sources: Sequence[Source], options: CountingOptions) -> SourceList:
+    """The sources as workers open them."""
+    files = SourceList()
+    for source in sources:
+        path, found = path_of(source), object_of(source)
+        if isinstance(source, File) and found is not None:
+            files.append(found)
+            continue
+        if path is None or not isinstance(source, (str, os.PathLike)) or not path.is_file():
+            raise BadArgument(
+                "workers can open files and objects only, from their beginning: no pipes, no samples, and no inputs "
+                "of a run that was stopped; leave --executor out"
+            )
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise EnvironmentFailure(f"{path}: {error.strerror}") from error
+        kind = kind_of_source(source, options.input_format)
+        files.append(
+            File(
+                os.fspath(path),
+                status.st_size,
+                status.st_mtime_ns,
+                kind=kind,
+                changed_ns=status.st_ctime_ns,
+                inode=status.st_ino,
+            )
+        )
+    return files
+
+
+def _chunks(files: SourceList, elsewhere: Elsewhere, engine: Engine) -> Chunks:
+    starts = files.starts()
+    size = elsewhere.chunk_bytes
+    if size is None:
+        wanted = _CHUNKS_A_WORKER * engine.worker_count
+        if not engine.inherits:
+            wanted = max(wanted, _CHUNKS_OF_A_CLUSTER)
+        least, most = CHUNK_BYTES
+        size = min(max(starts[-1] // wanted, least), most)
+    return Chunks(files, size, starts)

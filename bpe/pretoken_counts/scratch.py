@@ -1,0 +1,107 @@
+"""Where the sorted runs of tasks lie until they are merged: a folder that all workers see, or a store.
+
+Each attempt at a task writes one run under a name of its own, whole or not at all, and only what the driver was told
+of is read. A late attempt leaves nothing behind: a folder that was removed takes no file, and in a store it looks, once
+its run is there, for an object that the driver removes before it lists what else is to be removed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.workspace import PREFIX, Workspace
+from engines.job import require_open
+from stores import StorageOptions, StoreNotFound, is_url, open_store
+
+_ALIVE: Final = "alive"
+_JOB: Final = "job"
+
+
+class Run(NamedTuple):
+    """A counts file without facts in the scratch."""
+
+    name: str
+    size: int
+
+
+class Scratch(NamedTuple):
+    """place: a folder, or the URL of one; of this run alone. options: of its store."""
+
+    place: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it lies in a store."""
+        return is_url(self.place)
+
+    def check_sight(self) -> None:
+        """EngineFailure if this process does not see the folder."""
+        if not self.is_remote:
+            require_open(Path(self.place))
+
+    def keep(self, blocks: Iterable[Arrays]) -> Run:
+        """Write counts, sorted, as a run."""
+        name = f"{os.urandom(12).hex()}.run"
+        path = f"{self.place}/{name}"
+        if not self.is_remote:
+            try:
+                write_counts_file(path, blocks, CountsFacts(), temporary=True)
+            except BaseException:
+                Path(path).unlink(missing_ok=True)
+                raise
+            return Run(name, Path(path).stat().st_size)
+        options, store = dict(self.options), open_store(self.place, dict(self.options))
+        write_counts_file(path, blocks, CountsFacts(), storage_options=options)
+        try:
+            store.head(_ALIVE)
+        except StoreNotFound:
+            store.delete([name])
+            raise
+        return Run(name, store.head(name).size)
+
+    def open(self, run: Run) -> CountsFile:
+        """A run, for reading."""
+        return CountsFile(f"{self.place}/{run.name}", dict(self.options), run.size)
+
+    def delete(self, runs: Sequence[Run]) -> None:
+        """Remove runs that were merged."""
+        open_store(self.place, dict(self.options)).delete(run.name for run in runs)
+
+    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Put the job where all workers see it; its path or URL, and the options of its store."""
+        open_store(self.place, dict(self.options)).put(_JOB, data)
+        return f"{self.place}/{_JOB}", self.options
+
+
+@contextmanager
+def scratch_in(folder: str | None, options: StorageOptions, workspace: Workspace) -> Iterator[Scratch]:
+    """A scratch in a folder, or at a URL, for as long as it lasts; None: in that of the workspace."""
+    if folder is None:
+        yield Scratch(str(workspace.folder.absolute()))
+    elif not is_url(folder):
+        with Workspace(folder) as own:
+            yield Scratch(str(own.folder.absolute()))
+    else:
+        place = f"{folder.rstrip('/')}/{PREFIX.lstrip('.')}{os.urandom(8).hex()}"
+        store = open_store(place, options)
+        store.put(_ALIVE, b"")
+        try:
+            yield Scratch(place, tuple(sorted(options.items())))
+        except BaseException:
+            with suppress(Exception):  # what ended the work is what is told
+                _remove(place, options)
+            raise
+        _remove(place, options)
+
+
+def _remove(place: str, options: StorageOptions) -> None:
+    store = open_store(place, options)
+    store.delete([_ALIVE])
+    store.delete([entry.key for entry in store.list()])

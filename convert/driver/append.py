@@ -1,0 +1,131 @@
+"""Appending to a dataset: the new documents become a part of their own, and a new version lists it with those before.
+
+The part is a conversion like any other, to `<dataset>/part-<number>`; nothing that was there is written again. A run
+that is interrupted goes on when the same command is given again (flat_tokens/storage/versions.py has the format).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from convert.driver.aside import Aside
+from convert.driver.pipeline import load_tokenizer
+from convert.errors import Refused
+from convert.options import ConvertOptions
+from flat_tokens import opening
+from flat_tokens.storage.durability import sync
+from flat_tokens.storage.manifest import MANIFEST_NAME
+from flat_tokens.storage.places import is_there, locate
+from flat_tokens.storage.versions import (
+    VERSIONS_NAME,
+    Part,
+    Version,
+    describe_part,
+    newest,
+    part_path,
+    read_version,
+    version_path,
+    within,
+    write_version,
+)
+from stores import AlreadyThere, StorageOptions, is_url, open_store, shown_url
+
+if TYPE_CHECKING:
+    from convert.shown.summary import Summary
+
+# Of a dataset's options those that its parts should share.
+_INHERITED = (
+    "separator",
+    "seed",
+    "validation_fraction",
+    "input_format",
+    "text_field",
+    "special_in_text",
+    "max_record_bytes",
+    "invalid",
+    "zarr_format",
+    "compression",
+    "chunk_tokens",
+)
+
+
+def append(
+    options: ConvertOptions, executor: Executor | None = None, started: float | None = None
+) -> Summary:
+    """Convert the inputs to a new part of the dataset at options.output, and list it as a new version.
+
+    As `convert` but for the output, which must be a finished dataset with the same tokenizer (DatasetError); the
+    summary is that of the part. Refused (exit 6) where another run appends, or one that was killed had finished its
+    part: that is listed then.
+    """
+    root = options.output.rstrip("/")
+    place = locate("--append-to", root, options.storage_options)
+    dataset = opening.open(place)
+    if not dataset.has_manifest:
+        raise Refused(f"--append-to {shown_url(root)}: has no manifest; convert it again to append to it")
+    number = newest(place) + 1
+    before = read_version(place, number - 1).parts if number > 1 else (describe_part(place, ""),)
+    path = part_path(number)
+    if is_there(within(place, f"{path}/{MANIFEST_NAME}")):
+        _list_part(root, options.storage_options, number, before)
+        raise Refused(
+            f"{shown_url(root)}: an earlier run had finished version {number}, which is listed now; give the command "
+            "again for what is still to be appended"
+        )
+    with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
+        from convert.driver.conversion import begin, carry_out
+
+        begun = begin(as_part(options, number), started)
+    tokenizer, source = loading.result()
+    opening.check_tokenizer(dataset, tokenizer)
+    summary = carry_out(begun, tokenizer, source, executor)
+    _list_part(root, options.storage_options, number, before)
+    return summary
+
+
+def as_part(options: ConvertOptions, number: int | None = None) -> ConvertOptions:
+    """The options of the conversion that makes a part of the dataset at options.output. number: None for the next."""
+    root = options.output.rstrip("/")
+    if number is None:
+        number = newest(locate("--append-to", root, options.storage_options)) + 1
+    held_out = options.validation or options.validation_docs is not None
+    return replace(
+        options,
+        output=f"{root}/{part_path(number)}",
+        validation_fraction=None if held_out else options.validation_fraction,
+    )
+
+
+def _list_part(root: str, storage_options: StorageOptions, number: int, before: tuple[Part, ...]) -> None:
+    place = locate("--append-to", root, storage_options)
+    version = Version(number, (*before, describe_part(place, part_path(number))))
+    try:
+        write_version(open_store(root, storage_options), version)
+    except AlreadyThere:
+        raise Refused(
+            f"{shown_url(root)}: another run has listed version {number} meanwhile; look at it, then run the command "
+            "again"
+        ) from None
+    if isinstance(place, Path):
+        for path in (place / version_path(number), place / VERSIONS_NAME, place):
+            sync(path)
+
+
+def inherited(root: str, storage_options: Mapping[str, str]) -> dict[str, Any]:
+    """The options of the dataset at `root` that are the defaults for its parts, and its own tokenizer where that is a
+    file of this machine."""
+    dataset = opening.open(root, storage_options=storage_options)
+    manifest = dataset.without_sources
+    recorded = {} if manifest is None else manifest.options
+    found = {name: recorded[name] for name in _INHERITED if recorded.get(name) is not None}
+    for name in ("prepend_token", "append_token"):
+        if recorded.get(name) is not None:
+            found[name] = str(recorded[name]["id"])
+    if not is_url(root) and isinstance(dataset.tokenizer_path, Path):
+        found["tokenizer"] = str(dataset.tokenizer_path)
+    return found

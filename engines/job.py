@@ -1,0 +1,148 @@
+"""What is the same for every task of a job, and how a task finds it.
+
+A task carries a `JobKey` alone. A process that was prepared (`add_job`, by fork or by what it does first) has the job
+in memory. Any other, such as a thread pool's or a cluster's, reads it once from the file that the key names, whose
+digest is part of the key: nothing else is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from engines.engine import Engine
+from engines.errors import EngineFailure
+from stores import StoreError, is_url, open_store, split_key
+
+_MOST_JOBS = 4  # at a time in one process; others are read again
+
+
+class Job(Protocol):
+    """What tasks share; it is pickled for workers that do not inherit it."""
+
+    def prepare(self) -> None:
+        """What a process does before its first task."""
+        ...
+
+    def check_sight(self) -> None:
+        """EngineFailure if this process does not see the folders that tasks use; only where the job was read."""
+        ...
+
+
+# Puts bytes where all workers see them: their path or URL, and the options of its store.
+Put = Callable[[bytes], tuple[str, tuple[tuple[str, str], ...]]]
+
+
+class JobKey(NamedTuple):
+    """digest: SHA-256 of the pickled job in the file `path`, which may be a URL, of a store with these options; where
+    there is no file, a name for the job. version: of the program that wrote it."""
+
+    digest: str
+    path: str = ""
+    version: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+
+_jobs: dict[JobKey, Any] = {}  # the last used last
+_lock = threading.Lock()
+
+
+def hand_out(engine: Engine, most_tasks: int, job: Job, put: Put) -> JobKey:
+    """Start the engine for the tasks of a job, of which there are `most_tasks` at once; the key they find it by.
+
+    put: is used for workers that do not inherit the job.
+    """
+    if engine.inherits:
+        key = JobKey(os.urandom(16).hex())
+        engine.start(most_tasks, add_job, key, job)
+    else:
+        key = write_job(job, put)
+        engine.start(most_tasks, check_worker, key)
+    return key
+
+
+def add_job(key: JobKey, job: Job) -> None:
+    """Make the job known to this process."""
+    job.prepare()
+    _jobs[key] = job
+    while len(_jobs) > _MOST_JOBS:
+        del _jobs[next(iter(_jobs))]
+
+
+def find_job(key: JobKey) -> Any:
+    """The job of a task, from memory or from its file, which is read once a process."""
+    with _lock:
+        if key in _jobs:
+            job = _jobs[key] = _jobs.pop(key)
+        else:
+            job = _read_job(key)
+            add_job(key, job)
+    return job
+
+
+def write_job(job: Job, put: Put) -> JobKey:
+    """Put the job where all workers see it, for processes that do not inherit it."""
+    data = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
+    path, options = put(data)
+    return JobKey(hashlib.sha256(data).hexdigest(), path, program_version(), options)
+
+
+def program_version() -> str:
+    """Of the package and of Python, whose tables of characters are part of what a pattern means."""
+    try:
+        own = version("tokenmill")
+    except PackageNotFoundError:
+        own = "of a checkout"
+    return f"tokenmill {own} with Python {sys.version_info.major}.{sys.version_info.minor}"
+
+
+def check_worker(key: JobKey) -> None:
+    """EngineFailure if this process can't do tasks of the job: another version, or a folder that it does not see."""
+    if key.version != program_version():
+        raise EngineFailure(
+            f"a worker on {socket.gethostname()} has {program_version()}, but the command is {key.version}; install "
+            f"the same on all workers"
+        )
+    if not is_url(key.path):
+        require_open(Path(key.path).parent)
+
+
+def require_open(folder: Path) -> None:
+    """EngineFailure if this process can't read and write in a folder."""
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise EngineFailure(
+            f"a worker on {socket.gethostname()} can't use {folder}; the folders of --output and --scratch must be "
+            f"there for all workers under the same path, and open to them"
+        )
+
+
+def require_same_folder(folder: Path | None) -> None:
+    """EngineFailure if inputs are named from a folder, and this process does not run in it."""
+    if folder is not None and not (folder.exists() and folder.samefile(".")):
+        raise EngineFailure(
+            f"a worker on {socket.gethostname()} runs in {Path.cwd()}, and inputs are named from {folder}; give "
+            f"absolute paths, or start the workers there"
+        )
+
+
+def _read_job(key: JobKey) -> Job:
+    if not key.path:
+        raise EngineFailure("a task came to a process that was not prepared for it")
+    check_worker(key)
+    folder, name = split_key(key.path) if is_url(key.path) else os.path.split(key.path)
+    data = bytes(open_store(folder, dict(key.options)).read(name))
+    if hashlib.sha256(data).hexdigest() != key.digest:
+        raise StoreError(
+            f"{key.path} is not what the command wrote there; every worker must see its --output folder"
+        )
+    job: Job = pickle.loads(data)
+    job.check_sight()
+    return job

@@ -1,0 +1,127 @@
+"""Splits that hold no tokens of their own: parts one after the other, or some sequences of another split.
+
+They are FlatTokensArrays like any other, for readers, loaders and packs; what they show are ranges of stored arrays
+(flat_tokens/storage/pieces.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.format import STARTS_NAME, TOKENS_NAME, decode_ids
+from flat_tokens.packs.packing_plan import read_starts
+from flat_tokens.reader import FlatTokensArray, indices_of
+from flat_tokens.storage.chunks import Int64
+from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.pieces import PiecedElements, Pieces
+from flat_tokens.storage.places import Place
+
+_STARTS_AT_A_TIME = 2**20
+
+
+def joined(path: Place, name: str, parts: Sequence[FlatTokensArray]) -> FlatTokensArray:
+    """The sequences of all parts, in order, as one split."""
+    tokens = np.array([part.token_count for part in parts], dtype=np.int64)
+    sequences = np.array([part.seq_count for part in parts], dtype=np.int64)
+    numbers, zeros = np.arange(len(parts)), np.zeros(len(parts), dtype=np.int64)
+    sequences[-1] += 1  # and the token count, which ends the last part
+    return _view(
+        path,
+        name,
+        [part.encoded_tokens for part in parts],
+        [part.seq_starts for part in parts],
+        Pieces(numbers, zeros, tokens, zeros),
+        Pieces(numbers, zeros, sequences, np.cumsum(tokens) - tokens),
+        max(part.max_token_id for part in parts),
+    )
+
+
+def selected(array: FlatTokensArray, sequences: npt.ArrayLike) -> FlatTokensArray:
+    """Some sequences of a split as a split, without a copy.
+
+    sequences: integer[n], rising, each in [0, array.seq_count). Cost: one read of seq_starts for each run of
+    neighbours, and 60 bytes of memory. ArgumentError where they do not rise or are outside.
+    max_token_id is that of the whole split, of which the sequences may have less."""
+    chosen = indices_of(sequences)
+    falls = np.flatnonzero(np.diff(chosen) <= 0)
+    if len(falls):
+        at = int(falls[0]) + 1
+        raise ArgumentError(
+            f"sequences must rise, but sequences[{at}] = {chosen[at]} is not above {chosen[at - 1]}"
+        )
+    if len(chosen) and not 0 <= int(chosen[0]) <= int(chosen[-1]) < array.seq_count:
+        wrong = int(chosen[0]) if int(chosen[0]) < 0 else int(chosen[-1])
+        raise ArgumentError(f"{array.name}: sequence {wrong} is outside [0, {array.seq_count})")
+    borders = np.flatnonzero(np.diff(chosen, prepend=-2) != 1)
+    firsts = chosen[borders]
+    counts = np.diff(np.append(borders, len(chosen)))
+    begins, ends = _starts_at(array.seq_starts, firsts), _starts_at(array.seq_starts, firsts + counts)
+    if not bool(np.all(begins < ends)) or (len(ends) and int(ends.max()) > array.token_count):
+        raise DatasetError(f"{array.seq_starts.name}: does not rise to the token count; verify the dataset")
+    lengths = ends - begins
+    zeros = np.zeros(len(firsts), dtype=np.int64)
+    added = np.cumsum(lengths) - lengths - begins
+    # Behind the last run, the entry that is its end: the token count of the view. Without any, the 0 of the split.
+    last = int(firsts[-1] + counts[-1]) if len(firsts) else 0
+    last_added = int(lengths.sum()) - int(ends[-1]) if len(firsts) else 0
+    return _view(
+        array.path,
+        array.name,
+        [array.encoded_tokens],
+        [array.seq_starts],
+        Pieces(zeros, begins, lengths, zeros),
+        Pieces(
+            np.append(zeros, 0),
+            np.append(firsts, last),
+            np.append(counts, 1),
+            np.append(added, last_added),
+        ),
+        array.max_token_id,
+    )
+
+
+def first_of_equals(array: FlatTokensArray) -> Int64:
+    """The sequences that equal none before them, int64[n], rising: `selected(array, first_of_equals(array))` is the
+    split without exact duplicates. Cost: one pass over all tokens and 150 bytes a different sequence; equal is what
+    BLAKE2b of 128 bits says."""
+    kept: list[int] = []
+    seen: set[bytes] = set()
+    for first in range(0, array.seq_count, _STARTS_AT_A_TIME):
+        stop = min(first + _STARTS_AT_A_TIME, array.seq_count)
+        starts = read_starts(array.seq_starts, first, stop).tolist()
+        for number in range(first, stop):
+            start, end = starts[number - first], starts[number - first + 1]
+            ids = decode_ids(array.encoded_tokens.peek(start, end))
+            digest = hashlib.blake2b(ids.data, digest_size=16).digest()
+            if digest not in seen:
+                seen.add(digest)
+                kept.append(number)
+    return np.array(kept, dtype=np.int64)
+
+
+def _starts_at(seq_starts: Elements, indices: Int64) -> Int64:
+    found = seq_starts.read_ranges([(index, index + 1) for index in indices.tolist()])
+    return np.concatenate([np.empty(0, dtype=np.uint64), *found]).astype(np.int64)
+
+
+def _view(
+    path: Place,
+    name: str,
+    tokens: Sequence[Elements],
+    starts: Sequence[Elements],
+    token_pieces: Pieces,
+    start_pieces: Pieces,
+    max_token_id: int,
+) -> FlatTokensArray:
+    return FlatTokensArray(
+        path,
+        name,
+        PiecedElements(f"{name}/{TOKENS_NAME}", tokens, token_pieces, 2 * max_token_id + 1),
+        PiecedElements(f"{name}/{STARTS_NAME}", starts, start_pieces, None),
+        max_token_id,
+    )

@@ -1,0 +1,370 @@
+"""Counts of tasks on an engine are the file that one machine writes, and nothing is left of a run that fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from input_kinds import KINDS, write_kind
+from servers import BUCKET, moto_server, s3_options
+from test_record_inputs import documents_of
+
+from bpe import count_files, count_pretokens
+from bpe.__main__ import main
+from bpe.errors import BadArgument, InvalidText
+from corpus.errors import BadInput
+from engines.engine import attempt, pickled
+from engines.errors import EngineFailure
+from engines.inline_engine import InlineEngine
+from stores import StoreError, open_store
+
+END = "<|endoftext|>"
+
+
+def on_one_machine(inputs: list[Path], output: Path, special_tokens: list[str], **more: Any) -> bytes:
+    count_pretokens(inputs, special_tokens, **more).save(output)
+    return output.read_bytes()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A folder with files of all kinds, some much longer than others, and an empty one."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number, kind in enumerate(KINDS):
+        write_kind(folder / f"{number:02}", documents_of(number, 20 if number % 3 else 100), kind)
+    (folder / "zz.txt").write_bytes(b"")
+    return folder
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W+"])
+def test_files_of_all_kinds(
+    pattern: str, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = on_one_machine([corpus], tmp_path / "one", [END], pattern=pattern)
+    for chunk_bytes, fan_in in ((400, 3), (4000, 2), (1 << 30, 16)):
+        monkeypatch.setattr("bpe.pretoken_counts.on_engine.FAN_IN", fan_in)
+        output = tmp_path / f"{chunk_bytes}"
+        facts = count_files([corpus], output, [END], pattern, InlineEngine(), text_chunk_bytes=chunk_bytes)
+        assert output.read_bytes() == expected
+        assert facts.complete
+    assert not list(tmp_path.glob(".bpe*"))
+
+
+def random_text(rng: random.Random, tokens: list[str], invalid: bool) -> bytes:
+    """Text with long stretches in which it can't be cut, and others with many special tokens."""
+    parts: list[bytes] = []
+    for _ in range(rng.randrange(1, 12)):
+        alphabet = rng.choice(
+            [["a"], ["a", " "], ["é", "字", " ", "e\u0301"], ["\n", " ", "x"], ["a", *tokens]]
+        )
+        parts += [rng.choice(alphabet).encode() for _ in range(rng.choice([3, 60, 700]))]
+        if invalid and rng.random() < 0.6:
+            parts.append(rng.choice([b"\xff", b"\xe4\xb8", b"\x80\x80\x80\x80", b"\xc3"]))
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_texts(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    tokens = rng.choice([[], [END], ["<|a|>", "<|a|>b", "<|end of a|>"], ["aa"], ["\n\n"], ["a<|b", "|b c"]])
+    more = {
+        "invalid": rng.choice(["error", "replace"]),
+        "pattern": rng.choice(["gpt2", "o200k", "llama3", r"\w+|\W+"]),
+        "normalizer": rng.choice([None, "NFC"]),
+    }
+    (tmp_path / "in").mkdir()
+    for number in range(rng.randrange(1, 4)):
+        text = random_text(rng, tokens, more["invalid"] == "replace")
+        (tmp_path / f"in/{number}.txt").write_bytes(text)
+    expected = on_one_machine([tmp_path / "in"], tmp_path / "one", tokens, **more)
+    for chunk_bytes in (rng.randrange(30, 100), rng.randrange(100, 2000), 10_000):
+        output = tmp_path / "out"
+        count_files(
+            [tmp_path / "in"], output, tokens, executor=InlineEngine(), text_chunk_bytes=chunk_bytes, **more
+        )
+        assert output.read_bytes() == expected, chunk_bytes
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_threads(workers: int, corpus: Path, tmp_path: Path) -> None:
+    expected = on_one_machine([corpus], tmp_path / "one", [END])
+    with ThreadPoolExecutor(workers) as pool:
+        count_files([corpus], tmp_path / "out", [END], executor=pool, workers=workers, text_chunk_bytes=700)
+    assert (tmp_path / "out").read_bytes() == expected
+
+
+class KillsAWorker:
+    """Progress that kills a worker once something is counted."""
+
+    def __init__(self) -> None:
+        self.killed = False
+
+    def begin(self, phase: str, total: int | None, unit: str) -> None: ...
+
+    def update(self, done: int) -> None:
+        children = multiprocessing.active_children()
+        if not self.killed and done and children:
+            os.kill(children[0].pid or 0, signal.SIGKILL)
+            self.killed = True
+
+    def note(self, text: str) -> None: ...
+
+
+def test_processes_and_one_that_is_killed(corpus: Path, tmp_path: Path) -> None:
+    expected = on_one_machine([corpus], tmp_path / "one", [END])
+    (tmp_path / "scratch").mkdir()
+    killer = KillsAWorker()
+    count_files(
+        [corpus],
+        tmp_path / "out",
+        [END],
+        workers=2,
+        text_chunk_bytes=1000,
+        scratch=tmp_path / "scratch",
+        progress=killer,
+    )
+    assert killer.killed
+    assert (tmp_path / "out").read_bytes() == expected
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+class RunsTwice(InlineEngine):
+    """Each task runs once more when its result is known, and all of them at the end, like those of lost workers."""
+
+    def __init__(self) -> None:
+        self.calls: list[bytes] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.calls.append(pickled(fn, *args))
+        attempt(self.calls[-1])
+        return super().submit(fn, *args, **kwargs)
+
+
+@pytest.mark.parametrize("place", ["folder", "store"])
+def test_tasks_that_run_twice_and_late(place: str, corpus: Path, tmp_path: Path) -> None:
+    scratch = str(tmp_path / "scratch")
+    if place == "store":
+        pytest.importorskip("obstore", reason="obstore is not installed")
+        scratch = f"memory://{uuid4().hex}/scratch"
+    else:
+        Path(scratch).mkdir()
+    expected = on_one_machine([corpus], tmp_path / "one", [END])
+    engine = RunsTwice()
+    more: dict[str, Any] = {"scratch": scratch, "text_chunk_bytes": 3000, "executor": engine}
+    count_files([corpus], tmp_path / "out", [END], **more)
+    assert (tmp_path / "out").read_bytes() == expected
+    assert not list(open_store(scratch).list())
+    for call in engine.calls:
+        attempt(call)
+    assert not list(open_store(scratch).list())
+    if place == "folder":
+        assert not list(Path(scratch).iterdir())
+
+
+def test_a_store(corpus: Path, tmp_path: Path) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    expected = on_one_machine([corpus], tmp_path / "one", [END])
+    with moto_server() as address:
+        options = s3_options(address)
+        store = open_store(f"s3://{BUCKET}/x", options)
+        words = [part for pair in options.items() for part in ("--storage-option", "=".join(pair))]
+        command = ["count", str(corpus), "--special-token", END, "--quiet", *words]
+        command += ["--output", f"s3://{BUCKET}/x/out.counts", "--text-chunk-bytes", "3000", "--workers", "2"]
+        assert main([*command, "--executor", "process", "--scratch", f"s3://{BUCKET}/x/scratch"]) == 0
+        assert [entry.key for entry in store.list()] == ["out.counts"]
+        assert bytes(store.read("out.counts")) == expected
+        store.delete(["out.counts"])
+        # Beside the output; and inputs that are objects themselves, read in parts.
+        for name in ("00.txt", "10.jsonl", "05.jsonl"):
+            found = next(corpus.glob(f"{name[:2]}*"))
+            store.put(f"in/{found.name}", found.read_bytes())
+        urls = [f"s3://{BUCKET}/x/in"]
+        count_pretokens(urls, [END], storage_options=options).save(tmp_path / "objects")
+        with ThreadPoolExecutor(2) as pool:
+            more: dict[str, Any] = {"executor": pool, "workers": 2, "storage_options": options}
+            count_files(urls, f"s3://{BUCKET}/x/out", [END], text_chunk_bytes=2000, **more)
+        assert bytes(store.read("out")) == (tmp_path / "objects").read_bytes()
+        assert [entry.key for entry in store.list() if not entry.key.startswith("in/")] == ["out"]
+        with pytest.raises(StoreError):
+            count_files(urls, "s3://no-such-bucket/out", executor=InlineEngine(), storage_options=options)
+
+
+def test_counts_files_are_added_and_an_output_is_an_object(tmp_path: Path) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"{name} word{END}" * 500)
+    first, both = tmp_path / "a.counts", tmp_path / "both.counts"
+    count = ["count", "--special-token", END, "--quiet"]
+    assert main([*count, str(tmp_path / "a.txt"), "--output", str(first)]) == 0
+    more = [str(tmp_path / "b.txt"), "--counts", str(first)]
+    assert main([*count, *more, "--output", str(both)]) == 0
+    place = f"memory://{uuid4().hex}"
+    assert main([*count, *more, "--output", f"{place}/one.counts"]) == 0
+    assert main([*count, *more, "--output", f"{place}/two.counts", "--executor", "process"]) == 0
+    store = open_store(place)
+    assert [entry.key for entry in store.list()] == ["one.counts", "two.counts"]
+    assert {bytes(store.read(entry.key)) for entry in store.list()} == {both.read_bytes()}
+
+
+def test_bad_text_and_records(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"word " * 5000 + b"\xff" + b" word" * 5000)
+    (tmp_path / "bad.jsonl").write_bytes(b'{"text": "a"}\n' * 500 + b'{"text": 5}\n')
+    for name, error, said in (
+        ("bad.txt", InvalidText, r"bad\.txt.*25000"),
+        ("bad.jsonl", BadInput, r"bad\.jsonl: line"),
+    ):
+        with pytest.raises(error, match=said):
+            count_files([tmp_path / name], tmp_path / "out", executor=InlineEngine(), text_chunk_bytes=3000)
+    notes: list[str] = []
+
+    class Notes(KillsAWorker):
+        def update(self, done: int) -> None: ...
+
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    more: dict[str, Any] = {"on_error": "skip", "invalid": "replace"}
+    inputs = [tmp_path / "bad.txt", tmp_path / "bad.jsonl"]
+    expected = on_one_machine(inputs, tmp_path / "one", [], **more)
+    count_files(
+        inputs, tmp_path / "out", executor=InlineEngine(), text_chunk_bytes=3000, progress=Notes(), **more
+    )
+    assert (tmp_path / "out").read_bytes() == expected
+    assert notes == [
+        "replaced by U+FFFD: 1 byte sequence that is not valid UTF-8",
+        "left out: 1 bad record",
+    ]
+    assert not list(tmp_path.glob(".bpe*"))
+
+
+def test_an_input_that_changes(tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    path.write_text("word " * 4000)
+
+    class Changes(InlineEngine):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            path.write_text("other " * 4000)
+            return super().submit(fn, *args, **kwargs)
+
+    with pytest.raises(BadInput, match=r"in\.txt changed while it was read"):
+        count_files([path], tmp_path / "out", executor=Changes(), text_chunk_bytes=3000)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--workers", "2"], "--workers belongs to --executor"),
+        (["--scratch", "x"], "--scratch belongs to --executor"),
+        (["--executor", "process", "--threads", "2"], "--threads is for counting on one machine"),
+        (["--executor", "process", "--sample-bytes", "20"], "--sample-bytes is for counting on one machine"),
+        (["--executor", "dask"], "--executor dask and --scheduler ADDRESS belong together"),
+        (
+            ["--executor", "process", "--address", "auto"],
+            "--executor ray and --address ADDRESS belong together",
+        ),
+        (["--executor", "process", "--workers", "0"], "--workers must be from 1 to 4096"),
+        (["--executor", "process", "--text-chunk-bytes", "0"], "--text-chunk-bytes must be from 1"),
+        (["--executor", "process", "--scratch", "none"], "none: no temporary files can be written there"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_options_that_do_not_go_together(
+    more: list[str], said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.txt").write_text("text")
+    code = main(["count", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out"), "--quiet", *more])
+    error = capfd.readouterr().err
+    assert code == (4 if "no temporary" in said else 2)
+    assert (error.count("\n"), said in error) == (1, True), error
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+def test_what_workers_can_not_open(tmp_path: Path) -> None:
+    with Path(os.devnull).open("rb") as stream, pytest.raises(BadArgument, match="workers can open files"):
+        count_files([stream], tmp_path / "out", executor=InlineEngine())  # type: ignore[list-item]
+
+
+def started(tmp_path: Path, *more: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "bpe", "count", str(tmp_path / "in.txt"), "--special-token", END]
+    command += ["--output", str(tmp_path / "out"), "--quiet", *more]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_is_one_line_and_leaves_nothing(number: int, tmp_path: Path) -> None:
+    rng = random.Random(1)
+    text = " ".join(f"{rng.random()}" for _ in range(20_000))
+    (tmp_path / "in.txt").write_text("\n".join([text] * 20))
+    # The regex package is slow.
+    process = started(
+        tmp_path, "--executor", "process", "--pattern", r"\w+|\W+", "--text-chunk-bytes", "100kB"
+    )
+    stop = time.monotonic() + 60
+    while not list(tmp_path.glob(".bpe-counts-*/*.run")):
+        assert time.monotonic() < stop
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert said == "bpe: interrupted while counting; what workers counted is not kept\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+needs_dask = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or importlib.util.find_spec("distributed") is None,
+    reason="needs Linux and the extra cluster (distributed)",
+)
+
+
+@needs_dask
+def test_dask(corpus: Path, tmp_path: Path) -> None:
+    script = Path(__file__).parents[1] / "convert/dask_cluster.py"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    expected = on_one_machine([corpus], tmp_path / "one", [END])
+    with subprocess.Popen(
+        [sys.executable, str(script), "2", "2"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as cluster:
+        assert cluster.stdout is not None
+        address = cluster.stdout.readline().strip()
+        more: dict[str, Any] = {"executor": "dask", "scheduler": address, "text_chunk_bytes": 3000}
+        count_files([corpus], tmp_path / "out", [END], **more)
+        assert (tmp_path / "out").read_bytes() == expected
+        (tmp_path / "bad.txt").write_bytes(b"\xff")
+        with pytest.raises(InvalidText, match=r"bad\.txt"):
+            count_files([tmp_path / "bad.txt"], tmp_path / "none", **more)
+        with suppress(BrokenPipeError):
+            cluster.communicate(timeout=60)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "in", "one", "out"]
+
+
+@needs_dask
+def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.dask_engine.CONNECT_SECONDS", 1)
+    (tmp_path / "in.txt").write_text("text")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(EngineFailure, match=f"^no dask scheduler answers at {address}"):
+            count_files([tmp_path / "in.txt"], tmp_path / "out", executor="dask", scheduler=address)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]

@@ -1,0 +1,205 @@
+"""Appending: a new part and a new version, the bytes that were there untouched, whatever comes in between."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from naive_conversion import END, make_documents, tree
+from stopped_runs import encode_or_fail, options
+
+import convert.driver.append
+import convert.encode.worker
+import flat_tokens
+from convert import append
+from convert import convert as run_conversion
+from convert.__main__ import main
+from convert.errors import BadInput, Refused
+from engines.inline_engine import InlineEngine
+from flat_tokens import DatasetError, verify_dataset
+from flat_tokens.__main__ import main as flat_tokens_main
+
+
+@pytest.fixture
+def grown(here: Path) -> Path:
+    """The folder with `out`, made of en.txt, and more.txt, which is still to be appended."""
+    run_conversion(options(), InlineEngine())
+    (here / "more.txt").write_text(END.join(make_documents(40, seed=6)), newline="")
+    return here
+
+
+def more(**given: Any) -> Any:
+    return options(**{"inputs": ["more.txt"], **given})
+
+
+def ids(path: Any, split: str, **given: Any) -> list[list[int]]:
+    return [found.tolist() for found in flat_tokens.open(path, **given)[split]]
+
+
+def test_documents_come_behind_those_before(grown: Path) -> None:
+    before = tree(grown / "out")
+    run_conversion(more(output="alone"), InlineEngine())
+    summary = append(more(), InlineEngine())
+    assert summary.output.endswith("out/part-1")
+    for split in ("train", "validation"):
+        assert ids("out", split) == ids("out", split, version=0) + ids("alone", split)
+    append(options(), InlineEngine())
+    assert ids("out", "train", version=1) == ids("out", "train")[: len(ids("out", "train", version=1))]
+    after = tree(grown / "out")
+    assert {path: after[path] for path in before} == before
+    assert verify_dataset("out").ok
+
+
+def test_as_one_conversion_of_both(grown: Path) -> None:
+    append(more(), InlineEngine())
+    run_conversion(more(inputs=["en.txt", "more.txt"], output="both"), InlineEngine())
+    for split in ("train", "validation"):
+        assert ids("out", split) == ids("both", split)
+    batches = [
+        [batch.inputs.tolist() for batch in flat_tokens.Loader(flat_tokens.open(path).train, 2, 16, seed=1)]
+        for path in ("out", "both")
+    ]
+    assert batches[0] == batches[1]
+
+
+def test_compacted_it_is_one_conversion_of_both(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    append(more(), InlineEngine())
+    run_conversion(more(inputs=["en.txt", "more.txt"], output="both"), InlineEngine())
+    before = tree(grown / "out")
+    assert flat_tokens_main(["compact", "out", "-o", "whole"]) == 0
+    assert tree(grown / "whole") == tree(grown / "both")
+    assert tree(grown / "out") == before
+    assert flat_tokens_main(["compact", "out", "-o", "three", "--zarr-format", "3"]) == 0
+    dataset = flat_tokens.open("three")
+    assert dataset.zarr_format == 3
+    assert verify_dataset("three").ok
+    for split in ("train", "validation"):
+        assert ids("three", split) == ids("both", split)
+    assert flat_tokens_main(["compact", "out", "-o", "first", "--version", "0"]) == 0
+    assert ids("first", "train") == ids("out", "train", version=0)
+    capsys.readouterr()
+    assert flat_tokens_main(["compact", "out", "-o", "whole"]) == 6
+    assert "whole exists" in capsys.readouterr().err
+    assert flat_tokens_main(["compact", "out", "-o", "out", "--overwrite"]) == 2
+    assert "is it or lies in it" in capsys.readouterr().err
+
+
+def test_on_a_store(grown: Path) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    url = f"memory://{uuid4().hex}/out"
+    run_conversion(options(output=url), InlineEngine())
+    append(more(output=url), InlineEngine())
+    append(more(), InlineEngine())
+    for split in ("train", "validation"):
+        assert ids(url, split) == ids("out", split)
+    assert verify_dataset(url).ok
+
+
+def test_an_interrupted_one_goes_on(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
+        with pytest.raises(BadInput):
+            append(more(), InlineEngine())
+    assert flat_tokens.open("out").version == 0
+    assert verify_dataset("out").ok
+    summary = append(more(), InlineEngine())
+    assert summary.reused_shards > 0
+    assert flat_tokens.open("out").version == 1
+    assert [path.name for path in (grown / "out").glob("part*")] == ["part-1"]
+
+
+def test_a_part_that_was_finished_is_listed_once(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.driver.append, "write_version", killed)
+        with pytest.raises(KeyboardInterrupt):
+            append(more(), InlineEngine())
+    assert flat_tokens.open("out").version == 0
+    with pytest.raises(Refused, match="had finished version 1, which is listed now"):
+        append(more(), InlineEngine())
+    assert flat_tokens.open("out").version == 1
+    append(more(), InlineEngine())
+    assert flat_tokens.open("out").version == 2
+
+
+def test_of_two_at_once_one_is_refused(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = convert.encode.worker.encode_chunk
+    refused: list[Refused] = []
+
+    def encode(*given: Any) -> Any:
+        if not refused:
+            with pytest.raises(Refused, match="another run") as found:
+                append(more(), InlineEngine())
+            refused.append(found.value)
+        return real(*given)
+
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode)
+    append(more(), InlineEngine())
+    assert refused
+    assert flat_tokens.open("out").version == 1
+
+
+def test_another_tokenizer_is_refused(grown: Path) -> None:
+    text = (grown / "tok.json").read_text()
+    (grown / "other.json").write_text(text.replace("<|endoftext|>", "<|end|>"))
+    with pytest.raises(DatasetError, match="made with another tokenizer"):
+        append(more(tokenizer="other.json"), InlineEngine())
+    assert not list((grown / "out").glob("part*"))
+
+
+def test_one_that_grew_is_not_replaced(grown: Path) -> None:
+    append(more(), InlineEngine())
+    with pytest.raises(Refused, match="it holds (part-1|versions)/"):
+        run_conversion(options(overwrite=True), InlineEngine())
+
+
+def test_the_command_takes_the_datasets_own_options(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "a.txt").write_text("one\\two|three|four")
+    (here / "b.txt").write_text("five|six")
+    made = ["a.txt", "--tokenizer", "tok.json", "--output", "out", "--separator", "|", "--zarr-format", "3"]
+    assert main([*made, "--validation-fraction", "0.5", "--append-token", "<|endoftext|>", "--quiet"]) == 0
+    shutil.move("tok.json", "elsewhere.json")
+    assert main(["b.txt", "--append-to", "out", "--dry-run"]) == 0
+    assert not list((here / "out").glob("part*"))
+    assert main(["b.txt", "--append-to", "out", "--quiet"]) == 0
+    dataset = flat_tokens.open("out")
+    own, part = (found.manifest for found in dataset.parts)
+    assert own is not None
+    assert part is not None
+    for name in ("separator", "zarr_format", "validation_fraction", "append_token", "seed"):
+        assert own.options[name] == part.options[name]
+    assert len(dataset.train) + len(dataset.validation) == 5
+    capsys.readouterr()
+    for words, said in (
+        (["b.txt", "--append-to", "nowhere"], "nowhere: does not exist"),
+        (["b.txt", "--append-to", "out", "--output", "o"], "--append-to and --output exclude each other"),
+        (["b.txt"], "the following arguments are required: --tokenizer, --output"),
+    ):
+        assert main(words) in (2, 3)
+        assert said in capsys.readouterr().err
+
+
+def test_killed_between_part_and_version(grown: Path) -> None:
+    """By a process that ends where the part is published, as a machine does."""
+    script = (
+        f"import os, sys; sys.path.insert(0, {str(Path(convert.__file__).parents[1])!r})\n"
+        "import convert.driver.append as a\n"
+        "a.write_version = lambda *_: os._exit(9)\n"
+        "from convert.__main__ import main\n"
+        "main(['more.txt', '--append-to', 'out', '--quiet'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=grown, check=False)
+    assert done.returncode == 9
+    assert verify_dataset("out").ok
+    assert flat_tokens.open("out").version == 0
+    with pytest.raises(Refused, match="listed now"):
+        append(more(), InlineEngine())
+    assert verify_dataset("out").ok
+    assert flat_tokens.open("out").version == 1

@@ -1,0 +1,145 @@
+"""Datasets that grow: what a version shows, and what verification finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from small_datasets import write_dataset
+
+import flat_tokens
+from flat_tokens import DatasetError, verify_dataset
+from flat_tokens.__main__ import main
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.places import Place, StorePath
+from flat_tokens.storage.versions import Part, Version, describe_part, newest, part_path, write_version
+from stores import AlreadyThere, open_store
+
+PARTS = [([[1, 2], [3, 4, 5]], [[9]]), ([[6, 7, 8]], []), ([[5]], [[4, 4]])]
+LAYOUT = ArrayLayout.create(zarr_format=3, chunk_tokens=2, shard_tokens=4)
+
+
+def grow(url: str) -> Place:
+    """The dataset with all parts, each with its version."""
+    store = open_store(url)
+    place: Place = Path(url) if store.is_local else StorePath(store)
+    described: tuple[Part, ...] = ()
+    for number, (train, validation) in enumerate(PARTS):
+        path = part_path(number) if number else ""
+        destination = Path(url) / path if store.is_local else open_store(f"{url}/{path}".rstrip("/"))
+        write_dataset(destination, train, validation, LAYOUT)
+        described = (*described, describe_part(place, path))
+        if number:
+            write_version(store, Version(number, described))
+    return place
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Path:
+    place = grow(str(tmp_path / "a.zarr"))
+    assert isinstance(place, Path)
+    return place
+
+
+def check_versions(root: Place) -> None:
+    for version in range(3):
+        dataset = flat_tokens.open(root, version=version)
+        assert dataset.version == version
+        for at, name in enumerate(("train", "validation")):
+            wanted = [sequence for part in PARTS[: version + 1] for sequence in part[at]]
+            assert [ids.tolist() for ids in dataset[name]] == wanted
+    assert flat_tokens.open(root).version == 2
+
+
+def test_a_version_shows_its_parts(grown: Path) -> None:
+    check_versions(grown)
+    assert verify_dataset(grown).ok
+    assert verify_dataset(grown).token_count == 12
+
+
+def test_on_a_store() -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    place = grow(f"memory://{uuid4().hex}/a.zarr")
+    check_versions(place)
+    assert verify_dataset(place).ok
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7, 8, 9, 100])
+def test_the_newest_is_found(tmp_path: Path, count: int) -> None:
+    (tmp_path / "versions").mkdir()
+    for number in range(1, count + 1):
+        (tmp_path / "versions" / f"{number}.json").touch()
+    assert newest(tmp_path) == count
+
+
+def test_a_version_is_written_once(grown: Path) -> None:
+    with pytest.raises(AlreadyThere):
+        write_version(open_store(str(grown)), Version(2, ()))
+    check_versions(grown)
+
+
+def test_what_is_appended_just_now_is_left_alone(grown: Path) -> None:
+    (grown / "part-3.partial").mkdir()
+    (grown / "part-3.partial" / "plan.json").write_text("{}")
+    assert verify_dataset(grown).ok
+
+
+@pytest.mark.parametrize("path", ["", "part-1", "part-2"])
+def test_damage_is_found_in_every_part(grown: Path, path: str) -> None:
+    file = grown / path / "train" / "encoded_tokens" / "c" / "0"
+    data = bytearray(file.read_bytes())
+    data[3] ^= 4
+    file.write_bytes(data)
+    problems = verify_dataset(grown).problems
+    assert problems
+    assert all(problem.startswith(f"{path}/train".lstrip("/")) for problem in problems)
+
+
+def test_a_part_of_another_is_found(grown: Path) -> None:
+    manifest = grown / "part-1" / "manifest.json"
+    manifest.write_bytes((grown / "part-2" / "manifest.json").read_bytes())
+    assert any("part-1" in problem for problem in verify_dataset(grown).problems)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_changed_version_is_found(grown: Path, number: int) -> None:
+    path = grown / "versions" / f"{number}.json"
+    value = json.loads(path.read_text())
+    value["parts"][0]["splits"]["train"][0] += 1
+    path.write_text(json.dumps(value))
+    with pytest.raises(DatasetError, match="changed after it was written"):
+        flat_tokens.open(grown, version=number)
+    if number == 1:
+        assert "versions/1.json" in verify_dataset(grown).problems[0]
+
+
+def test_versions_that_disagree_are_found(grown: Path) -> None:
+    (grown / "versions" / "1.json").unlink()
+    write_version(open_store(str(grown)), Version(1, (describe_part(grown, "part-2"),)))
+    assert "its parts are not the first of versions/2.json" in verify_dataset(grown).problems[0]
+
+
+def test_what_is_not_there(grown: Path) -> None:
+    with pytest.raises(DatasetError, match="has no version 7; the newest is 2"):
+        flat_tokens.open(grown, version=7)
+    (grown / "part-1").rename(grown / "elsewhere")
+    with pytest.raises(DatasetError, match="part-1: does not exist"):
+        flat_tokens.open(grown)
+    assert flat_tokens.open(grown, version=0).train.seq_count == 2
+
+
+def test_commands(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(grown)]) == 0
+    assert "version 2, of 3 parts:" in capsys.readouterr().out
+    assert main(["info", str(grown), "--version", "0"]) == 0
+    assert "parts" not in capsys.readouterr().out
+    assert main(["head", str(grown), "--version", "1", "--json", "-n", "9"]) == 0
+    assert [json.loads(line)["ids"] for line in capsys.readouterr().out.splitlines()] == [
+        [1, 2],
+        [3, 4, 5],
+        [6, 7, 8],
+    ]
+    assert main(["verify", str(grown), "--workers", "1"]) == 0
+    assert "sound, 12 tokens" in capsys.readouterr().out
