@@ -134,8 +134,10 @@ def count(options: Namespace) -> int:
 def _engine(options: Namespace) -> EngineOptions | None:
     """Where `count` counts: None for threads of this process, where no executor is named."""
     if options.executor is None:
-        for flag in ("workers", "scheduler", "address", "scratch", "text_chunk_bytes"):
-            if getattr(options, flag):
+        from engines.choose import STALL_SECONDS
+
+        for flag in ("workers", "scheduler", "address", "scratch", "text_chunk_bytes", "stall_timeout"):
+            if getattr(options, flag) not in (None, "", STALL_SECONDS):
                 raise BadArgument(
                     f"--{flag.replace('_', '-')} belongs to --executor process, dask or ray; name it"
                 )

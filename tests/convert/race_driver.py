@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -74,7 +75,7 @@ def _set(settings: dict[str, Any]) -> None:
         make_plan = convert.driver.conversion.make_plan
 
         def make_other(*arguments: Any) -> Plan:
-            return make_plan(*arguments)._replace(shard_text_bytes=settings["shard_bytes"])
+            return replace(make_plan(*arguments), shard_text_bytes=settings["shard_bytes"])
 
         convert.driver.conversion.make_plan = make_other
 

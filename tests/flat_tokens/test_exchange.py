@@ -401,13 +401,12 @@ def test_an_export_says_what_it_is(make_dataset: Callable[..., Path], tmp_path: 
 
 
 def test_a_dataset_on_a_store_is_exported_and_inputs_are_read_from_one(tmp_path: Path, moto: str) -> None:
-    from servers import make_bucket, s3_options
+    from servers import BUCKET, s3_options
     from small_datasets import EXAMPLE, write_dataset
 
     import stores
 
-    make_bucket(moto, "exchange")
-    url, options = "s3://exchange", s3_options(moto)
+    url, options = f"s3://{BUCKET}/exchange", s3_options(moto)
     write_dataset(stores.open_store(f"{url}/d", options), EXAMPLE, [[4]], ArrayLayout.create(3))
     words = [word for name, value in options.items() for word in ("--storage-option", f"{name}={value}")]
     assert main(["export", f"{url}/d", "--to", "megatron", "--output", str(tmp_path / "out"), *words]) == 0
