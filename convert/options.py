@@ -25,6 +25,20 @@ INVALID_MODES = ("error", "replace", "skip")
 ON_ERROR_MODES = ("fail", "skip", "quarantine")
 SPECIAL_MODES = ("encode", "text", "error")
 COMPRESSIONS = ("zstd", "lz4", "lz4-bitshuffle", "none")
+RECORDED = (  # see ConvertOptions.recorded
+    "separator",
+    "seed",
+    "validation_fraction",
+    "validation_docs",
+    "input_format",
+    "text_field",
+    "special_in_text",
+    "max_record_bytes",
+    "invalid",
+    "zarr_format",
+    "compression",
+    "chunk_tokens",
+)
 _MAX_UINT64 = 2**64 - 1
 
 
@@ -236,21 +250,7 @@ class ConvertOptions:
         JSON-able. Not `on_error`: shards without bad records are the same whatever is to be done with those, so a run
         that failed at one may go on with --on-error skip. Those with some are looked at (convert/encode_and_merge.py).
         """
-        names = (
-            "separator",
-            "seed",
-            "validation_fraction",
-            "validation_docs",
-            "input_format",
-            "text_field",
-            "special_in_text",
-            "max_record_bytes",
-            "invalid",
-            "zarr_format",
-            "compression",
-            "chunk_tokens",
-        )
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in RECORDED}
 
 
 def _path(name: str, value: Any) -> str:

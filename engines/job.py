@@ -56,7 +56,7 @@ _lock = threading.Lock()
 
 
 def hand_out(engine: Engine, most_tasks: int, job: Job, put: Put) -> JobKey:
-    """Start the engine for the tasks of a job, of which there are `most_tasks` at once; the key they find it by.
+    """Start the engine for up to `most_tasks` tasks of a job at a time; return the key by which they find it.
 
     put: is used for workers that do not inherit the job.
     """

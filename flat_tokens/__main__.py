@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from flat_tokens import commands
-from flat_tokens.arguments import path_word
+from flat_tokens.arguments import option_word, path_word
 from flat_tokens.errors import ArgumentError, FlatTokensError, complain, printable
 from flat_tokens.exchange import command as exchange
 from flat_tokens.format import SPLITS
@@ -254,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
             "--storage-option",
             action="append",
             default=[],
-            type=_option,
+            type=option_word,
             metavar="NAME=VALUE",
             help="a setting of the store, such as region=eu-west-1; as often as needed",
         )
@@ -264,13 +264,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _dataset(text: str) -> Path | str:
     return text if is_url(text) else path_word(text)
-
-
-def _option(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not name or not separator:
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {printable(text, 40)!r}")
-    return name, value
 
 
 def _whole(most: int, least: int = 1) -> Callable[[str], int]:

@@ -61,6 +61,14 @@ def path_word(text: str) -> Path:
     return Path(text)  # of an empty text it would make the current folder
 
 
+def option_word(text: str) -> tuple[str, str]:
+    """NAME=VALUE of a command line, for argparse."""
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {printable(text, 40)!r}")
+    return name, value
+
+
 def count_of(name: str, value: Any) -> int:
     """How many a list, tuple or array has."""
     if isinstance(value, str | bytes) or not hasattr(value, "__len__") or hasattr(value, "encoded_tokens"):

@@ -57,7 +57,7 @@ class Mixture(StepBatches):
 
     The other arguments are those of Loader, but drop_last: there are no epochs, step goes on without end. So are the
     methods. shuffle_blocks is shared out by weight, at least one each. draws(step) says which dataset each row comes
-    from. Memory: 160 MiB for windows at most; the windows of many datasets are read in several parts, each of which
+    from. Memory: 160 MiB for windows at most; the windows of many datasets are read in several parts, and each part
     decodes the zarr chunks of the window again. ArgumentError for values outside their ranges."""
 
     _own = (*StepBatches._own, "_rows", "_stretch", "_before", "_cut")

@@ -153,7 +153,7 @@ def count_sources(
 
 
 class Tally(NamedTuple):
-    """What is told of a count at its end: U+FFFD that were put in, bad records left out, separators not cut at."""
+    """The notices at the end of a count: U+FFFD put in, bad records left out, separators that did not cut."""
 
     replaced: int = 0
     skipped: int = 0

@@ -36,7 +36,7 @@ class TextDigest:
 def decoded_source(
     file: File, read_as: str, stopped: bool, used_bytes: int, text_bytes: int
 ) -> CountedSource:
-    """A file of `file_of`, of which about so many bytes were used for so much text."""
+    """The facts of a file of `file_of`: about used_bytes of its bytes gave text_bytes of text."""
     name = file.shown if file.version else os.path.realpath(file.path)
     size = file.size_bytes
     if not stopped:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from convert.driver.aside import Aside
 from convert.driver.pipeline import load_tokenizer
 from convert.errors import Refused
-from convert.options import ConvertOptions
+from convert.options import RECORDED, ConvertOptions
 from flat_tokens import opening
 from flat_tokens.storage.durability import sync
 from flat_tokens.storage.manifest import MANIFEST_NAME
-from flat_tokens.storage.places import is_there, locate
+from flat_tokens.storage.places import Place, is_there, locate
 from flat_tokens.storage.versions import (
     VERSIONS_NAME,
     Part,
@@ -33,25 +33,13 @@ from flat_tokens.storage.versions import (
     within,
     write_version,
 )
-from stores import AlreadyThere, StorageOptions, is_url, open_store, shown_url
+from stores import AlreadyThere, is_url, open_store, shown_url
 
 if TYPE_CHECKING:
     from convert.shown.summary import Summary
 
-# Of a dataset's options those that its parts should share.
-_INHERITED = (
-    "separator",
-    "seed",
-    "validation_fraction",
-    "input_format",
-    "text_field",
-    "special_in_text",
-    "max_record_bytes",
-    "invalid",
-    "zarr_format",
-    "compression",
-    "chunk_tokens",
-)
+# Of a dataset's options those that its parts share: how many documents are held out, each part says by itself.
+_INHERITED = tuple(name for name in RECORDED if name != "validation_docs")
 
 
 def append(
@@ -68,11 +56,10 @@ def append(
     dataset = opening.open(place)
     if not dataset.has_manifest:
         raise Refused(f"--append-to {shown_url(root)}: has no manifest; convert it again to append to it")
-    number = newest(place) + 1
-    before = read_version(place, number - 1).parts if number > 1 else (describe_part(place, ""),)
-    path = part_path(number)
-    if is_there(within(place, f"{path}/{MANIFEST_NAME}")):
-        _list_part(root, options.storage_options, number, before)
+    number = dataset.version + 1
+    before = read_version(place, dataset.version).parts if dataset.version else (describe_part(place, ""),)
+    if is_there(within(place, f"{part_path(number)}/{MANIFEST_NAME}")):
+        _list_part(place, number, before)
         raise Refused(
             f"{shown_url(root)}: an earlier run had finished version {number}, which is listed now; give the command "
             "again for what is still to be appended"
@@ -84,7 +71,7 @@ def append(
     tokenizer, source = loading.result()
     opening.check_tokenizer(dataset, tokenizer)
     summary = carry_out(begun, tokenizer, source, executor)
-    _list_part(root, options.storage_options, number, before)
+    _list_part(place, number, before)
     return summary
 
 
@@ -101,14 +88,13 @@ def as_part(options: ConvertOptions, number: int | None = None) -> ConvertOption
     )
 
 
-def _list_part(root: str, storage_options: StorageOptions, number: int, before: tuple[Part, ...]) -> None:
-    place = locate("--append-to", root, storage_options)
+def _list_part(place: Place, number: int, before: tuple[Part, ...]) -> None:
     version = Version(number, (*before, describe_part(place, part_path(number))))
     try:
-        write_version(open_store(root, storage_options), version)
+        write_version(open_store(place) if isinstance(place, Path) else place.store, version)
     except AlreadyThere:
         raise Refused(
-            f"{shown_url(root)}: another run has listed version {number} meanwhile; look at it, then run the command "
+            f"{place}: another run has listed version {number} meanwhile; look at it, then run the command "
             "again"
         ) from None
     if isinstance(place, Path):

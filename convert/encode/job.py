@@ -80,7 +80,7 @@ class JobPlace(Protocol):
 
 
 def hand_out(job: Job, workspace: JobPlace, engine: Engine, most_tasks: int) -> JobKey:
-    """Start the engine for the tasks of a job, of which there are `most_tasks` at once; the key they find it by."""
+    """Start the engine for up to `most_tasks` tasks of a job at a time; return the key by which they find it."""
     if engine.inherits:
         _import_for_workers(job.plan)
     else:

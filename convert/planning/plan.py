@@ -31,7 +31,7 @@ class ShardId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan(Chunks):
-    """The text chunks, each of which becomes one shard, or several where a packed source holds much text."""
+    """The text chunks. A chunk becomes one shard, or several where a packed source holds much text."""
 
     compressed_count: int  # of the files that nobody can begin in their middle
     # Behind so much text of packed sources a text chunk's shard ends and its next begins, whole documents each.

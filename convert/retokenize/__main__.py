@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bpe.cli.standard_streams import prepare_standard_streams
 from convert.errors import exit_code_of, one_line, printable
+from flat_tokens.arguments import option_word
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
 from stores import shown_url
 
@@ -94,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         "--storage-option",
         action="append",
         default=[],
-        type=_option,
+        type=option_word,
         metavar="NAME=VALUE",
         help="a setting of the store that DATASET is on; as often as needed",
     )
@@ -109,13 +110,6 @@ def _threads(text: str) -> int:
             f"must be a whole number in [1, {MOST_THREADS}], got {printable(text)!r}"
         )
     return value
-
-
-def _option(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not name or not separator:
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {printable(text)!r}")
-    return name, value
 
 
 if __name__ == "__main__":

@@ -54,9 +54,9 @@ def _scratch_of(tokens: Elements) -> Uint32:
 
 
 class ChunkReader:
-    """The zarr chunks of the tokens, for one thread, whose readers share the memory that is decoded to. is_brief: a
-    zarr chunk of which only the front is asked for need not be compared with its checksum until it is asked for
-    again."""
+    """The zarr chunks of the tokens, for one thread, whose readers share the memory that is decoded to. is_brief:
+    where only the front of a zarr chunk is asked for, its checksum need not be compared until the zarr chunk is asked
+    for again."""
 
     def __init__(self, tokens: Elements) -> None:
         self.tokens = tokens
