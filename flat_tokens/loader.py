@@ -38,6 +38,7 @@ from flat_tokens.rows.row_order import HostOrder, RowOrder
 from flat_tokens.rows.row_source import PackedRows
 from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
 from flat_tokens.rows.window_steps import WindowSteps
+from flat_tokens.sources import RowPart, parts_of_rows
 
 LARGEST_BLOCK = 2**62  # tokens, more than any split has: its rows are counted in 64 bits
 MOST_STREAMS = 8  # by default, so that each of 1, 2, 4 or 8 hosts reads data of its own
@@ -157,6 +158,15 @@ class Loader:
         """Which rows this host has in a batch, int64[rows_per_batch]: numbers for `array.row`, or of sequences
         or their parts where not packed."""
         return self.host.rows_at(integer("step", step, 0))
+
+    def sources_of(self, step: int) -> list[list[RowPart]]:
+        """Which sequences are in each row of this host's batch of a step, and where they come from
+        (flat_tokens/sources.py). DatasetError as `array.source_of`."""
+        rows = self.rows_of(step)
+        order = np.argsort(rows, kind="stable")
+        starts, stops = self._source.token_ranges(rows[order])
+        found = parts_of_rows(self.array, starts, stops)
+        return [found[at] for at in np.argsort(order).tolist()]
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, step >= 0. Cost: steps in a row share the reading of a window; a single one

@@ -51,6 +51,7 @@ _INHERITED = (
     "zarr_format",
     "compression",
     "chunk_tokens",
+    "source_places",
 )
 
 

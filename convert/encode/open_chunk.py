@@ -50,7 +50,7 @@ class OpenChunk:
         dtype = token_dtype(job.max_token_id)
         with (
             job.shards.attempt(job.temporary) as folder,
-            ShardWriter(folder, shard_id, dtype, job.max_token_id, job.ends, spares) as shard,
+            ShardWriter(folder, shard_id, dtype, job.max_token_id, job.ends, spares, job.has_places) as shard,
         ):
             intake.begin(shard_id, folder)
             encoder = DocumentEncoder(
@@ -77,6 +77,7 @@ class OpenChunk:
             bytes(self._reader.digests) if is_last else b"",
             tuple(self._reader.edges) if is_last else (),
             counts,
+            finished.sources,
             finished.places,
             finished.inline,
         )

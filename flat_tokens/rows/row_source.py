@@ -143,6 +143,10 @@ class PackedRows:
         self.length = length
         self.row_count = array.row_count(length)
 
+    def token_ranges(self, rows: Int64) -> tuple[Int64, Int64]:
+        """The positions [start, stop) of the tokens of some rows."""
+        return rows * self.length, (rows + 1) * self.length
+
     def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
         """See RowSource.fill."""
         order = np.argsort(rows)

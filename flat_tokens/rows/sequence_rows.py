@@ -97,6 +97,11 @@ class SequenceRows:
                 is_first[here] = part == 0
         return starts, ends, is_first
 
+    def token_ranges(self, rows: Int64) -> tuple[Int64, Int64]:
+        """The positions [start, stop) of the tokens of some rows, which rise."""
+        starts, stops, _ = self.ranges(rows)
+        return starts, stops
+
     def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
         """See RowSource.fill."""
         assert isinstance(window, RowWindow)  # others hold no padding

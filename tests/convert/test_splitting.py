@@ -10,7 +10,7 @@ import pytest
 from shards import ids_of, record_of, writer_of
 
 from convert.encode.splitting import hash_threshold, is_validation
-from convert.shards.shard import SPLITS
+from convert.shards.shard import SPLITS, STARTS_OF
 from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_store import FolderShards
 
@@ -42,7 +42,7 @@ def test_documents_keep_their_order_within_their_split(count: int, share: float,
     for split, rows in zip(SPLITS, expected, strict=True):
         counts = record.split(split)
         with ShardReader(FolderShards(tmp_path), record.shape) as reader:
-            starts = reader.starts(split, 0, counts.sequences)
+            starts = reader.of_sequences(STARTS_OF[split], 0, counts.sequences)
             tokens = np.array(ids_of(reader, split, 0, counts.tokens))
         written = [row for row in rows if row]
         assert [row.tolist() for row in np.split(tokens, starts.astype(int))[1:]] == written
