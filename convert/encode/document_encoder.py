@@ -74,12 +74,12 @@ class DocumentEncoder:
         self._end_text = [] if END_TEXT in self._special_tokens else [END_TEXT]
         self._seed, self._threshold = seed, threshold
         self._shard, self._intake, self._clock = shard, intake, clock
+        self._has_places = shard.has_places
         self._rules = intake.rules
 
     def take(self, found: Found) -> None:
         """The documents of an event."""
         index, source, event = found
-        self._shard.begin_source(index)
         if isinstance(event, Text):
             self.stretch(index, source, event.text, event.start)
         elif isinstance(event, Documents):
@@ -106,7 +106,7 @@ class DocumentEncoder:
         self._clock.lap("check")
         # Of the text as it is in the source: what is mended may be longer.
         if special == "encode":
-            self._whole(source, mended, self._places(text, start) if self._shard.has_places else None)
+            self._whole(source, mended, self._places(text, start) if self._has_places else None)
             return
         documents = self._documents(source_index, source, memoryview(mended), self._places(text, start))
         self.batch(source_index, source, documents, "encode" if special == "valid" else special)

@@ -57,6 +57,7 @@ class OpenChunk:
                 job.tokenizer, job.separator, job.seed, self._threshold, shard, intake, clock
             )
             for found in self._next_shard():
+                shard.begin_source(found.source_index)
                 encoder.take(found)
             finished = shard.finish()
             counts = intake.finish(shard.longest, shard.first_ids)
