@@ -225,7 +225,7 @@ def head(arguments: argparse.Namespace) -> int:
         source = array.source_of(index) if has_places else None
         if arguments.json:
             facts = {"split": split, "index": index, "tokens": stop - start, "ids": ids, "text": text}
-            print(json.dumps(facts | {"source": None if source is None else source._asdict()}))
+            print(json.dumps(facts if source is None else facts | {"source": source._asdict()}))
             continue
         more = "" if len(ids) == stop - start else " ..."
         print(f"{split}[{index}]: {stop - start:,} tokens")

@@ -35,7 +35,12 @@ def test_documents_keep_their_order_within_their_split(count: int, share: float,
             rows = [[rng.randrange(1000) for _ in range(rng.choice([0, 1, 5]))] for _ in range(count)]
             held_out = np.array([rng.random() < share for _ in rows], dtype=np.bool_)
             offsets = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
-            shard.add(np.array([i for row in rows for i in row], dtype=np.uint32), offsets, held_out)
+            shard.add(
+                np.array([i for row in rows for i in row], dtype=np.uint32),
+                offsets,
+                held_out,
+                np.arange(count, dtype=np.uint64),
+            )
             for row, out in zip(rows, held_out.tolist(), strict=True):
                 expected[out].append(row)
         record = record_of(shard)
