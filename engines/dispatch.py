@@ -16,29 +16,17 @@ import threading
 from collections import deque
 from collections.abc import Hashable
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from engines.errors import WorkerLost
 
 if TYPE_CHECKING:
-    from engines.worker_process import TaskFuture, Worker
+    from engines.worker_process import Task, Worker
 
 # A task this small is sent to a worker while it still works on another: it fits the pipe's buffer, so sending never
 # blocks, and the worker need not wait for the parent between two tasks (a parent that imports may answer 5 ms late).
 AHEAD_BYTES = 16 << 10
-
-
-@dataclass(eq=False)
-class Task:
-    """What is to be run; sticky: its key; number: by which its turn comes; tries: how many workers died of it."""
-
-    future: TaskFuture
-    payload: bytes
-    sticky: Hashable = None
-    number: int = 0
-    tries: int = 0
 
 
 class Dispatch:

@@ -31,12 +31,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engines.dispatch import Dispatch, Task
+from engines.dispatch import Dispatch
 from engines.engine import Engine, pickled, settle
 from engines.errors import WorkerLost
 from engines.stop_signals import STOP_SIGNALS
 from engines.watchdog import Watch, dump_stack
-from engines.worker_process import CAREFUL, CRASHES, Start, TaskFuture, Worker, how_it_ended
+from engines.worker_process import CAREFUL, CRASHES, Start, Task, TaskFuture, Worker, how_it_ended
 
 # So many workers may die one after the other without a task being done between; then no other is started.
 _LOSSES_IN_A_ROW = 3

@@ -21,18 +21,16 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engines.engine import attempt
 from engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
 from engines.watchdog import let_stack_be_dumped
-
-if TYPE_CHECKING:
-    from engines.dispatch import Task
 
 _REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
 
@@ -48,6 +46,17 @@ class TaskFuture(Future[Any]):
     """That of a task in a worker. done_bytes: as the task last told with `take_step`."""
 
     done_bytes = 0
+
+
+@dataclass(eq=False)
+class Task:
+    """What is to be run; sticky: its key; number: by which its turn comes; tries: how many workers died of it."""
+
+    future: TaskFuture
+    payload: bytes
+    sticky: Hashable = None
+    number: int = 0
+    tries: int = 0
 
 
 def take_step(place: Any = None, done_bytes: int = 0) -> None:

@@ -1,4 +1,5 @@
-"""python -m flat_tokens info | verify | head | report DATASET: what it is, whether it is sound, how it reads.
+"""python -m flat_tokens info | verify | head | report | export | import | compact: what a dataset is, whether it is
+sound, how it reads, and the way to and from other tools.
 
 stdout holds the answer, stderr errors and progress. Exit codes: 0, 2 usage or no such path, 3 no dataset or a
 damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory lost, 6 refused (a file is in the way),
@@ -19,9 +20,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from flat_tokens import commands
+from flat_tokens.arguments import path_word
 from flat_tokens.errors import ArgumentError, FlatTokensError, complain, printable
+from flat_tokens.exchange import command as exchange
 from flat_tokens.format import SPLITS
-from flat_tokens.storage.places import StorePath, locate
+from flat_tokens.storage.places import Place, StorePath, locate
 from stores import StoreError, is_url
 
 BROKEN_PIPE = 128 + signal.SIGPIPE
@@ -36,13 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _prepare_standard_streams()
     arguments = _parser().parse_args(argv)
     try:
-        arguments.dataset = dataset = locate("DATASET", arguments.dataset, dict(arguments.storage_option))
-        if not isinstance(dataset, StorePath) and not os.path.lexists(dataset):
-            raise ArgumentError(f"{printable(str(dataset))}: does not exist; give a dataset's path")
-        if not isinstance(dataset, StorePath) and _is_stdout_in(dataset):
-            raise ArgumentError(
-                f"stdout is a file in {printable(str(dataset))}, which it would change; send it elsewhere"
-            )
+        if "dataset" in arguments:
+            arguments.dataset = _located(arguments)
         code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -63,6 +61,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         complain(_one_line(error))
         return 4 if isinstance(error, OSError) else error.exit_code
+
+
+def _located(arguments: argparse.Namespace) -> Place:
+    """Where the dataset is; ArgumentError if there is nothing, or if the output would change it."""
+    dataset = locate("DATASET", arguments.dataset, dict(arguments.storage_option))
+    if isinstance(dataset, StorePath):
+        return dataset
+    if not os.path.lexists(dataset):
+        raise ArgumentError(f"{printable(str(dataset))}: does not exist; give a dataset's path")
+    if _is_stdout_in(dataset):
+        raise ArgumentError(
+            f"stdout is a file in {printable(str(dataset))}, which it would change; send it elsewhere"
+        )
+    return dataset
 
 
 def _is_stdout_in(dataset: Path) -> bool:
@@ -106,7 +118,7 @@ def _one_line(error: FlatTokensError | StoreError | OSError) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "Look at a flat-tokens dataset, or check it."
+    about = "Look at a flat-tokens dataset, check it, or make it of and into files of other tools."
     parser = _Parser(
         prog="python -m flat_tokens",
         description=about,
@@ -116,12 +128,16 @@ def _parser() -> argparse.ArgumentParser:
         "  python -m flat_tokens verify owt.zarr && echo sound\n"
         "  python -m flat_tokens head owt.zarr -n 5 --split validation\n"
         "  python -m flat_tokens report owt.zarr -o owt.html\n"
-        "  python -m flat_tokens verify s3://bucket/owt.zarr --storage-option region=eu-west-1\n\n"
+        "  python -m flat_tokens verify s3://bucket/owt.zarr --storage-option region=eu-west-1\n"
+        "  python -m flat_tokens export owt.zarr --to megatron --output owt-megatron\n"
+        "  python -m flat_tokens import train.bin --from nanogpt --separator-token 50256 -o owt.zarr\n\n"
         "Each command has its own --help. Exit codes: 0 done and sound, 2 arguments or no such path,\n"
         "3 no dataset or a damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory\n"
         "lost, 6 refused (a file is in the way), 130 interrupted.",
     )
-    subparsers = parser.add_subparsers(required=True, metavar="info | verify | head | report")
+    subparsers = parser.add_subparsers(
+        required=True, metavar="info | verify | head | report | export | import | compact"
+    )
     about = "counts, lengths, sizes, tokenizer, options, sources"
     info = subparsers.add_parser("info", help=about, description=f"Print what a dataset is: {about}.")
     info.add_argument("--json", action="store_true", help="the same as one JSON object")
@@ -160,7 +176,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     head.add_argument(
         "--tokenizer",
-        type=_path,
+        type=path_word,
         metavar="PATH",
         help="tokenizer.json to decode with (default: the dataset's own)",
     )
@@ -206,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     report.add_argument(
         "--tokenizer",
-        type=_path,
+        type=path_word,
         metavar="PATH",
         help="tokenizer.json to show text by (default: the dataset's own)",
     )
@@ -216,21 +232,25 @@ def _parser() -> argparse.ArgumentParser:
         (head, "one JSON object a sequence and line"),
     ):
         command.add_argument("--json", action="store_true", help=what)
-    for command in (info, head, report):
-        command.add_argument(
+    export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
+    compact = exchange.add_compact(subparsers)
+    with_versions: list[argparse.ArgumentParser] = [info, head, report, export, compact]
+    for reads in with_versions:
+        reads.add_argument(
             "--version",
             type=_whole(MAX_COUNT, 0),
             metavar="N",
             help="of a dataset to which was appended (default: the newest)",
         )
-    for command in (info, verify, head, report):
-        command.add_argument(
+    for reads in (*with_versions, verify):
+        reads.add_argument(
             "dataset",
             type=_dataset,
             metavar="DATASET",
             help="its folder or URL, such as s3://bucket/owt.zarr",
         )
-        command.add_argument(
+    for reads in (*with_versions, verify, import_):
+        reads.add_argument(
             "--storage-option",
             action="append",
             default=[],
@@ -238,18 +258,12 @@ def _parser() -> argparse.ArgumentParser:
             metavar="NAME=VALUE",
             help="a setting of the store, such as region=eu-west-1; as often as needed",
         )
-        command.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        reads.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 
 
-def _path(text: str) -> Path:
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
-    return Path(text)  # of an empty text it would make the current folder
-
-
 def _dataset(text: str) -> Path | str:
-    return text if is_url(text) else _path(text)
+    return text if is_url(text) else path_word(text)
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -3,13 +3,20 @@
 from typing_extensions import Buffer
 
 def cut_rows(
-    encoded: Buffer, firsts: Buffer, length: int, inputs: Buffer, targets: Buffer, is_start: Buffer
+    encoded: Buffer,
+    firsts: Buffer,
+    length: int,
+    start_id: int,
+    inputs: Buffer,
+    targets: Buffer,
+    is_start: Buffer,
 ) -> None:
     """Fill inputs, targets and is_start with the rows that begin at some positions of `encoded`.
 
-    encoded: uint32[tokens]; firsts: int64[rows], each with `length` tokens from it on inside `encoded`; inputs
-    and targets: uint16, 32 or 64-bit integers [rows, length] that hold every id; is_start: bool of that shape. All
-    contiguous; outputs overlap nothing. The GIL is released. ValueError names bound and value."""
+    encoded: uint32[tokens]; firsts: int64[rows], each with `length` tokens from it on inside `encoded`; inputs and
+    targets: uint16, 32 or 64-bit integers [rows, length] that hold every id and start_id, which is the input where a
+    sequence starts; is_start: bool of that shape. All contiguous; outputs overlap nothing. The GIL is released.
+    ValueError names bound and value."""
 
 def cut_labels(
     encoded: Buffer,
@@ -22,24 +29,6 @@ def cut_labels(
 ) -> None:
     """As cut_rows, unshifted: the ids, and labels that equal them but for `ignored` (31 bits and a sign) where a
     sequence starts; labels and ids are of 32 or 64 bits."""
-
-def cut_narrow(
-    ids: Buffer,
-    start_bits: Buffer,
-    firsts: Buffer,
-    length: int,
-    inputs: Buffer,
-    targets: Buffer,
-    is_start: Buffer,
-) -> None:
-    """As cut_rows, from what `narrow` made; firsts are at least 1."""
-
-def narrow(encoded: Buffer, ids: Buffer, start_bits: Buffer, at: int) -> int:
-    """Put encoded tokens to the places from `at` on, ids of 16 bits and start flags of one; the largest of `encoded`,
-    0 of none, of which only those below 2^17 keep their ids.
-
-    encoded: uint32[n]; ids: uint16[places]; start_bits: uint64[ceil(places / 64)], of which the bits of other places
-    are left alone. The GIL is released. ValueError where they do not fit."""
 
 def decode_ids(encoded: Buffer, ids: Buffer) -> int:
     """Fill ids with encoded >> 1, uint32[tokens] both and contiguous; the largest of `encoded`, 0 of none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import operator
 import os
 from collections.abc import Iterable
@@ -51,6 +52,13 @@ def path(name: str, value: Any) -> Path:
     if any(len(part.encode(errors="surrogatepass")) > LONGEST_NAME for part in given.parts):
         raise ArgumentError(f"{name} has a name of more than {LONGEST_NAME} bytes, got {shown(value)}")
     return given
+
+
+def path_word(text: str) -> Path:
+    """A path of a command line, for argparse."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
+    return Path(text)  # of an empty text it would make the current folder
 
 
 def count_of(name: str, value: Any) -> int:

@@ -1,8 +1,8 @@
 """What a training step gets: inputs, targets, and where sequences start.
 
-Every token is a target once. Its input is the token in front of it in the same sequence, and 0 where a
-sequence starts (docs/flat-tokens.md). Segment ids and positions follow from the starts and are worked out
-when they are asked for first.
+Every token is a target once. Its input is the token in front of it in the same sequence, and the loader's start_id, 0
+by default, where a sequence starts (docs/flat-tokens.md). Segments and positions follow from the starts and are worked
+out when they are asked for first (flat_tokens/segments.py).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Bools = npt.NDArray[np.bool_]
-Int32 = npt.NDArray[np.int32]
+from flat_tokens import segments
+from flat_tokens.segments import Bools, Int32
 
 IGNORED_LABEL = -100  # where nothing is predicted: what torch's cross entropy leaves out
 FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
@@ -25,10 +25,12 @@ class Batch:
     """The rows of one step on one host; all arrays are [rows, seq_len] and belong to the caller.
 
     inputs, targets: integers of the loader's dtype. is_seq_start: bool, true at the first token of a
-    sequence. segment_ids: int32, 1 for the first sequence of a row (which may have begun in another row), 2
-    for the next and so on, 0 at padding. positions: int32, counted from 0 at each start and at the row's
-    first token. lengths: int32[rows], tokens before the padding, None where there is none. cut_labels: labels
-    that adapters have cut with the targets (flat_tokens/fields.py), inputs are not there then; else None.
+    sequence; in packs also of each part of one that is cut. segment_ids: int32, 1 for the first sequence of a row
+    (which may have begun in another row), 2 for the next and so on, 0 at padding. positions: int32, counted from 0 at
+    each start and at the row's first token. lengths: int32[rows], tokens before the padding (0 for a row of padding
+    alone), None where there is none. cu_seqlens: int32[segments + 1], bounds of the segments of the flattened rows, the
+    padding of a row being one; max_seqlen: the longest. cut_labels: labels that adapters have cut with the targets
+    (flat_tokens/fields.py), inputs are not there then; else None.
 
     Sequences [1, 2], [3, 4, 5], [6, 7, 8] in rows of 4: inputs [[0, 1, 0, 3], [4, 0, 6, 7]], targets
     [[1, 2, 3, 4], [5, 6, 7, 8]], segment_ids [[1, 1, 2, 2], [1, 2, 2, 2]], positions [[0, 1, 0, 1],
@@ -49,21 +51,28 @@ class Batch:
         self.cut_labels = cut_labels
 
     @cached_property
+    def cu_seqlens(self) -> Int32:
+        """Where the segments of the flattened rows begin and the last ends; see flat_tokens.segments."""
+        return segments.segment_bounds(self.is_seq_start, self.lengths)
+
+    @property
+    def max_seqlen(self) -> int:
+        """The tokens of the longest segment, 0 without rows."""
+        return int(np.diff(self.cu_seqlens).max(initial=0))
+
+    @cached_property
     def segment_ids(self) -> Int32:
-        """See the class. Cost: 2 ns a token, the first time."""
-        ids = np.cumsum(self.is_seq_start, axis=1, dtype=np.int32)
-        ids += ~self.is_seq_start[:, :1]
-        if self.lengths is not None:
-            ids[self.is_padding] = 0
-        return ids
+        """See the class. Made the first time."""
+        return segments.segment_ids(self.cu_seqlens, self.targets.shape[1], self.lengths)
 
     @cached_property
     def positions(self) -> Int32:
-        """See the class. Cost: 3 ns a token, the first time."""
-        places = np.arange(self.targets.shape[1], dtype=np.int32)
-        last_start = np.where(self.is_seq_start, places, np.int32(0))
-        np.maximum.accumulate(last_start, axis=1, out=last_start)
-        return np.subtract(places, last_start, out=last_start)
+        """See the class. Made the first time."""
+        return segments.positions(self.cu_seqlens, self.targets.shape[1], self.lengths)
+
+    def mask(self) -> Bools:
+        """Who may attend to whom, bool[rows, seq_len, seq_len]; see segments.block_causal_mask."""
+        return segments.block_causal_mask(self.segment_ids)
 
     @property
     def is_padding(self) -> Bools:

@@ -55,7 +55,7 @@ def printable(text: str, limit: int = 200) -> str:
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."
 
 
-def complain(line: str) -> None:
+def complain(line: str, kind: str = "error") -> None:
     """Print "error: " and the line on stderr; where that is full or closed, the exit code tells by itself."""
     with suppress(OSError, ValueError):
-        print(f"error: {line}", file=sys.stderr, flush=True)
+        print(f"{kind}: {line}", file=sys.stderr, flush=True)

@@ -1,8 +1,9 @@
 """Which arrays an adapter makes of a batch: one meaning of each name for PyTorch, JAX and Grain.
 
 input_ids and labels are unshifted, as in transformers, TRL and torchtune: labels[i] is the token at input_ids[i], and
-the model shifts. inputs and targets are the shifted pair: inputs[i] is what stands in front of targets[i], 0 where a
-sequence starts, and the model must not shift again. Labels and targets are IGNORED_LABEL where nothing is predicted.
+the model shifts. inputs and targets are the shifted pair: inputs[i] is what stands in front of targets[i], start_id (0)
+where a sequence starts, and the model must not shift again. Labels and targets are IGNORED_LABEL where nothing is
+predicted.
 
 Invariant: labels equal input_ids except where they are IGNORED_LABEL: at padding, and at the first token of each
 sequence, which a model that shifts would predict from the sequence before. The first token of a row that begins within
@@ -24,20 +25,21 @@ from flat_tokens.errors import ArgumentError
 UNSHIFTED = ("input_ids", "labels")
 SHIFTED = ("inputs", "targets")
 WITH_STARTS = (*SHIFTED, "is_seq_start")
-NAMES = (*UNSHIFTED, *SHIFTED, "is_seq_start", "segment_ids", "positions", "position_ids")
-
-Arrays = dict[str, npt.NDArray[Any]]
+OF_SEGMENTS = ("segment_ids", "positions", "position_ids", "cu_seqlens", "max_seqlen", "mask")
+NAMES = (*UNSHIFTED, *SHIFTED, "is_seq_start", "lengths", *OF_SEGMENTS)
 
 
 class Fields:
     """Makes the arrays of the given names, and no others, from a Batch.
 
-    names: some of NAMES; position_ids are positions under the name of transformers. ignore_first_labels: whether
+    names: some of `known`; position_ids are positions under the name of transformers. ignore_first_labels: whether
     labels are IGNORED_LABEL at the first token of each sequence. ArgumentError for an unknown name, none, one twice,
     and for names of both pairs, which do not belong together."""
 
-    def __init__(self, names: Sequence[str], ignore_first_labels: bool = True) -> None:
-        self.names = checked_names(names, NAMES)
+    def __init__(
+        self, names: Sequence[str], ignore_first_labels: bool = True, known: Sequence[str] = NAMES
+    ) -> None:
+        self.names = checked_names(names, known)
         self.ignore_first_labels = flag("ignore_first_labels", ignore_first_labels)
 
     @property
@@ -45,21 +47,27 @@ class Fields:
         """Whether a Loader should cut labels beside the ids (Loader.cut_as), since inputs are not needed."""
         return "labels" in self.names and self.ignore_first_labels
 
-    def make(self, batch: Batch, dtype: type[np.signedinteger[Any]]) -> Arrays:
-        """The arrays [rows, seq_len]: bool for is_seq_start, else `dtype`. Cost: no copy where the batch has it."""
-        return {name: self._made(name, batch, dtype) for name in self.names}
+    def make(self, batch: Batch, dtype: type[np.signedinteger[Any]]) -> dict[str, Any]:
+        """What the names stand for, see `field`. Cost: no copy where the batch has it."""
+        return {name: self.field(name, batch, dtype) for name in self.names}
 
-    def _made(self, name: str, batch: Batch, dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
-        if name == "is_seq_start":
-            return batch.is_seq_start
+    def field(self, name: str, batch: Batch, dtype: type[np.signedinteger[Any]]) -> Any:
+        """Arrays [rows, seq_len] of `dtype`, but: is_seq_start, bool; lengths, `dtype`[rows], tokens in front of the
+        padding; cu_seqlens, int32[segments + 1]; max_seqlen, an int; mask, bool[rows, seq_len, seq_len]."""
         if name == "labels":
             return self._labels(batch, dtype)
         if name == "input_ids":
             return batch.targets.astype(dtype, copy=False)
         if name == "targets" and batch.lengths is not None:
             return np.where(batch.is_padding, dtype(IGNORED_LABEL), batch.targets.astype(dtype, copy=False))
-        found: npt.NDArray[Any] = getattr(batch, "positions" if name == "position_ids" else name)
-        return found.astype(dtype, copy=False)
+        if name == "lengths" and batch.lengths is None:
+            return np.full(len(batch), batch.targets.shape[1], dtype=dtype)
+        if name == "mask":
+            return batch.mask()
+        found: Any = getattr(batch, "positions" if name == "position_ids" else name)
+        return (
+            found if name in ("is_seq_start", "cu_seqlens", "max_seqlen") else found.astype(dtype, copy=False)
+        )
 
     def _labels(self, batch: Batch, dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
         if batch.cut_labels is not None and self.ignore_first_labels:

@@ -6,9 +6,13 @@ dataset; the draws of a stretch, PERIOD of them, are in an order that derive_key
 Draw n from a dataset is its row n in that stream, so a smaller dataset simply begins its next epoch earlier, and none
 of its rows is left out before.
 
-Invariant: after any number of whole stretches a dataset has its exact share of the draws of a stream, to within 4 rows
-(one row in a mixture of two datasets), however small its weight; hosts see their part of the same global batches
-(tests/flat_tokens/test_mixing.py).
+Weights may change at given steps. The draws of entry e of such a schedule, e from 0 on, are counted from its first step
+on; where e > 0 it is one part more of the key. What an entry drew is added to what those before it drew, the last
+stretch as far as it goes, so that entries that are added behind a step change nothing before it.
+
+Invariant: after any number of whole stretches of an entry a dataset has its exact share of the draws of a stream, to
+within 4 rows (one row in a mixture of two datasets), however small its weight; hosts see their part of the same global
+batches (tests/flat_tokens/test_mixing.py).
 """
 
 from __future__ import annotations
@@ -16,74 +20,88 @@ from __future__ import annotations
 import collections
 import functools
 import itertools
-import os
-import threading
-import weakref
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import count_of, flag, integer
+from flat_tokens.arguments import count_of, integer
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loader import Loader, steps_range
+from flat_tokens.loader import WINDOW_TOKENS, Loader
+from flat_tokens.packing import PackedSequences
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.ahead import Ahead, run_ahead
+from flat_tokens.rows.ahead import Ahead
+from flat_tokens.rows.mixed_rows import MixedRows
 from flat_tokens.rows.permutation import derive_key, permute
 from flat_tokens.rows.row_cut import RowCut
-from flat_tokens.rows.row_order import HostOrder, WindowId
+from flat_tokens.rows.row_order import HostOrder
+from flat_tokens.rows.schedule import BatchSizes, entries_of
 from flat_tokens.rows.shares import Shares
-from flat_tokens.rows.window_steps import Window
+from flat_tokens.rows.steps import HOST_NAMES, StepBatches
 
 PERIOD = 4096  # draws of a stream that are permuted among themselves
 LARGEST_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
 MIX, MEMBER = 4, 5
-AHEAD = 4  # batches: 2.3 MiB with 64 x 1,024
-KEPT_WINDOWS = 2  # of each dataset: streams reach the next one at slightly different steps
+AHEAD = 4  # batches
+LARGEST_TOKENS = 40 * 2**20  # of all datasets in memory, 4 bytes each
 
 Int64 = npt.NDArray[np.int64]
+Draws = tuple[Int64, Int64, Int64]
 
 
-class Mixture:
-    """Batches of rows of several arrays. weights: positive, of any sum; shares of the rows, taken exactly.
+class Mixture(StepBatches):
+    """Batches of rows of several arrays, splits or PackedSequences. weights: shares of the rows, taken exactly;
+    positive numbers of any sum, or a schedule [(first_step, weights), ...] from step 0 on, where some may be 0.
 
-    The other arguments are those of Loader, and so are batch(step), from_step(step) and rows_per_batch. There
-    are no epochs: step goes on without end. shuffle_blocks is shared out by weight, at least one each.
-    draws(step) says which dataset each row comes from. ArgumentError for values outside their ranges."""
+    The other arguments are those of Loader, but drop_last: there are no epochs, step goes on without end. So are the
+    methods. shuffle_blocks is shared out by weight, at least one each. draws(step) says which dataset each row comes
+    from. Memory: 160 MiB for windows at most; the windows of many datasets are read in several parts, each of which
+    decodes the zarr chunks of the window again. ArgumentError for values outside their ranges."""
+
+    _own = (*StepBatches._own, "_rows", "_stretch", "_before", "_cut")
 
     def __init__(
         self,
-        arrays: Sequence[FlatTokensArray],
-        weights: Sequence[float],
+        arrays: Sequence[FlatTokensArray | PackedSequences],
+        weights: Sequence[Any],
         seq_len: int,
-        batch_size: int,
+        batch_size: int | list[tuple[int, int]],
         seed: int = 0,
         *,
-        host_index: int = 0,
-        host_count: int = 1,
         streams: int | None = None,
-        shuffle_blocks: int = 16,
+        shuffle_blocks: int | None = None,
         **options: Any,
     ) -> None:
-        array_count, weight_count = count_of("arrays", arrays), count_of("weights", weights)
-        if not array_count or weight_count != array_count:
-            raise ArgumentError(
-                f"a mixture needs a weight for each array, got {weight_count} for {array_count}"
-            )
-        shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
-        self.shares = Shares(weights)
+        array_count = count_of("arrays", arrays)
+        entries = entries_of("weights", weights)
+        for _, values in entries:
+            weight_count = count_of("weights", values)
+            if not array_count or weight_count != array_count:
+                raise ArgumentError(
+                    f"a mixture needs a weight for each array, got {weight_count} for {array_count}"
+                )
+        if options.pop("drop_last", True) is not True:
+            raise ArgumentError("drop_last=False is for a Loader: a mixture has no epochs to end")
+        if shuffle_blocks is not None:
+            shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
+        self.sizes = BatchSizes(batch_size)
+        self._entries = [(first, Shares(values, may_be_zero=len(entries) > 1)) for first, values in entries]
+        self.shares = self._entries[0][1]
         # Only to choose and check the streams as a Loader does.
-        hosts: dict[str, Any] = {"host_index": host_index, "host_count": host_count}
-        probe = Loader(arrays[0], seq_len, batch_size, seed, streams=streams, **hosts, **options)
+        probe = Loader(arrays[0], seq_len, batch_size, seed, streams=streams, **options)
+        for name in itertools.chain(*HOST_NAMES):
+            options.pop(name, None)
         self.seed = probe.order.seed
+        self.seq_len, self.dtype, self.start_id = probe.seq_len, probe.dtype, probe.start_id
         self.batch_size = probe.batch_size
         self.streams = probe.order.streams
-        self.host = probe.host
+        self.host, self.host_index, self.host_count = probe.host, probe.host_index, probe.host_count
         self.rows_per_batch = probe.rows_per_batch
         self._per_stream = self.batch_size // self.streams
+        self._first_draws = [self.sizes.units(first)[0] * self._per_stream for first, _ in self._entries]
+        greatest = [max(shares.fractions[i] for _, shares in self._entries) for i in range(array_count)]
         self.members = [
             Loader(
                 array,
@@ -91,145 +109,151 @@ class Mixture:
                 self.streams,
                 derive_key(self.seed, MEMBER, number),
                 streams=self.streams,
-                shuffle_blocks=max(1, round(shuffle_blocks * share)),
+                shuffle_blocks=max(1, round(_blocks(array, shuffle_blocks) * share)),
                 **options,
             )
-            for number, (array, share) in enumerate(zip(arrays, self.shares.fractions, strict=True))
+            for number, (array, share) in enumerate(zip(arrays, greatest, strict=True))
         ]
-        self._forget()
-        _MIXTURES.add(self)
+        self._begin()
 
     def _forget(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: list[OrderedDict[WindowId, Window]] = [OrderedDict() for _ in self.members]
+        super()._forget()
         first, stop = self.host.first_stream, self.host.stop_stream  # members have one row a stream
-        self._readers = [member.new_windows(HostOrder(member.order, first, stop)) for member in self.members]
-        self._next_step = -1
-        self._cuts = [RowCut(self.members[0].seq_len, self.members[0].dtype) for _ in range(2)]
+        readers = [member.new_windows(HostOrder(member.order, first, stop)) for member in self.members]
+        orders = [member.order for member in self.members]
+        self._rows = MixedRows(readers, orders, first, stop, LARGEST_TOKENS)
         self._stretch = functools.lru_cache(maxsize=4 * self.streams)(self._stretch_of)
+        self._before = functools.lru_cache(maxsize=None)(self._drawn_before)
+        self._cut: RowCut | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        own = ("_lock", "_kept", "_readers", "_next_step", "_cuts", "_stretch")
-        return {name: value for name, value in self.__dict__.items() if name not in own}
+    def __repr__(self) -> str:
+        return (
+            f"<Mixture of {len(self.members)} datasets: batches of {self.batch_size} x {self.seq_len}, host "
+            f"{self.host_index} of {self.host_count}>"
+        )
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
-        _MIXTURES.add(self)
+    def identity(self, step: int = 0) -> dict[str, Any]:
+        """See StepBatches.identity."""
+        found: dict[str, Any] = {
+            "seq_len": self.seq_len,
+            "batch_size": self.batch_size,
+            "streams": self.streams,
+            "seed": self.seed,
+            "weights": [
+                [first, [str(share) for share in shares.fractions]]
+                for first, shares in self._entries
+                if first < step or not first
+            ],
+        }
+        if past := self.sizes.past(step):
+            found["batch_sizes"] = past
+        for number, member in enumerate(self.members):
+            found |= {f"datasets[{number}].{name}": value for name, value in member.identity().items()}
+        return found
 
-    def draws(self, step: int) -> tuple[Int64, Int64, Int64]:
+    def draws(self, step: int) -> Draws:
         """For each row of this host's batch: the number of its dataset, its stream and its place in that
-        dataset's stream; int64[rows_per_batch] each."""
-        step = integer("step", step, 0)
-        if step > LARGEST_DRAW // self._per_stream:
-            raise ArgumentError(f"step must be at most {LARGEST_DRAW // self._per_stream}, got {step}")
+        dataset's stream; int64[rows] each."""
+        first, stop = self.sizes.units(integer("step", step, 0))
+        self._check_units(stop)
+        units = [self._draws_of(unit) for unit in range(first, stop)]
+        chosen, streams, places = (np.stack(found, axis=1).reshape(-1) for found in zip(*units, strict=True))
+        return chosen, streams, places
+
+    def _draws_of(self, unit: int) -> Draws:
         first, stop = self.host.first_stream, self.host.stop_stream
         shape = (stop - first, self._per_stream)
         chosen, places = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-        begin, end = step * self._per_stream, (step + 1) * self._per_stream
-        for stretch in range(begin // PERIOD, (end - 1) // PERIOD + 1):
-            low, high = max(begin, stretch * PERIOD), min(end, (stretch + 1) * PERIOD)
-            inside, here = (
-                slice(low - stretch * PERIOD, high - stretch * PERIOD),
-                slice(low - begin, high - begin),
-            )
+        begin, end = unit * self._per_stream, (unit + 1) * self._per_stream
+        for entry, stretch, low, high in self._stretches(begin, end):
+            inside = slice(low - self._begin_of(entry, stretch), high - self._begin_of(entry, stretch))
             for stream in range(first, stop):
-                numbers, found = self._stretch(stream, stretch)
-                chosen[stream - first, here] = numbers[inside]
-                places[stream - first, here] = found[inside]
+                numbers, found = self._stretch(entry, stream, stretch)
+                chosen[stream - first, low - begin : high - begin] = numbers[inside]
+                places[stream - first, low - begin : high - begin] = found[inside]
         streams = np.repeat(np.arange(first, stop), self._per_stream)
         before = first * self._per_stream
         own = slice(self.host.first_row - before, self.host.stop_row - before)
         return chosen.reshape(-1)[own], streams[own], places.reshape(-1)[own]
 
-    def batch(self, step: int) -> Batch:
-        """The batch of a step, step >= 0; see Loader.batch."""
-        chosen, streams, places = self.draws(step)
-        with self._lock:
-            follows = step == self._next_step
-            self._next_step = step + 1
-            inputs, targets, is_start = self._cuts[0].take(self.rows_per_batch)
-            lengths = np.zeros(self.rows_per_batch, dtype=np.int32)
-            is_padded = False
-            for number in range(len(self.members)):
-                here = np.flatnonzero(chosen == number)
-                for source, rows, at in self._found(number, streams[here], places[here], follows):
-                    to = here[at]
-                    part = [array[: len(to)] for array in self._cuts[1].take(self.rows_per_batch)]
-                    source.cut_into(rows, *part)
-                    inputs[to], targets[to], is_start[to] = part
-                    if source.lengths is not None:
-                        lengths[to] = source.lengths[rows]
-                        is_padded = True
-            return Batch(inputs, targets, is_start, lengths if is_padded else None)
+    def _begin_of(self, entry: int, stretch: int) -> int:
+        return self._first_draws[entry] + stretch * PERIOD
 
-    def from_step(
-        self, step: int, stop: int | None = None, *, prefetch: bool | None = None
-    ) -> Iterator[Batch]:
-        """The batches of the steps [step, stop), without end if stop is None. prefetch: a thread makes the next
-        ones meanwhile, AHEAD at most; by default where the process may use more than one processor."""
-        prefetch = None if prefetch is None else flag("prefetch", prefetch)
-        step, stop = steps_range(step, stop)
-        return run_ahead(lambda at, ahead: self._run(at, stop, ahead), step, prefetch)
+    def _stretches(self, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """(entry, stretch, low, high): the draws [low, high) of [begin, end) that lie in one stretch."""
+        borders = [*self._first_draws, end]
+        for entry, (first, stop) in enumerate(itertools.pairwise(borders)):
+            low, stop = max(begin, first), min(end, stop)
+            while low < stop:
+                stretch = (low - first) // PERIOD
+                high = min(stop, self._begin_of(entry, stretch + 1))
+                yield entry, stretch, low, high
+                low = high
 
-    def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        steps = itertools.count(step) if stop is None else iter(range(step, stop))
-        pending = collections.deque(
-            ahead.begin(functools.partial(self.batch, at)) for at in itertools.islice(steps, AHEAD)
-        )
-        while pending:
-            batch = pending.popleft().result()
-            for at in itertools.islice(steps, 1):
-                pending.append(ahead.begin(functools.partial(self.batch, at)))
-            yield batch
-            del batch
-
-    def _found(
-        self, number: int, streams: Int64, places: Int64, follows: bool
-    ) -> Iterator[tuple[Window, Int64, Int64]]:
-        """(window, rows, at): rows of a window of a dataset, which are those asked for at places[at] of
-        streams[at]."""
-        first_stream, stop_stream = self.host.first_stream, self.host.stop_stream
-        kept, order, reader = self._kept[number], self.members[number].order, self._readers[number]
-        inside = places % order.steps_per_epoch
-        numbers = places // order.steps_per_epoch * order.steps_per_epoch + inside // order.window_steps
-        for wanted in np.unique(numbers).tolist():  # one window, seldom two
-            at = np.flatnonzero(numbers == wanted)
-            window = order.window_at(int(places[at[0]]))
-            steps, slots = inside[at] - window.first_step, streams[at] - first_stream
-            source = kept.get(window)
-            if source is None and follows:
-                while len(kept) >= KEPT_WINDOWS:
-                    kept.popitem(last=False)
-                source = kept[window] = reader.read_window(window)
-            if source is None:
-                rows = order.window_order(window, first_stream, stop_stream)[steps, slots, 0]
-                yield reader.read_rows(rows), np.arange(len(rows)), at
-            else:
-                yield source, steps * (stop_stream - first_stream) + slots, at
-
-    def _stretch_of(self, stream: int, stretch: int) -> tuple[Int64, Int64]:
-        """Of each draw of a stretch: the dataset, and how many draws from it came before in the stream."""
-        key = derive_key(self.seed, MIX, stream, stretch)
+    def _stretch_of(self, entry: int, stream: int, stretch: int) -> tuple[Int64, Int64]:
+        """Of each draw of a stretch of an entry: the dataset, and how many draws from it came before in the stream."""
+        key = derive_key(self.seed, MIX, stream, stretch, *([entry] if entry else []))
         tickets = permute(np.arange(PERIOD), PERIOD, key)
+        shares = self._entries[entry][1]
         before, after = (
-            np.array(self.shares.drawn(draws, stream, self.streams), dtype=np.int64)
+            np.array(shares.drawn(draws, stream, self.streams), dtype=np.int64)
             for draws in (stretch * PERIOD, (stretch + 1) * PERIOD)
         )
         numbers = np.searchsorted(np.cumsum(after - before), tickets, side="right")
+        firsts = before + self._before(entry, stream)
         places = np.empty(PERIOD, dtype=np.int64)
         for number in np.flatnonzero(after > before).tolist():
-            places[numbers == number] = np.arange(before[number], after[number])
+            here = np.flatnonzero(numbers == number)
+            places[here] = np.arange(firsts[number], firsts[number] + len(here))
         return numbers, places
 
+    def _drawn_before(self, entry: int, stream: int) -> Int64:
+        """How many draws from each dataset the entries before this one made in a stream."""
+        if not entry:
+            return np.zeros(len(self.members), dtype=np.int64)
+        draws = self._first_draws[entry] - self._first_draws[entry - 1]
+        stretch, rest = divmod(draws, PERIOD)
+        whole = self._entries[entry - 1][1].drawn(stretch * PERIOD, stream, self.streams)
+        last = self._stretch_of(entry - 1, stream, stretch)[0][:rest]
+        found: Int64 = self._before(entry - 1, stream) + np.array(whole, dtype=np.int64)
+        return found + np.bincount(last, minlength=len(self.members))
 
-_MIXTURES: weakref.WeakSet[Mixture] = weakref.WeakSet()
+    # -- reading
+
+    def _check_units(self, stop: int) -> None:
+        if stop > LARGEST_DRAW // self._per_stream:
+            raise ArgumentError(
+                f"step must be at most {LARGEST_DRAW // self._per_stream - 1}, got {stop - 1}"
+            )
+
+    def _unit_batch(self, unit: int, follows: bool) -> Batch:
+        if self._cut is None:
+            self._cut = self._new_cut()
+        return self._rows.batch(*self._draws_of(unit), follows, self._cut)
+
+    def _run_units(self, unit: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
+        units = itertools.count(unit) if stop is None else iter(range(unit, stop))
+
+        def begin(at: int) -> Any:
+            return ahead.begin(functools.partial(self._locked_batch, at, at > unit))
+
+        pending = collections.deque(map(begin, itertools.islice(units, AHEAD)))
+        while pending:
+            batch = pending.popleft().result()
+            pending.extend(map(begin, itertools.islice(units, 1)))
+            yield batch
+            del batch
+
+    def _locked_batch(self, unit: int, follows: bool) -> Batch:
+        with self._lock:
+            return self._unit_batch(unit, follows)
+
+    def _largest_id(self) -> int:
+        return max(member.array.max_token_id for member in self.members)
 
 
-def _forget_all() -> None:
-    """In the child of a fork: another thread of the parent may have held a lock."""
-    for mixture in list(_MIXTURES):
-        mixture._forget()
-
-
-os.register_at_fork(after_in_child=_forget_all)
+def _blocks(array: FlatTokensArray | PackedSequences, shuffle_blocks: int | None) -> int:
+    """How many blocks are shuffled among themselves: a Loader's default where it is not said."""
+    if shuffle_blocks is not None:
+        return shuffle_blocks
+    return 16 if not isinstance(array, PackedSequences) else max(1, WINDOW_TOKENS // array.block_tokens)

@@ -29,6 +29,7 @@ from flat_tokens.storage.manifest_head import read_head
 from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
 from flat_tokens.storage.versions import newest, read_version, within
 from flat_tokens.views import joined
+from stores.cached import CachedStore
 
 
 class Fingerprinted(Protocol):
@@ -98,6 +99,8 @@ def open(
     tokenizer: str | os.PathLike[str] | Fingerprinted | None = None,
     storage_options: Mapping[str, str] | None = None,
     version: int | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    cache_bytes: int = 100 << 30,
 ) -> Dataset:
     """The dataset at `path`: a folder, a URL such as "s3://bucket/owt.zarr", or a Store. Cost: half a millisecond, on a
     store two requests, however many files it has. Where it has parts, that for each of them on a disk, and on a store
@@ -106,9 +109,15 @@ def open(
     tokenizer: a tokenizer.json (or its folder, or that of vocab.json and merges.txt), or an object with fingerprint(),
     that must be the one the dataset was made with: the file that was given then, or the dataset's own.
     storage_options: of the store (docs/flat-tokens.md). version: of a dataset to which was appended, in [0, the
-    newest], None for the newest; the order of a version never changes. DatasetError, one line, for a directory that is
-    unfinished, foreign, damaged or of another tokenizer; StoreError where the store does not answer or refuses."""
+    newest], None for the newest; the order of a version never changes. cache_dir: a folder that keeps what is read
+    from a store, up to cache_bytes, for later epochs and other processes; not used for a dataset on a disk.
+    DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another tokenizer; StoreError
+    where the store does not answer or refuses."""
     root = locate("path", path, storage_options)
+    if cache_dir is not None and isinstance(root, StorePath):
+        root = _cached(
+            root, arguments.path("cache_dir", cache_dir), arguments.integer("cache_bytes", cache_bytes, 1)
+        )
     number = newest(root) if version is None else arguments.integer("version", version, 0)
     if number:
         dataset = _open_version(root, number)
@@ -117,6 +126,13 @@ def open(
     if tokenizer is not None:
         check_tokenizer(dataset, tokenizer)
     return dataset
+
+
+def _cached(root: StorePath, folder: Path, limit_bytes: int) -> StorePath:
+    try:
+        return StorePath(CachedStore(root.store, folder, limit_bytes), root.key)
+    except OSError as error:
+        raise ArgumentError(f"cache_dir {printable(str(folder))}: {error.strerror}") from None
 
 
 def open_by_files(root: Place) -> Dataset:

@@ -17,20 +17,24 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import choice, flag, integer, shown, split
-from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
+from flat_tokens.errors import ArgumentError, RangeError, printable
 from flat_tokens.format import LARGEST_TOKEN_ID, Uint32
-from flat_tokens.packs.pack import Pack, PackBatch, build_pack, stack
+from flat_tokens.packs.pack import Pack, PackBatch
+from flat_tokens.packs.pack_rows import PackRows, layout_of
 from flat_tokens.packs.packing_best_fit import BestFitPlan, default_window_seqs
 from flat_tokens.packs.packing_greedy import GreedyPlan
 from flat_tokens.packs.packing_order import BLOCK_TOKENS, shuffled_packs
-from flat_tokens.packs.packing_plan import PackingReport, Plan, Starts
+from flat_tokens.packs.packing_plan import PackingReport, Pieces, Plan, Starts
 from flat_tokens.packs.packing_split import SplitPlan
 from flat_tokens.rows.permutation import LARGEST_SEED
+from flat_tokens.rows.row_source import put_pieces
 from flat_tokens.storage.elements import Elements
 
 LONGEST_PACK = 2**31 - 1
 LONGEST_BEST_FIT_PACK = 2**22  # a set of rooms is searched for every length; 512 KiB for the longest
 STRATEGIES = ("greedy", "best-fit")
+LOADER_BLOCK = 2**18  # tokens
+LARGEST_LOADER_BLOCK = 2**23  # 32 MiB in memory
 
 
 class Tokens(Protocol):
@@ -92,11 +96,11 @@ class PackedSequences(Sequence[Pack]):
         self.ignore_first_labels = flag("ignore_first_labels", ignore_first_labels)
         if window_seqs is not None and strategy != "best-fit":
             raise ArgumentError('window_seqs is for strategy="best-fit" alone')
+        self.window_seqs = None if window_seqs is None else integer("window_seqs", window_seqs, 1, 2**32)
         starts = array.seq_starts
         self._plan: Plan
         if strategy == "best-fit":
-            window = default_window_seqs(self.max_seq_len) if window_seqs is None else window_seqs
-            window = integer("window_seqs", window, 1, 2**32)
+            window = self.window_seqs or default_window_seqs(self.max_seq_len)
             integer("max_seq_len of best-fit packs", max_seq_len, 1, LONGEST_BEST_FIT_PACK)
             self._plan = BestFitPlan(starts, self.max_seq_len, self.max_packs, window, split_across_pack)
         elif split_across_pack:
@@ -108,26 +112,42 @@ class PackedSequences(Sequence[Pack]):
         return self._plan.pack_count
 
     def __getitem__(self, index: SupportsIndex) -> Pack:  # type: ignore[override] # a slice would read all of it
-        return self._pack(*self._plan.pieces(self._position(index)))
+        return self.batch([index]).packs()[0]
 
     def __getitems__(self, indexes: Iterable[SupportsIndex]) -> list[Pack]:
-        """Several packs, in the order asked for (torch's DataLoader calls it)."""
-        planned = [self._plan.pieces(self._position(index)) for index in indexes]
-        tokens = self.array.encoded_tokens
-        if not isinstance(tokens, Elements):
-            return [self._pack(*pieces) for pieces in planned]
-        ranges = [pair for pairs, _ in planned for pair in pairs]
-        with tokens.expecting([start for start, _ in ranges], [stop for _, stop in ranges]):
-            return [self._pack(*pieces) for pieces in planned]
+        """Several packs, in the order asked for."""
+        return self.batch(indexes).packs()
 
     def __iter__(self) -> Iterator[Pack]:
-        return (self._pack(*self._plan.pieces(index)) for index in range(len(self)))
+        return (self[index] for index in range(len(self)))
 
     def batch(self, indexes: Iterable[SupportsIndex]) -> PackBatch:
         """Several packs as the rows of one batch, in the order asked for; range(0, 64) are the first 64."""
         if not isinstance(indexes, Iterable):
             raise ArgumentError(f"a batch is asked for by several integers, got {shown(indexes)}")
-        return stack(self.__getitems__(indexes), self.max_seq_len)
+        packs = np.array([self._position(index) for index in indexes], dtype=np.int64)
+        pieces = self._plan.pieces(packs)
+        columns, lengths = layout_of(pieces)
+        places = np.repeat(np.arange(len(packs)), pieces.counts)
+        table = np.full((max(len(packs), 1), self.max_seq_len + 1), self.padding_id << 1, dtype=np.uint32)
+        put_pieces(self._read(pieces), table, places, columns)
+        self.rows.mark_starts(table, places, columns, pieces, f"{self.array.name}/encoded_tokens")
+        skipped = None if self.restart_positions else self._plan.skipped(packs)
+        return PackBatch.of_table(table, lengths, skipped, self.ignore_first_labels)
+
+    @property
+    def rows(self) -> PackRows:
+        """The packs as rows of a Loader."""
+        return PackRows(self._plan, self.max_seq_len, self.padding_id, self.kind, not self.split_across_pack)
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens that a Loader should keep neighbours: of packs that are planned together as much of a window as memory
+        allows, since any of them may read from any zarr chunk of it."""
+        if self.strategy != "best-fit":
+            return LOADER_BLOCK
+        most = int(np.diff(self._plan.window_bounds()).max(initial=0)) * self.max_seq_len
+        return min(max(LOADER_BLOCK, most), LARGEST_LOADER_BLOCK)
 
     def shuffled(self, seed: int = 0, epoch: int = 0) -> npt.NDArray[np.int64]:
         """All packs in a shuffled order that is fast to read, int64[len(self)]: DataLoader's `sampler`, or indexes for
@@ -141,11 +161,16 @@ class PackedSequences(Sequence[Pack]):
         return shuffled_packs(self._plan.window_bounds(), block_packs, seed, epoch)
 
     def __repr__(self) -> str:
+        return f"PackedSequences({self.array!r}, {self.kind})"
+
+    @property
+    def kind(self) -> str:
+        """What tells these packs from others of the same split."""
         extra = [f"strategy={self.strategy!r}"] if self.strategy != "greedy" else []
+        extra += [f"window_seqs={self.window_seqs}"] if self.window_seqs is not None else []
         extra += ["split_across_pack=True"] if self.split_across_pack else []
         extra += [f"max_packs={self.max_packs}"] if self.max_packs is not None else []
-        options = "".join(f", {option}" for option in extra)
-        return f"PackedSequences({self.array!r}, max_seq_len={self.max_seq_len}{options})"
+        return ", ".join([f"max_seq_len={self.max_seq_len}", *extra])
 
     @cached_property
     def report(self) -> PackingReport:
@@ -165,25 +190,12 @@ class PackedSequences(Sequence[Pack]):
             raise RangeError(f"{self.array.name}: pack {position} is outside [0, {count})")
         return position % count
 
-    def _pack(self, ranges: Sequence[tuple[int, int]], skipped: int) -> Pack:
+    def _read(self, pieces: Pieces) -> Iterator[tuple[int, int, Uint32]]:
+        """The ranges one after the other, as put_pieces takes them."""
         tokens = self.array.encoded_tokens
-        encoded: list[Uint32]
+        ranges = list(zip(pieces.starts.tolist(), pieces.stops.tolist(), strict=True))
         if isinstance(tokens, Elements):
-            encoded = tokens.read_ranges(ranges)
+            found: Iterable[Uint32] = tokens.read_ranges(ranges)
         else:
-            encoded = [tokens.read(start, stop) for start, stop in ranges]
-        if not self.split_across_pack:
-            for (start, _), piece in zip(ranges, encoded, strict=True):
-                if not piece[0] & 1:
-                    raise DatasetError(
-                        f"{self.array.name}/encoded_tokens[{start}] does not begin a sequence, but seq_starts says so; "
-                        "the dataset is damaged, convert again"
-                    )
-        return build_pack(
-            encoded,
-            skipped,
-            self.max_seq_len,
-            self.padding_id,
-            self.restart_positions,
-            self.ignore_first_labels,
-        )
+            found = (tokens.read(start, stop) for start, stop in ranges)
+        return ((i, 0, encoded) for i, encoded in enumerate(found))

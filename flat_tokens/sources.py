@@ -21,6 +21,7 @@ from flat_tokens.storage.places import Place, is_there, refuse_link
 
 if TYPE_CHECKING:
     from flat_tokens.reader import FlatTokensArray
+    from flat_tokens.rows.row_source import TokenRanges
 
 # What the manifest says of each source.
 SOURCE_COUNTS = ("train_sequences", "train_tokens", "validation_sequences", "validation_tokens")
@@ -37,7 +38,8 @@ class SourcePlace(NamedTuple):
 
 class RowPart(NamedTuple):
     """A sequence in a row of a batch: from which column of the targets on, its number in the split, and where it is
-    from. One that began in a row before has the column 0."""
+    from. One that began
+    in a row before begins where the row has its first token of it."""
 
     column: int
     sequence: int
@@ -164,17 +166,22 @@ def open_places(root: Place, split: str) -> Elements | None:
     return open_elements(f"{split}/{PLACES_NAME}", path, STARTS_DTYPE, False)
 
 
-def parts_of_rows(array: FlatTokensArray, starts: Int64, stops: Int64) -> list[list[RowPart]]:
-    """The sequences of rows that have the tokens [starts[i], stops[i]), of each in order."""
+def parts_of_rows(array: FlatTokensArray, row_count: int, ranges: TokenRanges) -> list[list[RowPart]]:
+    """The sequences of each row whose tokens are these, in order."""
+    places, columns, starts, stops = ranges
     firsts, lasts = sequences_at(array.seq_starts, starts), sequences_at(array.seq_starts, stops - 1)
-    counts = lasts - firsts + 1
-    sequences = np.repeat(firsts + counts - np.cumsum(counts), counts) + np.arange(counts.sum())
     begins = array.seq_starts.read_ranges(list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)))
-    found = iter(zip(sequences.tolist(), array.sources_of(sequences), strict=True))
-    return [
-        [RowPart(max(int(begin) - start, 0), *next(found)) for begin in own.tolist()]
-        for start, own in zip(starts.tolist(), begins, strict=True)
+    sequences = [
+        np.arange(first, last + 1) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
     ]
+    sources = iter(array.sources_of(np.concatenate([np.empty(0, dtype=np.int64), *sequences])))
+    found: list[list[RowPart]] = [[] for _ in range(row_count)]
+    for at, (place, column, start) in enumerate(
+        zip(places.tolist(), columns.tolist(), starts.tolist(), strict=True)
+    ):
+        for sequence, begin in zip(sequences[at].tolist(), begins[at].tolist(), strict=True):
+            found[place].append(RowPart(column + max(begin - start, 0), sequence, next(sources)))
+    return found
 
 
 def sequences_at(seq_starts: Elements, tokens: Int64) -> Int64:

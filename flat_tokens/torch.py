@@ -1,15 +1,17 @@
 """Datasets for PyTorch's DataLoader; importing this module imports torch.
 
 RowDataset is map-style: a row an item, for those who bring a sampler of their own. BatchDataset is iterable
-and yields the batches of a Loader, whole:
+and yields the batches of a Loader or a Mixture, whole:
 
-    dataset = BatchDataset(Loader(train, seq_len=1024, batch_size=64, seed=0))
+    dataset = BatchDataset(Loader(train, seq_len=1024, batch_size=64, seed=0, rank=rank, world_size=world_size))
     for batch in DataLoader(dataset, batch_size=None):
         loss = model(**batch).loss          # a model of transformers: labels are unshifted, the model shifts
 
 Batches are dictionaries of tensors [rows, seq_len], int64 but for is_seq_start, which is bool. `fields` names those
 that are made (flat_tokens/fields.py): input_ids and labels by default; inputs and targets are the shifted pair, for a
-loop that compares logits[i] with targets[i]. Labels and targets are -100 where nothing is predicted.
+loop that compares logits[i] with targets[i]. Labels and targets are -100 where nothing is predicted. What keeps
+sequences apart is segment_ids, positions, or for kernels of variable length cu_seqlens, int32[segments + 1] of the
+flattened batch, and max_seqlen, an int; block_mask is a BlockMask for flex_attention; mask is dense.
 
 DataLoader's workers, forked or spawned, need nothing further: worker w of n yields the steps w, w + n, w + 2n ... and
 DataLoader puts them in order. Each worker then reads every window, so for local data no workers and the Loader's own
@@ -24,13 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.arguments import integer, shown, split
+from flat_tokens.arguments import shown
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
-from flat_tokens.fields import UNSHIFTED, Fields
-from flat_tokens.format import inputs_and_targets
-from flat_tokens.loader import Loader, steps_range
+from flat_tokens.fields import NAMES, UNSHIFTED, Fields
+from flat_tokens.packing import PackedSequences
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.rows.random_rows import RandomRows
+from flat_tokens.rows.steps import StepBatches, steps_range
 
 try:
     import torch
@@ -39,18 +42,73 @@ try:
 except ImportError as error:
     raise ImportError("flat_tokens.torch needs PyTorch: pip install 'tokenmill[torch]'") from error
 
-Tensors = dict[str, Tensor]
+Tensors = dict[str, Any]  # Tensor, but max_seqlen int and block_mask BlockMask
+FIELDS = (*NAMES, "block_mask")
+OF_A_ROW = tuple(name for name in NAMES if name not in ("cu_seqlens", "max_seqlen"))
 
 
 def to_tensors(
     batch: Batch, fields: Sequence[str] = UNSHIFTED, *, ignore_first_labels: bool = True
 ) -> Tensors:
     """The named tensors of a batch of a Loader; see the module. Cost: no copy of what is int64, but for labels."""
-    return _tensors(batch, Fields(fields, ignore_first_labels))
+    return _tensors(batch, Fields(fields, ignore_first_labels, FIELDS))
 
 
 def _tensors(batch: Batch, fields: Fields) -> Tensors:
-    return {name: torch.from_numpy(array) for name, array in fields.make(batch, np.int64).items()}
+    made: Tensors = {}
+    for name in fields.names:
+        if name == "block_mask":
+            if get_worker_info() is not None:
+                raise ArgumentError(
+                    "a block_mask cannot be sent by a worker of a DataLoader; take segment_ids, and "
+                    "flat_tokens.torch.block_mask(segment_ids) where the model runs"
+                )
+            made[name] = block_mask(torch.from_numpy(batch.segment_ids))
+        else:
+            value = fields.field(name, batch, np.int64)
+            made[name] = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+    return made
+
+
+def block_mask(segment_ids: Tensor, block_size: int = 128) -> Any:
+    """The BlockMask for torch.nn.attention.flex_attention of segment ids [rows, n], on their device: a query attends to
+    the keys of its segment up to itself, at padding, of id 0, to itself alone. Nothing of n * n is made, but a table of
+    blocks."""
+    from torch.nn.attention.flex_attention import BlockMask
+
+    rows, count = segment_ids.shape
+    blocks = -(-count // block_size)
+    places = torch.arange(count, device=segment_ids.device)
+    begins = torch.ones_like(segment_ids, dtype=torch.bool)
+    begins[:, 1:] = (segment_ids[:, 1:] != segment_ids[:, :-1]) | (segment_ids[:, 1:] == 0)
+    starts = torch.where(begins, places, 0).cummax(dim=1).values  # of the segment of each token
+    own = torch.arange(blocks, device=segment_ids.device)
+    first = starts[:, ::block_size] // block_size  # the first block that a query of a block attends to
+    last_start = starts[:, (own * block_size + block_size - 1).clamp(max=count - 1)]
+    # Full are the blocks in front of the diagonal that begin within the segment of all queries.
+    first_full = torch.minimum(torch.maximum(-(-last_start // block_size), first), own)
+    first_full = torch.where(
+        (own + 1) * block_size > count, own, first_full
+    )  # a last block that is not whole
+    part_counts, full_counts = first_full - first + 1, own - first_full
+    order = own.expand(rows, blocks, blocks)
+    part = torch.where(order < (part_counts - 1)[..., None], first[..., None] + order, own[:, None])
+    full = torch.where(order < full_counts[..., None], first_full[..., None] + order, 0)
+
+    def attends(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        same = (segment_ids[row, query] == segment_ids[row, key]) & (segment_ids[row, key] != 0)
+        return (same & (query >= key)) | (query == key)
+
+    part = torch.where(order < part_counts[..., None], part, 0)
+    return BlockMask.from_kv_blocks(
+        part_counts[:, None].int(),
+        part[:, None].int(),
+        full_counts[:, None].int(),
+        full[:, None].int(),
+        BLOCK_SIZE=block_size,
+        mask_mod=attends,
+        seq_lengths=(count, count),
+    )
 
 
 class Rows(list[Tensors]):
@@ -58,7 +116,7 @@ class Rows(list[Tensors]):
 
     def __init__(self, batch: Tensors) -> None:
         count = len(next(iter(batch.values())))
-        super().__init__({name: tensor[i] for name, tensor in batch.items()} for i in range(count))
+        super().__init__({name: values[i] for name, values in batch.items()} for i in range(count))
         self.batch = batch
 
 
@@ -70,49 +128,45 @@ def collate(items: Sequence[Tensors]) -> Tensors:
 
 
 class RowDataset(Dataset[Tensors]):
-    """Row i of the packed stream as item i: DataLoader(RowDataset(train, 1024), 64, shuffle=True,
-    collate_fn=collate). len() is array.row_count(seq_len). fields: the tensors [seq_len] of an item.
-    ignore_first_labels: False keeps the labels of the first tokens of sequences. Picklable; IndexError outside."""
+    """Row i of the packed stream, or pack i, as item i: DataLoader(RowDataset(train, 1024), 64, shuffle=True,
+    collate_fn=collate). array: a split, or PackedSequences of one. len() is array.row_count(seq_len), or with
+    drop_last=False one more where tokens are left, padded. fields: the tensors [seq_len] of an item, of those that are
+    one row long. ignore_first_labels: False keeps the labels of the first tokens of sequences. start_id: the input in
+    front of a sequence. Picklable; IndexError outside."""
 
     def __init__(
         self,
-        array: FlatTokensArray,
+        array: FlatTokensArray | PackedSequences,
         seq_len: int,
         *,
         fields: Sequence[str] = UNSHIFTED,
         ignore_first_labels: bool = True,
+        drop_last: bool = True,
+        start_id: int = 0,
     ) -> None:
-        split("array", array, "encoded_tokens", "row_count")
-        self._fields = Fields(fields, ignore_first_labels)
+        self._rows = RandomRows(array, seq_len, drop_last=drop_last, start_id=start_id)
+        self._fields = Fields(fields, ignore_first_labels, OF_A_ROW)
         self.array = array
-        self.seq_len = integer("length of a row", seq_len, 1)
-        self.row_count = array.row_count(self.seq_len)
+        self.seq_len = self._rows.seq_len
 
     def __len__(self) -> int:
-        return self.row_count
+        return len(self._rows)
 
     def __getitem__(self, index: int) -> Tensors:
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> Rows:
-        count, length = len(indices), self.seq_len
-        encoded = np.zeros((count, length + 1), dtype=np.uint32)
-        for at, index in enumerate(indices):
-            first = self.array.row_start(index, length)
-            begin = max(first - 1, 0)
-            encoded[at, begin - first + 1 :] = self.array.encoded_tokens.peek(begin, first + length)
-        inputs, targets = inputs_and_targets(encoded[:, 1:], encoded[:, 0])
-        flags = (encoded[:, 1:] & np.uint32(1)).astype(np.bool_)
-        return Rows(_tensors(Batch(inputs, targets, flags), self._fields))
+        return Rows(_tensors(self._rows.batch(indices), self._fields))
 
 
 class BatchDataset(IterableDataset[Tensors]):
-    """The batches of a Loader from `step` on, for DataLoader(..., batch_size=None). stop: None for no end. fields: the
-    tensors of a batch. ignore_first_labels: False keeps the labels of the first tokens of sequences.
+    """The batches of a Loader or a Mixture from `step` on, for DataLoader(..., batch_size=None). stop: None for no end;
+    with drop_last=False of the Loader, the end of its first epoch by default. fields: the tensors of a batch.
+    ignore_first_labels: False keeps the labels of the first tokens of sequences.
 
     Each pass over it begins at `step`, but the first after load_state_dict where the state was taken; with any number
-    of workers, in a worker or in the process that starts them. Ranks: give the Loader host_index=rank and
-    host_count=world_size.
+    of workers, in a worker or in the process that starts them. Ranks: give the Loader rank and world_size; its
+    batch_size is global, that of all ranks together.
 
     state_dict() holds the next step (of this worker), and what the batches follow from: load_state_dict refuses a
     state of other ones. While workers make the batches, the process that starts them does not know their steps, and
@@ -121,18 +175,18 @@ class BatchDataset(IterableDataset[Tensors]):
 
     def __init__(
         self,
-        loader: Loader,
+        loader: StepBatches,
         step: int = 0,
         stop: int | None = None,
         *,
         fields: Sequence[str] = UNSHIFTED,
         ignore_first_labels: bool = True,
     ) -> None:
-        if not isinstance(loader, Loader):
-            raise ArgumentError(f"loader must be a flat_tokens.Loader, got {shown(loader)}")
+        if not isinstance(loader, StepBatches):
+            raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
         self.loader = loader
-        self.step, self.stop = steps_range(step, stop)
-        self._fields = Fields(fields, ignore_first_labels)
+        self.step, self.stop = steps_range(step, loader.last_step(step) if stop is None else stop)
+        self._fields = Fields(fields, ignore_first_labels, FIELDS)
         self._cut = loader.cut_as(np.int64, self._fields.is_cut_with_labels)
         self._next_step = self.step
         self._resumed_at: int | None = None
@@ -169,22 +223,11 @@ class BatchDataset(IterableDataset[Tensors]):
         """Where to go on: small, picklable and made of plain values. ArgumentError where workers read instead."""
         if get_worker_info() is None:
             self._shared.check_no_worker_reads()
-        return {"step": self._next_step, "loader": self.loader.identity()}
+        return self.loader.state_at(self._next_step)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where the state was taken. ArgumentError names what differs."""
-        other = state.get("loader") if isinstance(state, dict) else None
-        if not isinstance(other, dict) or "step" not in state:
-            raise ArgumentError(
-                f"a state has step and loader, as state_dict() gives them, got {shown(state)}"
-            )
-        own = self.loader.identity()
-        for name in own:
-            if own[name] != other.get(name):
-                raise ArgumentError(
-                    f"the state is of a loader with {name} {other.get(name)}, this one has {own[name]}"
-                )
-        self._next_step = integer("step of the state", state["step"], 0)
+        self._next_step = self.loader.step_of(state)
         worker = get_worker_info()
         self._resumed_at = self._next_step - _place_of(worker)
         if worker is None:

@@ -15,7 +15,8 @@ from stores.errors import (
     UnknownScheme,
 )
 from stores.files import RandomFile, open_file, read_at
-from stores.store import NO_OPTIONS, Bytes, Entry, StorageOptions, Store, open_store
+from stores.opening import open_store
+from stores.store import NO_OPTIONS, Bytes, Entry, StorageOptions, Store
 from stores.url import is_url, shown_url, split_key
 
 __all__ = [

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from stores.errors import StoreChanged
 from stores.local import file_version, read_into
-from stores.store import NO_OPTIONS, Entry, StorageOptions, open_store
+from stores.opening import open_store
+from stores.store import NO_OPTIONS, Entry, StorageOptions
 from stores.url import is_url, parse, shown_url, split_key
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -25,6 +26,9 @@ PART_BYTES = 16 << 20  # of a multipart upload: 10,000 of them, the most S3 allo
 _PARTS_AT_ONCE = 4
 _PAGE_OBJECTS = 1000  # the most that S3 lists in one answer
 _ATTEMPTS = 6
+# Of the client: an answer broke off in its body, was shorter than asked for, or did not come in time to a request that
+# the client takes for one that may not be sent twice.
+_UNTRIED = re.compile("response body error|Requested|retries: 0,.*kind: Timeout", re.DOTALL)
 _Result = TypeVar("_Result")
 
 
@@ -67,9 +71,21 @@ class ObjectStore:
             raise StoreError(f"{self.url}: a web server does not list its files; name each of them")
         folder = self._location.below(prefix.strip("/")).path if prefix.strip("/") else self._location.path
         cut = len(self._location.path.rstrip("/")) + 1 if self._location.path.rstrip("/") else 0
-        pages = self._try("", lambda: self._client.list(folder or None, chunk_size=_PAGE_OBJECTS))
+        pages: Any = None
         last = ""
-        while page := self._try("", lambda: next(pages, None)):
+
+        def next_page() -> Any:
+            nonlocal pages
+            try:
+                pages = pages or self._client.list(
+                    folder or None, offset=last or None, chunk_size=_PAGE_OBJECTS
+                )
+                return next(pages, None)
+            except Exception:  # a listing that broke off is at its end: another goes on behind what has come
+                pages = None
+                raise
+
+        while page := self._try("", next_page):
             for found in page:
                 if found["path"] < last:
                     raise StoreError(
@@ -103,18 +119,12 @@ class ObjectStore:
             '"'
         ):  # an entity tag; a weak one (W/"...") may not be asked for, but can be compared
             options["if_match"] = version
-        for attempt in range(_ATTEMPTS):
-            try:
-                result = call(lambda: _got(self._client.get(self._path(key), options=options)))
-                break
-            except Exception as error:
-                if status_of(error) == 416 or "Wanted range starting at" in str(error):
-                    return b""
-                # An answer shorter than asked for is none that the client tries again.
-                if "Requested" not in str(error) or attempt == _ATTEMPTS - 1:
-                    raise self._explained(error, key) from None
-                time.sleep(0.2 * 2**attempt)
-        meta, data = result
+        try:
+            meta, data = _sent(lambda: _got(self._client.get(self._path(key), options=options)))
+        except Exception as error:
+            if status_of(error) == 416 or "Wanted range starting at" in str(error):
+                return b""
+            raise self._explained(error, key) from None
         if version and _version(meta) != version:
             raise StoreChanged(
                 f"{self._shown(key)} was written to since the work was planned; run the command again"
@@ -145,12 +155,14 @@ class ObjectStore:
             return Entry(key, held, _tag(put["e_tag"]) or self.head(key).version)
         parts: Any = chain(first, blocks)
         del first
-        self._try(
-            key,
-            lambda: self._client.put(
-                path, parts, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=_PARTS_AT_ONCE
-            ),
-        )
+        try:  # once: the parts are gone
+            call(
+                lambda: self._client.put(
+                    path, parts, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+                )
+            )
+        except Exception as error:
+            raise self._explained(error, key) from None
         return self.head(key)  # servers do not agree on the tag that they give when the parts are joined
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -213,7 +225,7 @@ class ObjectStore:
     def _head_by_get(self, key: str, why: Exception) -> Entry:
         """The entry by a request for the first byte, where a HEAD is refused; its answer says why, if that is too."""
         try:
-            meta = call(lambda: self._client.get(self._path(key), options={"range": (0, 1)}).meta)
+            meta = _sent(lambda: self._client.get(self._path(key), options={"range": (0, 1)}).meta)
         except Exception as error:
             raise self._explained(why if status_of(error) == 416 else error, key) from None
         return Entry(key, meta["size"], _version(meta))
@@ -224,7 +236,7 @@ class ObjectStore:
 
     def _try(self, key: str, request: Callable[[], _Result]) -> _Result:
         try:
-            return call(request)
+            return _sent(request)
         except Exception as error:
             raise self._explained(error, key) from None
 
@@ -241,6 +253,19 @@ class ObjectStore:
 
     def _shown(self, key: str) -> str:
         return self._location.below(key).shown if key else self.url
+
+
+def _sent(request: Callable[[], _Result]) -> _Result:
+    """The result of a request, any of which may be sent twice; it is sent again where the client does not do so."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return call(request)
+        except Exception as error:
+            untried = not status_of(error) and _UNTRIED.search(str(error))
+            if not untried or attempt == _ATTEMPTS - 1:
+                raise
+        time.sleep(0.2 * 2**attempt)
+    raise AssertionError
 
 
 def _got(result: obstore.GetResult) -> tuple[obstore.ObjectMeta, Bytes]:

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from stores.errors import StoreError
-from stores.url import is_url, parse
 
 Bytes = bytes | bytearray | memoryview
 Blocks = list[Bytes]
@@ -85,30 +84,6 @@ class Store(Protocol):
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects; those that are not there are no error."""
         ...
-
-
-def open_store(url_or_path: str | Path, options: StorageOptions = NO_OPTIONS) -> Store:
-    """The store at a URL or local path, which need not exist; nothing is asked of a server yet.
-
-    UnknownScheme (exit 2) for a scheme without a store, a missing library, or an option that the store does not know.
-    """
-    text = str(url_or_path)
-    if not is_url(text):
-        from stores.local import LocalStore
-
-        return LocalStore(text)
-    location = parse(text)
-    if location.scheme == "file":
-        from stores.local import LocalStore
-
-        return LocalStore(location.path)
-    from stores.object import SCHEMES, ObjectStore
-
-    if location.scheme in SCHEMES:
-        return ObjectStore(location, options)
-    from stores.filesystem import FilesystemStore
-
-    return FilesystemStore(location, options)
 
 
 def checked_key(store: str, key: str) -> str:

@@ -11,6 +11,7 @@ import importlib
 import os
 import subprocess
 import sys
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +23,14 @@ import bpe
 from bpe.__main__ import main as run_bpe
 from bpe.pretoken_counts.counting import count_pretokens
 from convert.__main__ import main as run_convert
+from convert.retokenize.__main__ import main as run_retokenize
 from flat_tokens.__main__ import main as run_flat_tokens
 
 END = "<|endoftext|>"
 MAINS: dict[str, Callable[[list[str]], int]] = {
     "bpe": run_bpe,
     "convert": run_convert,
+    "convert.retokenize": run_retokenize,
     "flat_tokens": run_flat_tokens,
 }
 
@@ -51,6 +54,7 @@ class Command:
 COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field"})
 RANKS = frozenset({"--pattern", "--special-token"})
 FIELD = frozenset({"--text-field"})
+CLUSTER = frozenset({"--scheduler", "--address", "--scratch"})
 ENDS = frozenset({"--prepend-token", "--append-token"})
 COMMANDS = [
     Command(
@@ -81,7 +85,7 @@ COMMANDS = [
         ("--quiet",),
         {"--output": "c.counts"},
         {"inputs": "en.txt", "--counts": "en.counts"},
-        COUNTED,
+        COUNTED | CLUSTER,
     ),
     Command(
         "bpe", "count", ("--quiet",), {"--output": "c.counts"}, {"inputs": "en.txt", "--like": "tok.json"}
@@ -118,10 +122,42 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        frozenset(
-            {"--text-field", "--separator", "--scheduler", "--address", "--scratch", "--storage-option"}
-        )
-        | ENDS,
+        FIELD | CLUSTER | ENDS | {"--separator", "--append-to", "--storage-option"},
+        folders={"--output": "d.zarr"},
+    ),
+    Command(
+        "convert.retokenize",
+        "",
+        ("--overwrite",),
+        {},
+        {"dataset": "own.zarr", "--tokenizer": "tok.json", "--from-tokenizer": "tok.json"},
+        ENDS,
+        folders={"--output": "d.zarr"},
+    ),
+    Command(
+        "flat_tokens",
+        "export",
+        ("--to=jsonl", "--text", "--overwrite"),
+        {},
+        {"dataset": "own.zarr", "--tokenizer": "tok.json"},
+        frozenset({"--dtype"}),
+        folders={"--output": "d.zarr"},
+    ),
+    Command(
+        "flat_tokens",
+        "import",
+        ("--from=nanogpt", "--separator-token=none", "--overwrite"),
+        {},
+        {"inputs": "ids.bin", "--validation": "more.bin", "--tokenizer": "tok.json"},
+        frozenset({"--dtype", "--column"}),
+        folders={"--output": "d.zarr"},
+    ),
+    Command(
+        "flat_tokens",
+        "compact",
+        ("--overwrite",),
+        {},
+        {"dataset": "own.zarr"},
         folders={"--output": "d.zarr"},
     ),
     Command("flat_tokens", "info", (), {}, {"dataset": "own.zarr"}),
@@ -149,6 +185,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer.save(folder / "tok.json")
     count_pretokens([folder / "en.txt"], [END]).save(folder / "tok.counts")
     (folder / "en.ids").write_text(" ".join(map(str, tokenizer.encode("the mill"))))
+    for name in ("ids.bin", "more.bin"):
+        (folder / name).write_bytes(array("H", tokenizer.encode("the mill")).tobytes())
     made_dataset = ["--tokenizer", str(folder / "tok.json"), "--output", str(folder / "own.zarr"), "--quiet"]
     assert run_convert([str(folder / "en.txt"), *made_dataset]) == 0
     return folder
@@ -199,6 +237,8 @@ def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
         loaded = importlib.import_module(module)
         parser = loaded.build_parser() if package == "bpe" else loaded._parser()
         yield from commands_of(package, parser)
+    retokenize = importlib.import_module("convert.retokenize.__main__")._parser()
+    yield from commands_of("convert.retokenize", retokenize)
     yield from commands_of("flat_tokens", importlib.import_module("flat_tokens.__main__")._parser())
 
 
@@ -216,7 +256,7 @@ def commands_of(
 def takes_text(action: argparse.Action) -> bool:
     """Whether an option takes a name or a text: no number, no choice, no flag."""
     kind: Any = action.type
-    is_text = kind is None or kind is str or getattr(kind, "__name__", "") in ("_path", "_dataset")
+    is_text = kind is None or kind is str or getattr(kind, "__name__", "") in ("path_word", "_dataset")
     return is_text and action.choices is None and action.nargs != 0
 
 

@@ -90,3 +90,26 @@ def test_a_model_stops_where_documents_have_end_tokens() -> None:
     assert stopped[1] == ("without", "0")
     assert stopped[0][0] == "with"
     assert int(stopped[0][1]) >= 15
+
+
+def test_an_evaluation_is_the_same_over_any_number_of_ranks(tmp_path: Path) -> None:
+    """From text to bits a byte; the example itself checks that no token is missing."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    sample, tokenizer, output = ROOT / "data" / "sample.txt", tmp_path / "t.json", tmp_path / "d.zarr"
+    commands = [
+        ["-m", "bpe", "train", str(sample), "--vocab-size", "300", "--output", str(tokenizer)],
+        ["-m", "convert", str(sample), "--tokenizer", str(tokenizer), "--output", str(output)],
+        *(
+            ["docs/examples/evaluate.py", str(output), "--split", "train", "--ranks", str(ranks)]
+            for ranks in (1, 3, 40)
+        ),
+    ]
+    said = []
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+        )
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert re.fullmatch(r"train: [\d,]+ tokens, [\d.]+ bits a token, [\d.]+ bits a byte\n", said[-1])
+    assert said[-3:] == [said[-1]] * 3

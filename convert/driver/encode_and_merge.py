@@ -117,12 +117,17 @@ class EncodeAndMerge:
 
     @contextmanager
     def noting_finished(self) -> Iterator[None]:
-        """To be open while the workers are there: after an error what they finished meanwhile is noted in the log."""
+        """To be open while the workers are there: after an error what they finished meanwhile is noted in the log.
+
+        Refused in place of an error by data that is gone or another, where another run has taken over.
+        """
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError, StoreError):  # what ended the work may stand in the way of this too
                 self._note_finished()
+                if getattr(error, "exit_code", 0) in (BadInput.exit_code, DataLost.exit_code):
+                    self._log.confirm()
             raise
 
     def _note_finished(self) -> None:

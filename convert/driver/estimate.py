@@ -1,8 +1,7 @@
 """What a conversion will come to, from a sample of its inputs: --dry-run prints it, and space is checked by it.
 
-A few stretches of the sources, evenly spaced over the corpus and at least one of each kind, are read, encoded and
-compressed as the work would. Numbers are about right where the sources are alike; what compressed files hold is judged
-by their beginnings.
+Samples of the sources (corpus/samples.py) are read, encoded and compressed as the work would. What the driver and the
+stores have to do besides follows from measurements of both (docs/scaling.md).
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,45 +18,31 @@ import numpy as np
 
 from bpe.end_tokens import end_tokens
 from bpe.tokenizer import Tokenizer
-from convert.errors import ConvertError, StorageError, one_line, printable
+from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan
 from convert.shards.part_writer import FLUSH_BYTES
 from convert.shown.progress import tokens_text
-from corpus import utf8
-from corpus._core import json_texts
-from corpus.batch import Batch
-from corpus.blocks import FileRange
-from corpus.decompress import DecompressedFile
-from corpus.documents import Buffers, Documents, Reading
-from corpus.intake import Intake
 from corpus.kinds import Kind
-from corpus.rules import IntakeRules
+from corpus.samples import Sample, samples_of
 from corpus.sizes import bytes_text, counted
-from corpus.source_list import Piece, Source
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.zarr_metadata import write_chain
 from stores import is_url
 
-SAMPLES = 16
-SAMPLE_BYTES = 256 << 10
 # Beside the array of an entry: metadata and the manifest, which names every file.
 FIXED_BYTES = 4 << 20
 START_SECONDS = 0.3
+# Of the driver, by zarr format: processor seconds for each GB of text, bytes of memory for each text chunk.
+DRIVER_SECONDS = {2: 0.028, 3: 0.018}
+DRIVER_CHUNK_BYTES = {2: 11_400, 3: 840}
+DRIVER_BASE_BYTES = 60 << 20
+# To stores, for each GB of text: of inputs there; of an output there, with its shards, its log and its verification.
+INPUT_REQUESTS = 120
+OUTPUT_REQUESTS = 1120
 # Merging, compressing and verifying beside the encoding, measured on two kinds of text: 60 M tokens/s a worker.
 MERGE_TOKENS_PER_SECOND = 60e6
 SPACE_MARGIN = 1.1
-
-
-class Sample(NamedTuple):
-    """A part of one source: the bytes of the file it took, the texts in it, how many documents begin there, and what is
-    wrong with it."""
-
-    source: Source
-    source_bytes: int
-    batch: Batch
-    documents: float
-    fault: str = ""
 
 
 class Estimate(NamedTuple):
@@ -90,7 +74,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     largest = 0.0  # tokens of the compressed file with most of them
     by_kind: dict[Kind, list[Sample]] = {}
     faults: dict[int, str] = {}
-    for sample in _samples(plan, options.intake_rules, options.separator_bytes, faults):
+    for sample in samples_of(plan, options.intake_rules, options.separator_bytes, faults):
         by_kind.setdefault(sample.source.kind, []).append(sample)
     for kind, samples in by_kind.items():
         kind_bytes = kinds[kind][1]
@@ -199,8 +183,24 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
         f"  disk       about {bytes_text(found.dataset_bytes)} for the dataset and {bytes_text(found.working_bytes)} "
         f"on the way{room}",
         f"  time       about {_duration(found.seconds)}",
+        *_scaling_lines(found, plan, options, layout),
         *(f"  warning    {fault}" for fault in found.faults),
     ]
+
+
+def _scaling_lines(
+    found: Estimate, plan: Plan, options: ConvertOptions, layout: ArrayLayout
+) -> Iterator[str]:
+    """What matters beyond one machine: the driver, and the requests to stores."""
+    gigabytes, zarr_format = found.text_bytes / 1e9, layout.zarr_format
+    remote_bytes = sum(source.size_bytes for source in plan.sources if source.version)
+    requests = INPUT_REQUESTS * remote_bytes / 1e9 + OUTPUT_REQUESTS * gigabytes * is_url(options.output)
+    if options.executor != "process" or requests:
+        memory = DRIVER_BASE_BYTES + DRIVER_CHUNK_BYTES[zarr_format] * plan.chunk_count
+        seconds = DRIVER_SECONDS[zarr_format] * gigabytes
+        yield f"  driver     about {_duration(seconds)} of processor time in it, {bytes_text(memory)} of memory"
+    if requests:
+        yield f"  requests   about {requests:,.0f} to stores"
 
 
 def _duration(seconds: float) -> str:
@@ -216,135 +216,3 @@ def _size_of(folder: Path) -> int:
             with suppress(OSError):
                 total += (Path(place) / name).stat().st_size
     return total
-
-
-def _samples(plan: Plan, rules: IntakeRules, separator: bytes, faults: dict[int, str]) -> Iterator[Sample]:
-    """Samples of the sources at the places where they are to lie; bad records are passed over.
-
-    faults: gets, by number, what is wrong with the sources that are sampled; the first of each.
-    Nothing is taken twice: in a corpus of a few MB a sample begins where the one before ended.
-    """
-    taken: dict[int, int] = {}  # by source: how far
-    for index, start in _places(plan):
-        source = plan.sources[index]
-        is_packed = source.kind.is_decoded  # from the beginning, and once
-        start = max(taken.get(index, 0), 0 if is_packed else start - SAMPLE_BYTES // 2)
-        if start >= source.size_bytes:
-            continue
-        taken[index] = source.size_bytes if is_packed else start + SAMPLE_BYTES
-        try:
-            sample = _sample(source, start, rules, separator)
-        except ConvertError as error:
-            faults.setdefault(index, one_line(error))
-            continue
-        if sample.fault:
-            faults.setdefault(index, f"{printable(source.shown)}: {sample.fault}")
-        if sample.source_bytes:
-            yield sample
-
-
-def _places(plan: Plan) -> Iterator[tuple[int, int]]:
-    """(source, byte of it): evenly spaced over the line of all sources, and, of each kind that this passes over, in the
-    middle of its largest source: a few compressed files may hold more text than what lies beside them."""
-    missed = plan.sources.kinds
-    for k in range(SAMPLES):
-        place = plan.total_bytes * (2 * k + 1) // (2 * SAMPLES)
-        if place >= plan.total_bytes:
-            return
-        index = plan.source_at(place)
-        missed.discard(plan.sources[index].kind)
-        yield index, place - plan.source_starts[index]
-    for kind in sorted(missed):
-        index = plan.sources.largest_of(kind)
-        yield index, plan.sources[index].size_bytes // 2
-
-
-def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
-    if source.kind.format == "parquet":
-        return _parquet_sample(source, rules)
-    if source.kind.format not in ("text", "jsonl"):
-        return _table_sample(source, rules)
-    if source.kind.is_divisible:
-        stop = min(start + SAMPLE_BYTES, source.size_bytes)
-        data = bytearray(stop - start)
-        with source.open() as file:
-            used = _fill(FileRange(file, source.shown, start, stop), data)
-        if source.kind.format == "jsonl":
-            first = 0 if start == 0 else data.find(b"\n") + 1
-            last = len(data) if stop == source.size_bytes else data.rfind(b"\n") + 1
-            if (first == 0 and start > 0) or first >= last:  # within a long line: nearly all of it is text
-                return Sample(
-                    source, used, Batch.of([bytes(data).decode(errors="ignore").encode()]), start == 0
-                )
-            data, used = data[first:last], last - first
-    else:
-        data = bytearray(4 * SAMPLE_BYTES)
-        with DecompressedFile(
-            source.open(), source.shown, source.kind.compression, rules.max_window_bytes
-        ) as stream:
-            filled = _fill(stream, data)
-            used = stream.used_bytes
-        data = data[:filled]
-        if source.kind.format == "jsonl" and filled == 4 * SAMPLE_BYTES and (last := data.rfind(b"\n")) >= 0:
-            del data[last + 1 :]  # a line cut by us is no bad one
-    fault = (utf8.other_kind(data) or "") if start == 0 else ""
-    text = bytes(data).decode(errors="ignore").encode()
-    if source.kind.format == "jsonl":
-        out = np.empty(len(text) + 16, dtype=np.uint8)
-        path = [name.encode() for name in rules.text_path]
-        offsets, _, bad, lines, blank, _ = json_texts(text, path, out)
-        if bad and not fault:
-            from corpus.read_jsonl import reason_of  # a run that has room needs no sample
-
-            reasons = ", ".join(sorted({reason_of(name) for *_, name in bad}))
-            fault = f"{len(bad):,} of {counted(lines - blank, 'record')} of the sample are bad: {reasons}"
-        batch = Batch(out[: int(offsets[-1])].data, offsets)
-        return Sample(source, used, batch, len(batch), fault)
-    texts = text.split(separator)
-    # Those that begin in it: not the one it begins within. A document of many stretches is begun once, not in each.
-    begun = len(texts) - (start > 0) - (not texts[-1])
-    return Sample(source, used, Batch.of(texts), begun, fault)
-
-
-def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:
-    filled = 0
-    with memoryview(data) as view:
-        while filled < len(view) and (got := stream.readinto(view[filled:])):
-            filled += got
-    return filled
-
-
-def _table_sample(source: Source, rules: IntakeRules) -> Sample:
-    """The first rows."""
-    intake = Intake(rules._replace(on_error="skip", max_errors=None))
-    texts: list[bytes] = []
-    text_bytes = used = 0
-
-    def step(_: tuple[int, int] | None, done_bytes: int) -> None:
-        nonlocal used
-        used = done_bytes
-
-    piece = Piece(0, 0, source.size_bytes)
-    with Reading(0, source, piece, intake, b"", Buffers(), step=step) as reading:
-        for event in reading.documents():
-            if isinstance(event, Documents):
-                view = memoryview(event.batch.text)
-                texts += [bytes(view[start:stop]) for start, stop in pairwise(event.batch.offsets.tolist())]
-                text_bytes += len(view)
-            if text_bytes >= 4 * SAMPLE_BYTES:
-                break
-        else:
-            used = source.size_bytes
-    fault = ""
-    if bad := sum(intake.skipped.values()):
-        reasons = ", ".join(sorted(intake.skipped))
-        fault = f"{bad:,} of {counted(intake.records, 'record')} of the sample are bad: {reasons}"
-    return Sample(source, used, Batch.of(texts), len(texts), fault)
-
-
-def _parquet_sample(source: Source, rules: IntakeRules) -> Sample:
-    from corpus.read_parquet import text_sample
-
-    rows, row_count, texts = text_sample(source, rules, 4 * SAMPLE_BYTES)
-    mended = [text.decode(errors="replace").encode() for text in texts]
-    return Sample(source, round(source.size_bytes * rows / max(1, row_count)), Batch.of(mended), rows)

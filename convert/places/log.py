@@ -82,6 +82,10 @@ class Log:
     def flush(self) -> None:
         """All that was noted is where an interrupted run is taken over from."""
 
+    def confirm(self) -> str:
+        """Refused if another run has taken over, which the lock of a folder does not let it; see StoreLog."""
+        return ""
+
     @property
     def holds_work(self) -> bool:
         """Whether anything was finished that it would cost to do again: not so shards of text without a record."""

@@ -175,7 +175,11 @@ class StoreWorkspace:
             return False
 
     def _remove_remains(self) -> None:
-        """Remove the partial folder of a run that was killed between publishing and cleaning up."""
+        """Remove the partial folder of a run that was killed between publishing and cleaning up, and its copy here."""
+        if self._home.is_dir():
+            with suppress(OSError, Refused):  # another run: then it stays
+                self._local.take()
+                self._remove_copy()
         if next(iter(self._partial.list()), None) is None:
             return
         # Another run, or a store that may not be written to: then it stays.
@@ -276,8 +280,10 @@ class StoreWorkspace:
 
     def publish(self) -> None:
         """See Workspace. Refused (exit 6) if another run has published the same since this one was begun."""
-        manifest = bytes(self._partial.read(MANIFEST_NAME, version=self.dataset.manifest_version))
-        self.log.confirm()
+        try:
+            manifest = bytes(self._partial.read(MANIFEST_NAME, version=self.dataset.manifest_version))
+        finally:  # one that is gone or another was another run's to take
+            self.log.confirm()
         is_ours = True
         try:
             self._target.put(MANIFEST_NAME, manifest, if_absent=True)

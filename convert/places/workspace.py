@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, naming, printable
-from convert.places.existing_output import is_empty_folder, not_ours
 from convert.places.folder_lock import FolderLock
 from convert.places.log import Log
 from convert.places.scratch import (
@@ -36,6 +35,7 @@ from convert.places.scratch import (
 from convert.planning.plan_record import PlanRecord, RecordFile, changed_source, compare, told
 from convert.shards.shard_store import FolderShards
 from flat_tokens.storage.durability import sync, sync_folders
+from flat_tokens.storage.existing_output import is_empty_folder, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
 
 PLAN_NAME = "plan.json"

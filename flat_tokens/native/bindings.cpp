@@ -3,7 +3,6 @@
 #include "cut_rows.hpp"
 #include "decode_ids.hpp"
 #include "find_matches.hpp"
-#include "narrow_rows.hpp"
 #include "permute.hpp"
 #include "token_facts.hpp"
 
@@ -44,21 +43,19 @@ void require_bytes(const char *name, size_t found, size_t wanted) {
 }
 
 // What every cut checks: `length` and `firsts` against the tokens there are, and that the outputs fit
-// together. fewest_in_front: places that a row needs in front of it. Returns the bytes of an id, 0 where
-// there is nothing to do.
-size_t checked_id_bytes(size_t token_count, size_t fewest_in_front, const Memory &firsts, size_t length,
-                        const Memory &inputs, const Memory &targets, const Memory &is_start) {
+// together. Returns the bytes of an id, 0 where there is nothing to do.
+size_t checked_id_bytes(size_t token_count, const Memory &firsts, size_t length, const Memory &inputs,
+                        const Memory &targets, const Memory &is_start) {
   const size_t row_count = firsts.bytes() / sizeof(int64_t);
   const int64_t *const first = firsts.as<const int64_t>();
   if (length < 1 || length > token_count)
     throw std::invalid_argument("length must be in [1, " + std::to_string(token_count) + "], got " +
                                 std::to_string(length));
   for (size_t row = 0; row < row_count; ++row)
-    if (first[row] < static_cast<int64_t>(fewest_in_front) ||
-        static_cast<size_t>(first[row]) > token_count - length)
-      throw std::invalid_argument(
-          "firsts[" + std::to_string(row) + "] must be in [" + std::to_string(fewest_in_front) + ", " +
-          std::to_string(token_count - length) + "], got " + std::to_string(first[row]));
+    if (first[row] < 0 || static_cast<size_t>(first[row]) > token_count - length)
+      throw std::invalid_argument("firsts[" + std::to_string(row) + "] must be in [0, " +
+                                  std::to_string(token_count - length) + "], got " +
+                                  std::to_string(first[row]));
   const size_t places = row_count * length;
   require_bytes("is_start", is_start.bytes(), places);
   require_bytes("targets", targets.bytes(), inputs.bytes());
@@ -83,15 +80,16 @@ void run_cut(size_t id_bytes, const Memory &inputs, const Memory &targets, const
     cut(inputs.as<uint64_t>(), targets.as<uint64_t>());
 }
 
-void cut_rows(nb::handle encoded, nb::handle firsts, size_t length, nb::handle inputs, nb::handle targets,
-              nb::handle is_start) {
+void cut_rows(nb::handle encoded, nb::handle firsts, size_t length, uint32_t start_id, nb::handle inputs,
+              nb::handle targets, nb::handle is_start) {
   const Memory from(encoded, false), where(firsts, false);
   const Memory to_inputs(inputs, true), to_targets(targets, true), to_is_start(is_start, true);
   const size_t id_bytes =
-      checked_id_bytes(from.bytes() / sizeof(uint32_t), 0, where, length, to_inputs, to_targets, to_is_start);
-  run_cut(id_bytes, to_inputs, to_targets, [&](auto *in, auto *out) {
+      checked_id_bytes(from.bytes() / sizeof(uint32_t), where, length, to_inputs, to_targets, to_is_start);
+  run_cut(id_bytes, to_inputs, to_targets, [&]<class Id>(Id *in, Id *out) {
     flat_tokens::cut_rows(from.as<const uint32_t>(), where.as<const int64_t>(),
-                          where.bytes() / sizeof(int64_t), length, in, out, to_is_start.as<uint8_t>());
+                          where.bytes() / sizeof(int64_t), length, static_cast<Id>(start_id), in, out,
+                          to_is_start.as<uint8_t>());
   });
 }
 
@@ -100,7 +98,7 @@ void cut_labels(nb::handle encoded, nb::handle firsts, size_t length, int32_t ig
   const Memory from(encoded, false), where(firsts, false);
   const Memory to_labels(labels, true), to_ids(ids, true), to_is_start(is_start, true);
   const size_t id_bytes =
-      checked_id_bytes(from.bytes() / sizeof(uint32_t), 0, where, length, to_labels, to_ids, to_is_start);
+      checked_id_bytes(from.bytes() / sizeof(uint32_t), where, length, to_labels, to_ids, to_is_start);
   if (id_bytes == sizeof(uint16_t))
     throw std::invalid_argument("a label must have 4 or 8 bytes, got 2");
   run_cut(id_bytes, to_labels, to_ids, [&]<class Id>(Id *first, Id *second) {
@@ -109,36 +107,6 @@ void cut_labels(nb::handle encoded, nb::handle firsts, size_t length, int32_t ig
           from.as<const uint32_t>(), where.as<const int64_t>(), where.bytes() / sizeof(int64_t), length,
           static_cast<Id>(static_cast<int64_t>(ignored)), first, second, to_is_start.as<uint8_t>());
   });
-}
-
-constexpr size_t word_bits = 64;
-
-void require_words(const Memory &start_bits, size_t places) {
-  require_bytes("start_bits", start_bits.bytes(), (places + word_bits - 1) / word_bits * sizeof(uint64_t));
-}
-
-void cut_narrow(nb::handle ids, nb::handle start_bits, nb::handle firsts, size_t length, nb::handle inputs,
-                nb::handle targets, nb::handle is_start) {
-  const Memory from(ids, false), flags(start_bits, false), where(firsts, false);
-  const Memory to_inputs(inputs, true), to_targets(targets, true), to_is_start(is_start, true);
-  const size_t place_count = from.bytes() / sizeof(uint16_t);
-  require_words(flags, place_count);
-  const size_t id_bytes = checked_id_bytes(place_count, 1, where, length, to_inputs, to_targets, to_is_start);
-  run_cut(id_bytes, to_inputs, to_targets, [&](auto *in, auto *out) {
-    flat_tokens::cut_narrow(from.as<const uint16_t>(), flags.as<const uint64_t>(), where.as<const int64_t>(),
-                            where.bytes() / sizeof(int64_t), length, in, out, to_is_start.as<uint8_t>());
-  });
-}
-
-uint32_t narrow(nb::handle encoded, nb::handle ids, nb::handle start_bits, size_t at) {
-  const Memory from(encoded, false), to(ids, true), flags(start_bits, true);
-  const size_t count = from.bytes() / sizeof(uint32_t), place_count = to.bytes() / sizeof(uint16_t);
-  require_words(flags, place_count);
-  if (count > place_count || at > place_count - count)
-    throw std::invalid_argument(std::to_string(count) + " tokens do not fit at " + std::to_string(at) +
-                                " of " + std::to_string(place_count) + " places");
-  nb::gil_scoped_release unlocked;
-  return flat_tokens::narrow(from.as<const uint32_t>(), count, to.as<uint16_t>(), flags.as<uint64_t>(), at);
 }
 
 // Rows are short: the GIL is kept.
@@ -215,13 +183,10 @@ private:
 
 NB_MODULE(_core, m) {
   m.doc() = "Loops of flat_tokens that have a twin in Python; see flat_tokens/_core.pyi.";
-  m.def("cut_rows", &cut_rows, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"), nb::arg("inputs"),
-        nb::arg("targets"), nb::arg("is_start"));
+  m.def("cut_rows", &cut_rows, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"), nb::arg("start_id"),
+        nb::arg("inputs"), nb::arg("targets"), nb::arg("is_start"));
   m.def("cut_labels", &cut_labels, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"),
         nb::arg("ignored"), nb::arg("labels"), nb::arg("ids"), nb::arg("is_start"));
-  m.def("cut_narrow", &cut_narrow, nb::arg("ids"), nb::arg("start_bits"), nb::arg("firsts"),
-        nb::arg("length"), nb::arg("inputs"), nb::arg("targets"), nb::arg("is_start"));
-  m.def("narrow", &narrow, nb::arg("encoded"), nb::arg("ids"), nb::arg("start_bits"), nb::arg("at"));
   m.def("decode_ids", &decode_ids, nb::arg("encoded"), nb::arg("ids"));
   m.def("find_matches", &find_matches, nb::arg("values"), nb::arg("shortest"), nb::arg("block_tokens"),
         nb::arg("farthest"), nb::arg("matches"), nb::arg("table"));

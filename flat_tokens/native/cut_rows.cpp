@@ -16,11 +16,14 @@ constexpr size_t block_tokens =
     256; // 1 KiB of input, at most 4.3 KiB of output: all in the first-level cache
 
 // What is made of a token beside its id and its flag: the input that belongs to it, which is the id in front
-// of it, or 0 at a start.
+// of it, or `start_id` at a start.
 template <class Id> struct Inputs {
   static constexpr bool reads_in_front = true;
-  Id at(const uint32_t *here, uint32_t flag) const { return static_cast<Id>((here[-1] >> 1) & (flag - 1)); }
-  Id first(uint32_t token) const { return token & 1 ? Id{0} : static_cast<Id>(token >> 1); }
+  Id start_id;
+  Id at(const uint32_t *here, uint32_t flag) const {
+    return flag ? start_id : static_cast<Id>(here[-1] >> 1);
+  }
+  Id first(uint32_t token) const { return token & 1 ? start_id : static_cast<Id>(token >> 1); }
 };
 
 // Or its label, which is its id, or `ignored` at a start.
@@ -91,9 +94,9 @@ FLAT_TOKENS_AVX2 void cut_with_avx2(const uint32_t *encoded, const int64_t *firs
 }
 
 FLAT_TOKENS_AVX512 void cut_with_avx512(const uint32_t *encoded, const int64_t *firsts, size_t count,
-                                        size_t length, uint16_t *inputs, uint16_t *targets,
+                                        size_t length, uint16_t start_id, uint16_t *inputs, uint16_t *targets,
                                         uint8_t *is_start) {
-  cut_all(encoded, firsts, count, length, Inputs<uint16_t>{}, inputs, targets, is_start);
+  cut_all(encoded, firsts, count, length, Inputs<uint16_t>{start_id}, inputs, targets, is_start);
 }
 #endif
 
@@ -110,14 +113,14 @@ void cut(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t le
 } // namespace
 
 template <class Id>
-void cut_rows(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length, Id *inputs,
-              Id *targets, uint8_t *is_start) {
+void cut_rows(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length, Id start_id,
+              Id *inputs, Id *targets, uint8_t *is_start) {
 #ifdef FLAT_TOKENS_HAS_AVX
   if constexpr (sizeof(Id) == sizeof(uint16_t)) // wider ids gain nothing
     if (has_avx512())
-      return cut_with_avx512(encoded, firsts, count, length, inputs, targets, is_start);
+      return cut_with_avx512(encoded, firsts, count, length, start_id, inputs, targets, is_start);
 #endif
-  cut(encoded, firsts, count, length, Inputs<Id>{}, inputs, targets, is_start);
+  cut(encoded, firsts, count, length, Inputs<Id>{start_id}, inputs, targets, is_start);
 }
 
 template <class Id>
@@ -126,9 +129,12 @@ void cut_labels(const uint32_t *encoded, const int64_t *firsts, size_t count, si
   cut(encoded, firsts, count, length, Labels<Id>{ignored}, labels, ids, is_start);
 }
 
-template void cut_rows(const uint32_t *, const int64_t *, size_t, size_t, uint16_t *, uint16_t *, uint8_t *);
-template void cut_rows(const uint32_t *, const int64_t *, size_t, size_t, uint32_t *, uint32_t *, uint8_t *);
-template void cut_rows(const uint32_t *, const int64_t *, size_t, size_t, uint64_t *, uint64_t *, uint8_t *);
+template void cut_rows(const uint32_t *, const int64_t *, size_t, size_t, uint16_t, uint16_t *, uint16_t *,
+                       uint8_t *);
+template void cut_rows(const uint32_t *, const int64_t *, size_t, size_t, uint32_t, uint32_t *, uint32_t *,
+                       uint8_t *);
+template void cut_rows(const uint32_t *, const int64_t *, size_t, size_t, uint64_t, uint64_t *, uint64_t *,
+                       uint8_t *);
 template void cut_labels(const uint32_t *, const int64_t *, size_t, size_t, uint32_t, uint32_t *, uint32_t *,
                          uint8_t *);
 template void cut_labels(const uint32_t *, const int64_t *, size_t, size_t, uint64_t, uint64_t *, uint64_t *,

@@ -47,9 +47,14 @@ class GreedyPlan:
         """Each pack by itself."""
         return np.arange(self.pack_count + 1)
 
-    def pieces(self, index: int) -> Pieces:
-        """One range: the sequences of a pack lie side by side."""
-        return Pieces([(int(self.bounds[index]), int(self.bounds[index + 1]))], 0)
+    def pieces(self, packs: Int64) -> Pieces:
+        """One range each: the sequences of a pack lie side by side."""
+        bounds = self.bounds.view(np.int64)
+        return Pieces(bounds[packs], bounds[packs + 1], np.ones(len(packs), np.int64))
+
+    def skipped(self, packs: Int64) -> Int64:
+        """None: sequences are whole."""
+        return np.zeros(len(packs), np.int64)
 
     def report(self) -> PackingReport:
         """The account; nothing is read for it."""

@@ -30,11 +30,12 @@ class Starts(Protocol):
 
 
 class Pieces(NamedTuple):
-    """The ranges of tokens [start, stop) that make a pack, in its order. A range may hold several sequences.
-    skipped: tokens that the first sequence has in front of the first range; above 0 only where it was cut."""
+    """The ranges of tokens [starts[i], stops[i]) that make some packs, pack by pack, in the order of each. A range may
+    hold several sequences. counts: how many ranges each pack has; int64 all."""
 
-    ranges: list[tuple[int, int]]
-    skipped: int
+    starts: Int64
+    stops: Int64
+    counts: Int64
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,11 @@ class Plan(Protocol):
         """Where the packs that are planned together begin and the last end: int64[windows + 1], from 0 to
         pack_count."""
 
-    def pieces(self, index: int) -> Pieces:
-        """What pack `index`, in [0, pack_count), is made of."""
+    def pieces(self, packs: Int64) -> Pieces:
+        """What some packs, in [0, pack_count), are made of."""
+
+    def skipped(self, packs: Int64) -> Int64:
+        """How many tokens the first sequence of each pack has in front of the pack; above 0 only where it is cut."""
 
     def report(self) -> PackingReport:
         """The account of all packs."""

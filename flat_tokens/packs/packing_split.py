@@ -37,11 +37,16 @@ class SplitPlan:
         """Each pack by itself."""
         return np.arange(self.pack_count + 1)
 
-    def pieces(self, index: int) -> Pieces:
-        """One range. Cost: a search among 4,096 starts; the first call reads seq_starts once."""
-        start = index * self._max_seq_len
-        stop = min(start + self._max_seq_len, self._token_count)
-        return Pieces([(start, stop)], start - self._seq_start_before(start))
+    def pieces(self, packs: Int64) -> Pieces:
+        """One range each."""
+        starts = packs * self._max_seq_len
+        stops = np.minimum(starts + self._max_seq_len, self._token_count)
+        return Pieces(starts, stops, np.ones(len(packs), np.int64))
+
+    def skipped(self, packs: Int64) -> Int64:
+        """Cost: a search among 4,096 starts a pack; the first call reads seq_starts once."""
+        starts = (packs * self._max_seq_len).tolist()
+        return np.array([start - self._seq_start_before(start) for start in starts], np.int64)
 
     def _seq_start_before(self, token: int) -> int:
         """Where the sequence starts that the token belongs to."""

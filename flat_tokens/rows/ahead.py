@@ -4,7 +4,7 @@ A child of a fork has no thread but the one that forked, so what the others had 
 yielded is begun anew (run_ahead).
 
 Where a process may use one processor alone, a thread that decodes takes the time of the one that trains, and the two
-drive each other's data out of the cache: 20 % more time for batches of compressed tokens.
+drive each other's data out of the cache.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
-
-from flat_tokens.rows.parallel_fill import usable_cpus
 
 T = TypeVar("T")
 Result = TypeVar("Result", covariant=True)
@@ -47,6 +45,11 @@ class Ahead:
     def begin(self, work: Callable[[], T]) -> Pending[T]:
         """Begin with some work after that which was begun before."""
         return _Later(work) if self._thread is None else self._thread.submit(work)
+
+
+def usable_cpus() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

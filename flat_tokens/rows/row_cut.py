@@ -1,8 +1,7 @@
 """Encoded rows as a model takes them: targets, inputs one further, start flags.
 
-The loop is in C++ where the package was built with it (flat_tokens/native/cut_rows.hpp: one pass, 0.5 ns a token),
-else in numpy (seven passes in the second-level cache, 1.1 ns): `cut_with_numpy` is the specification, and both
-fill the same arrays (tests/flat_tokens/test_row_cut.py).
+The loop is in C++ where the package was built with it (flat_tokens/native/cut_rows.hpp), else in numpy:
+`cut_with_numpy` is the specification, and both fill the same arrays (tests/flat_tokens/test_row_cut.py).
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.batch import IGNORED_LABEL, Batch, Int32
+from flat_tokens.batch import IGNORED_LABEL, Batch
 from flat_tokens.built import core
+from flat_tokens.segments import Int32
 
 Int64 = npt.NDArray[np.int64]
 Uint32 = npt.NDArray[np.uint32]
-CutRows = Callable[[Any, Any, int, Any, Any, Any], None]  # as cut_with_numpy
-CutLabels = Callable[[Any, Any, int, int, Any, Any, Any], None]  # as cut_labels_with_numpy
+Cut = Callable[[Any, Any, int, int, Any, Any, Any], None]  # as cut_with_numpy
 
 _ONE = np.uint32(1)
 LINE_BYTES = 64
@@ -30,16 +29,17 @@ def cut_with_numpy(
     encoded: Uint32,
     firsts: Int64,
     length: int,
+    start_id: int,
     inputs: npt.NDArray[Any],
     targets: npt.NDArray[Any],
     is_start: npt.NDArray[np.bool_],
 ) -> None:
     """Fill inputs, targets and is_start with the rows that begin at some positions of `encoded`.
 
-    encoded: uint32[tokens]; firsts: int64[rows], each with `length` tokens from it on inside `encoded`. inputs and
-    targets: integers [rows, length] that hold every id; is_start: bool of that shape.
-    [3, 4, 7, 8], [1], 3 -> inputs [[1, 0, 3]], targets [[2, 3, 4]], is_start [[False, True, False]]. The token in
-    front of position 0 is the one at 0: a split begins with a start, so nothing is seen of it."""
+    encoded: uint32[tokens]; firsts: int64[rows], each with `length` tokens from it on inside `encoded`. start_id: the
+    input where a sequence starts. inputs and targets: integers [rows, length] that hold it and every id; is_start: bool
+    of that shape. [3, 4, 7, 8], [1], 3, 0 -> inputs [[1, 0, 3]], targets [[2, 3, 4]], is_start [[False, True, False]].
+    The token in front of position 0 is the one at 0: a split begins with a start, so nothing is seen of it."""
     rows = np.empty((len(firsts), length + 1), dtype=np.uint32)
     if len(encoded) > length:
         rows[:] = windows_of(encoded, length + 1)[np.maximum(firsts, 1) - 1]
@@ -49,17 +49,17 @@ def cut_with_numpy(
     flags = is_start.view(np.uint8)
     np.copyto(
         flags, rows[:, 1:], casting="unsafe"
-    )  # narrow first: 0.15 ns a token, a comparison of wide ones 0.3
+    )  # narrow first: a comparison of wide ones takes twice as long
     flags &= np.uint8(1)
     np.right_shift(rows, _ONE, out=rows)
     np.copyto(targets, rows[:, 1:], casting="unsafe")  # the caller has checked that they fit
     np.copyto(inputs, rows[:, :-1], casting="unsafe")
-    np.copyto(inputs, 0, where=is_start)
+    np.copyto(inputs, start_id, where=is_start)
 
 
 def windows_of(encoded: Uint32, length: int) -> Uint32:
     """All stretches of some tokens, uint32[tokens - length + 1, length], a view: [1, 2, 3], 2 -> [[1, 2], [2, 3]].
-    length: at most what there is. Cost: 1 us, where numpy's sliding_window_view takes 20."""
+    length: at most what there is."""
     return np.ndarray((len(encoded) - length + 1, length), np.uint32, encoded, 0, (4, 4))
 
 
@@ -75,29 +75,22 @@ def cut_labels_with_numpy(
     """Fill labels, ids and is_start with the rows that begin at some positions of `encoded`, as cut_with_numpy does,
     unshifted: labels, int32 or int64, are the ids, but `ignored` where a sequence starts.
     [3, 4, 7, 8], [1], 3, -100 -> labels [[2, -100, 4]], ids [[2, 3, 4]], is_start [[False, True, False]]."""
-    cut_with_numpy(encoded, firsts, length, labels, ids, is_start)
-    label_starts(ids, is_start, ignored, labels)
-
-
-def label_starts(
-    ids: npt.NDArray[Any], is_start: npt.NDArray[np.bool_], ignored: int, labels: npt.NDArray[Any]
-) -> None:
-    """Fill labels with the ids, but `ignored` where a sequence starts."""
+    cut_with_numpy(encoded, firsts, length, 0, labels, ids, is_start)
     np.copyto(labels, ids)
     np.copyto(labels, ignored, where=is_start)
 
 
-cut_rows: CutRows = cut_with_numpy if core is None else core.cut_rows
-cut_labels: CutLabels = cut_labels_with_numpy if core is None else core.cut_labels
+cut_rows: Cut = cut_with_numpy if core is None else core.cut_rows
+cut_labels: Cut = cut_labels_with_numpy if core is None else core.cut_labels
 
 
 class BatchPool:
     """Memory of batches, used again once nobody holds any of it: neither the batch nor an array nor a view.
 
-    malloc gives memory of this size back to the system each time, and a batch of 64 x 1,024 then costs 128
-    page faults, as much as everything else about it. Arrays are free when this pool has the only references to
-    them; where references are not counted exactly (free-threaded builds), they are simply never used again.
-    They begin where a cache line does: stores that cross lines cost 15 %."""
+    malloc gives memory of this size back to the system each time, and the page faults of a batch then cost as much as
+    everything else about it. Arrays are free when this pool has the only references to them; where references are not
+    counted exactly (free-threaded builds), they are simply never used again. They begin where a cache line does:
+    stores that cross lines are slower."""
 
     SIZE = 8
 
@@ -132,42 +125,24 @@ def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 class RowCut:
-    """Batches of rows of `length` tokens, of ids of `dtype`, which must hold them. For one thread at a time."""
+    """Batches of rows of `length` tokens, of ids of `dtype`, which must hold them. start_id: the input where a sequence
+    starts. is_labelled: whether batches have labels (Batch.cut_labels) in place of inputs; dtype is int32 or int64
+    then. For one thread at a time."""
 
-    def __init__(self, length: int, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, length: int, dtype: np.dtype[Any], start_id: int = 0, is_labelled: bool = False
+    ) -> None:
         self.length = length
+        self._start_id = start_id
+        self._is_labelled = is_labelled
         self._pool = BatchPool(dtype)
 
-    def take(self, rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Memory for the inputs, targets and start flags of a batch, to be filled; see BatchPool.take."""
-        return self._pool.take((rows, self.length))
-
     def batch(self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None) -> Batch:
-        """The rows that begin at some positions of `encoded`, as `cut_with_numpy` says, as a batch of its own
-        memory. lengths: as Batch has them."""
-        inputs, targets, is_start = self.take(len(firsts))
-        cut_rows(encoded, firsts, self.length, inputs, targets, is_start)
-        return Batch(inputs, targets, is_start, lengths)
-
-    def batch_of(
-        self, inputs: npt.NDArray[Any], targets: npt.NDArray[Any], is_start: npt.NDArray[np.bool_]
-    ) -> Batch:
-        """What `take` gave, filled with shifted rows, as a batch."""
-        return Batch(inputs, targets, is_start)
-
-
-class LabelCut(RowCut):
-    """Batches that have labels (Batch.cut_labels) in place of inputs; dtype: int32 or int64."""
-
-    def batch(self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None) -> Batch:
-        """See RowCut.batch; as `cut_labels_with_numpy` says."""
-        labels, ids, is_start = self.take(len(firsts))
-        cut_labels(encoded, firsts, self.length, IGNORED_LABEL, labels, ids, is_start)
-        return Batch(ids, ids, is_start, lengths, labels)
-
-    def batch_of(
-        self, inputs: npt.NDArray[Any], targets: npt.NDArray[Any], is_start: npt.NDArray[np.bool_]
-    ) -> Batch:
-        """See RowCut.batch_of."""
-        label_starts(targets, is_start, IGNORED_LABEL, inputs)
-        return Batch(targets, targets, is_start, None, inputs)
+        """The rows that begin at some positions of `encoded`, as `cut_with_numpy` or `cut_labels_with_numpy` says, as a
+        batch of its own memory. lengths: as Batch has them."""
+        second, ids, is_start = self._pool.take((len(firsts), self.length))
+        if self._is_labelled:
+            cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
+            return Batch(ids, ids, is_start, lengths, second)
+        cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
+        return Batch(second, ids, is_start, lengths)

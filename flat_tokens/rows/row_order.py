@@ -68,9 +68,12 @@ class RowOrder:
         shuffle_blocks: int,
         seed: int,
         shuffle: bool = True,
+        *,
+        may_be_empty: bool = False,
     ) -> RowOrder:
         """An order with blocks of at least block_rows rows and windows of shuffle_blocks blocks over all
-        streams, at least one each; ArgumentError for numbers outside their ranges."""
+        streams, at least one each; ArgumentError for numbers outside their ranges, no rows being one of them unless
+        may_be_empty."""
         for name, value in (("batch_size", batch_size), ("streams", streams), ("block_rows", block_rows)):
             if value < 1:
                 raise ArgumentError(f"{name} must be at least 1, got {value}")
@@ -80,7 +83,7 @@ class RowOrder:
             raise ArgumentError(f"streams must divide batch_size = {batch_size}, got {streams}")
         if not 0 <= seed <= LARGEST_SEED:
             raise ArgumentError(f"seed must be in [0, 2^64), got {seed}")
-        if row_count < batch_size:
+        if row_count < batch_size and (row_count or not may_be_empty):
             raise ArgumentError(
                 f"{row_count} rows do not fill a batch of {batch_size}; take a smaller batch_size or seq_len"
             )
@@ -177,16 +180,26 @@ class RowOrder:
 
 @dataclass(frozen=True)
 class HostOrder:
-    """The part of one host: the rows [first_row, stop_row) of each global batch."""
+    """The part of one host: the rows [first_row, stop_row) of each global batch, and padding_rows rows of padding,
+    whose number is row_count, that give the batches of all hosts the same shape."""
 
     order: RowOrder
     first_row: int
     stop_row: int
+    padding_rows: int = 0
+
+    @classmethod
+    def of(cls, order: RowOrder, host_index: int, host_count: int) -> HostOrder:
+        """Equal parts for all hosts, the last of them padded where host_count does not divide batch_size."""
+        share = -(-order.batch_size // host_count)
+        first = min(host_index * share, order.batch_size)
+        stop = min(first + share, order.batch_size)
+        return cls(order, first, stop, share - (stop - first))
 
     @property
     def rows_per_batch(self) -> int:
         """Rows of this host in a batch."""
-        return self.stop_row - self.first_row
+        return self.stop_row - self.first_row + self.padding_rows
 
     @property
     def first_stream(self) -> int:
@@ -224,7 +237,10 @@ class HostOrder:
 
     def _own_rows(self, window: WindowId, steps: tuple[int, int]) -> Int64:
         """The rows of this host in the steps [first, stop) of a window, int64[steps, rows_per_batch], contiguous."""
-        rows = self.order.window_order(window, self.first_stream, self.stop_stream, steps)
-        before = self.first_stream * self.order.rows_per_stream
-        own = rows.reshape(len(rows), -1)[:, self.first_row - before : self.stop_row - before]
-        return np.ascontiguousarray(own)
+        own = np.full((steps[1] - steps[0], self.rows_per_batch), self.order.row_count, dtype=np.int64)
+        count = self.stop_row - self.first_row
+        if count:
+            rows = self.order.window_order(window, self.first_stream, self.stop_stream, steps)
+            first = self.first_row - self.first_stream * self.order.rows_per_stream
+            own[:, :count] = rows.reshape(len(rows), -1)[:, first : first + count]
+        return own

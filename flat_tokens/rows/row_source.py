@@ -10,15 +10,16 @@ are remembered, so that the decoding happens for half of the blocks in the first
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Protocol
+import threading
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.rows.row_window import RowWindow
 from flat_tokens.storage.elements import Elements
-from flat_tokens.storage.zstd_frames import Took
 
 MOST_LAST_TOKENS = 2**22  # zarr chunks whose last token is remembered: 32 MiB at most
 
@@ -26,53 +27,57 @@ Int64 = npt.NDArray[np.int64]
 Uint32 = npt.NDArray[np.uint32]
 
 
-class StretchWindow(Protocol):
-    """Where packed rows are put: RowWindow, or NarrowWindow where ids are small. firsts: int64[capacity], where each
-    row begins. put: brings encoded tokens to their places and tells the largest, which the caller compares."""
+class TokenRanges(NamedTuple):
+    """Tokens [starts[i], stops[i]) lie in row places[i] of some, from columns[i] on; in the order of their columns."""
 
-    firsts: Int64
-
-    def room(self, at: int, count: int) -> Uint32 | None: ...
-
-    def put(self, at: int, encoded: Uint32) -> int: ...
-
-    def put_in_front(self, at: int, last_token: int) -> None: ...
-
-    def is_start(self, at: int) -> bool: ...
+    places: Int64
+    columns: Int64
+    starts: Int64
+    stops: Int64
 
 
 class RowSource(Protocol):
-    """Numbered rows of one length. kind: tells those of other rules apart; row_count: how many;
-    is_padded: whether they may be shorter than that."""
+    """Numbered rows of one length. kind: tells those of other rules apart; row_count: how many. is_padded: whether rows
+    may be shorter than that; numbers of row_count and above are rows of padding alone then."""
 
     kind: str
     row_count: int
     length: int
     is_padded: bool
 
-    def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
-        """Put row rows[i] into window place i; a RowWindow where rows may be shorter. Only `window` and `chunks` are
-        written."""
+    def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
+        """Put row rows[i] into window place i. Only `window` and `chunks` are written."""
+        ...
+
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """Which tokens are in rows[i], none in a row of padding."""
         ...
 
 
+_SCRATCH = threading.local()
+
+
+def _scratch_of(tokens: Elements) -> Uint32:
+    """Memory for one zarr chunk, that all readers of a thread share."""
+    kept: dict[int, Uint32] = _SCRATCH.__dict__.setdefault("kept", {})
+    if tokens.chunk_elements not in kept:
+        kept.clear()
+        kept[tokens.chunk_elements] = np.empty(tokens.chunk_elements, dtype=tokens.dtype)
+    return kept[tokens.chunk_elements]
+
+
 class ChunkReader:
-    """The zarr chunks of the tokens, for one thread: its scratch memory is used again for each. is_brief: a zarr chunk
-    of which only the front is asked for need not be compared with its checksum until it is asked for again."""
+    """The zarr chunks of the tokens, for one thread, whose readers share the memory that is decoded to. is_brief: a
+    zarr chunk of which only the front is asked for need not be compared with its checksum until it is asked for
+    again."""
 
     def __init__(self, tokens: Elements) -> None:
         self.tokens = tokens
         self.is_brief = False
         self.chunk_tokens = tokens.chunk_elements
         self.decodes = tokens.is_decoded  # into the memory that `load` is given
-        self._scratch = None if tokens.is_mapped else np.empty(tokens.chunk_elements, dtype=tokens.dtype)
         chunk_count = -(-len(tokens) // tokens.chunk_elements)
         self._last = np.full(chunk_count if chunk_count <= MOST_LAST_TOKENS else 0, -1, dtype=np.int64)
-
-    @property
-    def scratch(self) -> Uint32 | None:
-        """The memory that `load` decodes to."""
-        return self._scratch if self.decodes else None
 
     def load(
         self,
@@ -80,14 +85,14 @@ class ChunkReader:
         into: Uint32 | None = None,
         stop: int | None = None,
         is_checked: bool = True,
-        took: Took | None = None,
     ) -> Uint32:
         """The encoded tokens of a zarr chunk, or at least those in front of `stop`. into: uint32[chunk_tokens] that
-        they may be decoded to; without it they are valid until the next call. is_checked: False for those who compare
-        what they use with `tokens.largest`. took(tokens): may be called with how many of the first
-        ones are in `scratch`."""
-        scratch = self._scratch if into is None else into
-        values: Uint32 = self.tokens.load_chunk(index, scratch, stop, is_checked, self.is_brief, took)
+        they may be decoded to; without it they are valid until the thread's next call. is_checked: False for those who
+        compare what they use with `tokens.largest`."""
+        scratch = into
+        if into is None and not self.tokens.is_mapped:
+            scratch = _scratch_of(self.tokens)
+        values: Uint32 = self.tokens.load_chunk(index, scratch, stop, is_checked, self.is_brief)
         first = index * self.chunk_tokens
         if self.tokens.is_mapped and is_checked:
             self.tokens.check(values, first)
@@ -133,67 +138,70 @@ class ChunkReader:
                 first = last + 1
 
 
+def put_pieces(
+    pieces: Iterable[tuple[int, int, Uint32]], table: Uint32, places: Int64, columns: Int64
+) -> None:
+    """Put (i, offset, encoded), as ChunkReader.pieces gives them, into row places[i] of a table, from column
+    columns[i] + offset on."""
+    to_rows, to_columns = places.tolist(), columns.tolist()
+    for i, offset, encoded in pieces:
+        at = to_columns[i] + offset
+        table[to_rows[i], at : at + len(encoded)] = encoded
+
+
 class PackedRows:
-    """Rows of the packed stream; the tail that fills no row is left out."""
+    """Rows of the packed stream. with_tail: whether what is left behind the last full row is a row as well, padded with
+    padding_id."""
 
-    kind = "packed"
-    is_padded = False
-
-    def __init__(self, array: FlatTokensArray, length: int) -> None:
+    def __init__(
+        self, array: FlatTokensArray, length: int, with_tail: bool = False, padding_id: int = 0
+    ) -> None:
+        self.kind = f"packed, the tail padded with {padding_id}" if with_tail else "packed"
         self.length = length
+        self.is_padded = with_tail
         self.row_count = array.row_count(length)
+        self._stop = self.row_count * length
+        self._padding = padding_id << 1
+        if with_tail and array.token_count > self._stop:
+            self._stop = array.token_count
+            self.row_count += 1
 
-    def token_ranges(self, rows: Int64) -> tuple[Int64, Int64]:
-        """The positions [start, stop) of the tokens of some rows."""
-        return rows * self.length, (rows + 1) * self.length
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource.token_ranges."""
+        places = np.flatnonzero(rows < self.row_count)
+        starts = rows[places] * self.length
+        stops = np.minimum(starts + self.length, self._stop)
+        return TokenRanges(places, np.zeros_like(places), starts, stops)
 
-    def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
+    def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
         """See RowSource.fill."""
         order = np.argsort(rows)
         rows = rows[order]
-        is_new = np.diff(rows, prepend=-2) != 1  # a stretch of neighbouring rows begins
+        # A stretch of neighbouring rows begins; a row of padding has none in front of it.
+        is_new = (np.diff(rows, prepend=-2) != 1) | (rows >= self.row_count)
         places = np.arange(len(rows)) * self.length + np.cumsum(is_new)  # each with a token in front
         window.firsts[order] = places
         begins = np.flatnonzero(is_new)
         starts = rows[begins] * self.length
         stops = (rows[np.append(begins[1:], len(rows)) - 1] + 1) * self.length
+        if window.lengths is not None:
+            lengths = np.clip(self._stop - rows * self.length, 0, self.length)
+            window.lengths[order] = lengths
+            for i in np.flatnonzero(lengths < self.length).tolist():
+                at = int(places[i]) + (int(lengths[i]) or -1)
+                window.tokens[at : places[i] + self.length] = self._padding
+            stops = np.minimum(stops, self._stop)
+            some = starts < stops
+            starts, stops, begins = starts[some], stops[some], begins[some]
         _copy_stretches(starts, stops, places[begins], window, chunks)
 
 
-class _Put:
-    """put(count) brings what is wanted of the first `count` tokens of a zarr chunk into a window, as far as it is not
-    there. pieces: (low, high, place), rising. largest: of the tokens that were put."""
-
-    def __init__(
-        self, window: StretchWindow, pieces: list[tuple[int, int, int]], values: Uint32 | None
-    ) -> None:
-        self.values = values
-        self.largest = 0
-        self._window = window
-        self._pieces = pieces
-        self._next = 0
-        self._done = 0
-
-    def __call__(self, count: int) -> None:
-        assert self.values is not None
-        while self._next < len(self._pieces):
-            low, high, place = self._pieces[self._next]
-            start, stop = max(low, self._done), min(high, count)
-            if start < stop:
-                largest = self._window.put(place + start - low, self.values[start:stop])
-                self.largest = max(self.largest, largest)
-            if high > count:
-                break
-            self._next += 1
-        self._done = count
-
-
 def _copy_stretches(
-    starts: Int64, stops: Int64, places: Int64, window: StretchWindow, chunks: ChunkReader
+    starts: Int64, stops: Int64, places: Int64, window: RowWindow, chunks: ChunkReader
 ) -> None:
     """Put the tokens [starts[i], stops[i]), rising stretches, to the window's places from places[i] on, and the one in
     front to its place unless the stretch begins with a start."""
-    chunk = chunks.chunk_tokens
+    chunk, tokens = chunks.chunk_tokens, window.tokens
     begins = np.maximum(starts - 1, 0)
     first_chunks = begins // chunk
     counts = (stops - 1) // chunk - first_chunks + 1
@@ -210,19 +218,17 @@ def _copy_stretches(
     with chunks.tokens.expecting(begins, stops):
         for first, stop in itertools.pairwise(borders):
             index, at = numbers[first], to[first]
-            room = None
             if stop - first == 1 and high[first] - low[first] == chunk and chunks.decodes:
-                room = window.room(at, chunk)
-            if room is not None:
-                chunks.load(index, room)
+                chunks.load(index, tokens[at : at + chunk])
                 continue
-            pieces = list(zip(low[first:stop], high[first:stop], to[first:stop], strict=True))
-            put = _Put(window, pieces, chunks.scratch)
-            took = None if chunks.scratch is None else put
-            put.values = chunks.load(index, None, high[stop - 1], is_checked=False, took=took)
-            put(len(put.values))
-            if put.largest > chunks.tokens.largest:
+            values = chunks.load(index, None, high[stop - 1], is_checked=False)
+            largest = 0
+            for i in range(first, stop):
+                piece = values[low[i] : high[i]]
+                tokens[to[i] : to[i] + len(piece)] = piece
+                largest = max(largest, int(np.maximum.reduce(piece)))
+            if largest > chunks.tokens.largest:
                 chunks.load(index)  # compares, and says where
         for at, index in zip(targets[is_in_front].tolist(), indexes[is_in_front].tolist(), strict=True):
-            if not window.is_start(at + 1):
-                window.put_in_front(at, chunks.last_token(index))
+            if not tokens[at + 1] & 1:
+                tokens[at] = chunks.last_token(index)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.row_source import ChunkReader, Int64, StretchWindow
+from flat_tokens.rows.row_source import ChunkReader, Int64, TokenRanges, put_pieces
 from flat_tokens.rows.row_window import RowWindow
 
 LONG_SEQUENCES = ("split", "truncate")
@@ -97,25 +97,25 @@ class SequenceRows:
                 is_first[here] = part == 0
         return starts, ends, is_first
 
-    def token_ranges(self, rows: Int64) -> tuple[Int64, Int64]:
-        """The positions [start, stop) of the tokens of some rows, which rise."""
-        starts, stops, _ = self.ranges(rows)
-        return starts, stops
-
-    def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
-        """See RowSource.fill."""
-        assert isinstance(window, RowWindow)  # others hold no padding
-        assert window.lengths is not None
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource.token_ranges."""
         order = np.argsort(rows, kind="stable")
+        order = order[: np.count_nonzero(rows < self.row_count)]
+        starts, stops, _ = self.ranges(rows[order])
+        return TokenRanges(order, np.zeros_like(order), starts, stops)
+
+    def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
+        """See RowSource.fill."""
+        assert window.lengths is not None
+        table = window.table()
+        table[: len(rows)] = self.padding_id << 1
+        order = np.argsort(rows, kind="stable")
+        order = order[: np.count_nonzero(rows < self.row_count)]
         starts, ends, is_first = self.ranges(rows[order])
         begins = np.where(is_first, starts, starts - 1)  # the id in front of a later part is its first input
-        table = window.rows()
-        table[: len(rows)] = self.padding_id << 1
+        window.lengths[: len(rows)] = 0
         window.lengths[order] = ends - starts
-        places, skips = order.tolist(), is_first.tolist()
-        for i, offset, part in chunks.pieces(begins, ends):
-            at = offset + skips[i]
-            table[places[i], at : at + len(part)] = part
+        put_pieces(chunks.pieces(begins, ends), table, order, is_first.astype(np.int64))
 
     def losses(self, rows_left_out: int) -> Losses:
         """What is lost and padded; one pass over seq_starts, 5 ns a sequence."""

@@ -38,19 +38,23 @@ class _Join(NamedTuple):
 
 
 class Shares:
-    """The draws of each source. weights: positive numbers (int, float, Fraction, Decimal) of any sum.
+    """The draws of each source. weights: positive numbers (int, float, Fraction, Decimal) of any sum; with may_be_zero
+    some may be 0, which are never drawn.
 
     fractions: the weights divided by their sum, exactly. ArgumentError for other weights."""
 
-    def __init__(self, weights: Sequence[Any]) -> None:
-        exact = [_exact(weight, weights) for weight in weights]
+    def __init__(self, weights: Sequence[Any], may_be_zero: bool = False) -> None:
+        exact = [_exact(weight, weights, may_be_zero) for weight in weights]
         total = sum(exact, Fraction(0))
+        if not total:
+            raise ArgumentError(f"one of the weights must be above 0, got {shown(weights)}")
         self.fractions = [weight / total for weight in exact]
         scale = math.lcm(*(share.denominator for share in self.fractions))
-        heap = [(int(share * scale), node) for node, share in enumerate(self.fractions)]
+        heap = [(int(share * scale), node) for node, share in enumerate(self.fractions) if share]
         heapq.heapify(heap)
         joins = []
-        for node in range(len(heap), 2 * len(heap) - 1):
+        self._root = heap[0][1] if len(heap) == 1 else len(weights) + len(heap) - 2
+        for node in range(len(weights), self._root + 1):
             lighter_weight, lighter = heapq.heappop(heap)
             heavier_weight, heavier = heapq.heappop(heap)
             weight = lighter_weight + heavier_weight
@@ -63,7 +67,8 @@ class Shares:
 
         Shares([1, 3]).drawn(10) is [3, 7]. Cost: some 0.3 us a source."""
         source_count = len(self.fractions)
-        counts = [draws] * (2 * source_count - 1)
+        counts = [0] * max(source_count, self._root + 1)
+        counts[self._root] = draws
         for node, lighter, heavier, lighter_weight, weight in self._from_root:
             below = 2 * streams * weight
             given = (2 * streams * counts[node] * lighter_weight + (2 * stream + 1) * weight) // below
@@ -72,12 +77,12 @@ class Shares:
         return counts[:source_count]
 
 
-def _exact(weight: Any, weights: Sequence[Any]) -> Fraction:
+def _exact(weight: Any, weights: Sequence[Any], may_be_zero: bool) -> Fraction:
     value = weight.item() if isinstance(weight, np.generic) else weight
     try:
         found = None if isinstance(value, str) else Fraction(value)
     except (TypeError, ValueError, OverflowError):  # no number, nan, infinite
         found = None
-    if found is None or found <= 0:
+    if found is None or found < 0 or (not found and not may_be_zero):
         raise ArgumentError(f"weights must be positive numbers, got {shown(weights)}")
     return found

@@ -1,8 +1,7 @@
 """The batches of steps whose rows are read a window at a time into memory, each zarr chunk once a window.
 
-Steps in a row share the reading of their window; a step that does not follow the one before is read alone, by several
-threads (flat_tokens/rows/parallel_fill.py). Where a thread works ahead, two windows are in memory: one is filled while
-the other is used.
+Steps in a row share the reading of their window; a step that does not follow the one before is read alone. Where a
+thread works ahead, two windows are in memory: one is filled while the other is used.
 """
 
 from __future__ import annotations
@@ -14,39 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.batch import Batch
-from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows import parallel_fill
 from flat_tokens.rows.ahead import Ahead
-from flat_tokens.rows.narrow_window import NarrowWindow
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.row_order import HostOrder, WindowId
-from flat_tokens.rows.row_source import ChunkReader, PackedRows
+from flat_tokens.rows.row_source import ChunkReader, RowSource
 from flat_tokens.rows.row_window import RowWindow
-from flat_tokens.rows.sequence_rows import SequenceRows
-
-Window = RowWindow | NarrowWindow
+from flat_tokens.storage.elements import Elements
 
 
 class WindowSteps:
     """Batches of one host's rows of `source`, as `cut` makes them. For one thread at a time."""
 
-    def __init__(
-        self,
-        array: FlatTokensArray,
-        source: PackedRows | SequenceRows,
-        host: HostOrder,
-        cut: RowCut,
-    ) -> None:
-        self._tokens = array.encoded_tokens
+    def __init__(self, tokens: Elements, source: RowSource, host: HostOrder, cut: RowCut) -> None:
+        self._tokens = tokens
         self._source = source
         self._host = host
         self._cut = cut
-        self._is_narrow = (
-            isinstance(source, PackedRows)
-            and self._tokens.is_decoded
-            and NarrowWindow.holds(array.max_token_id)
-        )
-        self._kept: tuple[WindowId, Window] | None = None
+        self._kept: tuple[WindowId, RowWindow] | None = None
         self._reader: ChunkReader | None = None
 
     def batch(self, step: int, follows: bool) -> Batch:
@@ -85,42 +68,52 @@ class WindowSteps:
                 yield self._batch_of(memory, window, at)
             step, window = following, next_window
 
-    def read_window(self, window: WindowId, memory: Window | None = None) -> Window:
+    def read_window(self, window: WindowId, memory: RowWindow | None = None) -> RowWindow:
         """All rows of a window for this host, in the order of the steps; memory: that of another window."""
         rows = self._host.rows(window).reshape(-1)
         memory = self._new_memory() if memory is None else memory
         self._source.fill(rows, memory, self._chunks())
         return memory
 
+    @property
+    def length(self) -> int:
+        """Tokens a row."""
+        return self._source.length
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether rows may be shorter."""
+        return self._source.is_padded
+
+    def fill_part(self, rows: npt.NDArray[np.int64], memory: RowWindow, first: int, stop: int) -> None:
+        """Put some rows to the places [first, stop) of a window, of which they may need all."""
+        part = memory.part(first, stop, self.is_padded)
+        self._source.fill(rows, part, self._chunks())
+        memory.firsts[first:stop] = part.firsts + first * (self.length + 1)
+
     def read_rows(self, rows: npt.NDArray[np.int64]) -> RowWindow:
-        """Some rows, in the order given, for one who waits for them and for no others: by several threads, and of
-        zarr chunks only what is in front (ChunkReader.is_brief)."""
+        """Some rows, in the order given, for one who waits for them and for no others: of zarr chunks only what is in
+        front is decoded (ChunkReader.is_brief)."""
         memory = RowWindow(len(rows), self._source.length, self._source.is_padded)
-        own = self._chunks()
-        more = parallel_fill.usable_threads(self._tokens, len(rows)) - 1
-        readers = [own, *(ChunkReader(self._tokens) for _ in range(more))]
-        for reader in readers:
-            reader.is_brief = True  # 12 -> 9 ms for the first batch
+        chunks = self._chunks()
+        chunks.is_brief = True
         try:
-            parallel_fill.fill(self._source, rows, memory, readers)
+            self._source.fill(rows, memory, chunks)
         finally:
-            own.is_brief = False
+            chunks.is_brief = False
         return memory
 
     def _batch_alone(self, step: int) -> Batch:
         rows = self._host.rows_at(step)
         return self.read_rows(rows).batch(0, len(rows), self._cut)
 
-    def _batch_of(self, memory: Window, window: WindowId, step: int) -> Batch:
+    def _batch_of(self, memory: RowWindow, window: WindowId, step: int) -> Batch:
         count = self._host.rows_per_batch
         first = self._host.place(step, window) * count
         return memory.batch(first, first + count, self._cut)
 
-    def _new_memory(self) -> Window:
-        rows = self._host.window_rows
-        if self._is_narrow:
-            return NarrowWindow(rows, self._source.length)
-        return RowWindow(rows, self._source.length, self._source.is_padded)
+    def _new_memory(self) -> RowWindow:
+        return RowWindow(self._host.window_rows, self._source.length, self._source.is_padded)
 
     def _chunks(self) -> ChunkReader:
         if self._reader is None:

@@ -111,7 +111,7 @@ def measure(
         row["padding, %"] = 100 * made[name].report.padded_fraction if name in made else None
         row["peak, bytes a sequence"] = peak_bytes(contenders[name]) / len(listed) if name in made else None
         rows.append(row)
-    resumed, _ = harness.timed(lambda: made["best-fit"]._plan.pieces(len(made["best-fit"]) // 2))
+    resumed, _ = harness.timed(lambda: made["best-fit"]._plan.pieces(np.array([len(made["best-fit"]) // 2])))
     rows.append({"plan": "best-fit: a pack of another window", "mean length": mean, "seconds": resumed})
     return rows
 

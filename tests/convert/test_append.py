@@ -22,6 +22,7 @@ from convert.__main__ import main
 from convert.errors import BadInput, Refused
 from engines.inline_engine import InlineEngine
 from flat_tokens import DatasetError, verify_dataset
+from flat_tokens.__main__ import main as flat_tokens_main
 
 
 @pytest.fixture
@@ -64,6 +65,28 @@ def test_as_one_conversion_of_both(grown: Path) -> None:
         for path in ("out", "both")
     ]
     assert batches[0] == batches[1]
+
+
+def test_compacted_it_is_one_conversion_of_both(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    append(more(), InlineEngine())
+    run_conversion(more(inputs=["en.txt", "more.txt"], output="both"), InlineEngine())
+    before = tree(grown / "out")
+    assert flat_tokens_main(["compact", "out", "-o", "whole"]) == 0
+    assert tree(grown / "whole") == tree(grown / "both")
+    assert tree(grown / "out") == before
+    assert flat_tokens_main(["compact", "out", "-o", "three", "--zarr-format", "3"]) == 0
+    dataset = flat_tokens.open("three")
+    assert dataset.zarr_format == 3
+    assert verify_dataset("three").ok
+    for split in ("train", "validation"):
+        assert ids("three", split) == ids("both", split)
+    assert flat_tokens_main(["compact", "out", "-o", "first", "--version", "0"]) == 0
+    assert ids("first", "train") == ids("out", "train", version=0)
+    capsys.readouterr()
+    assert flat_tokens_main(["compact", "out", "-o", "whole"]) == 6
+    assert "whole exists" in capsys.readouterr().err
+    assert flat_tokens_main(["compact", "out", "-o", "out", "--overwrite"]) == 2
+    assert "is it or lies in it" in capsys.readouterr().err
 
 
 def test_on_a_store(grown: Path) -> None:

@@ -16,9 +16,10 @@ from test_input_kinds import run
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert.__main__ import main
-from convert.driver.estimate import SAMPLE_BYTES, Estimate, estimate
+from convert.driver.estimate import Estimate, estimate
 from convert.errors import StorageError
 from convert.planning.plan import make_plan
+from corpus.samples import SAMPLE_BYTES
 from corpus.sources import find_sources
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -207,3 +208,14 @@ def test_an_empty_corpus_is_estimated_too(tokenizer_path: Path, tmp_path: Path) 
     (tmp_path / "in.txt").touch()
     found = estimate_of(tmp_path / "in.txt", tokenizer_path, tmp_path)
     assert (found.tokens, found.documents) == (0, 0)
+
+
+def test_what_a_store_and_a_driver_have_to_do_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    command = ["en.txt", "--tokenizer", "tok.json", "--dry-run", "--output"]
+    assert main([*command, "out"]) == 0
+    assert "requests" not in capsys.readouterr().out
+    assert main([*command, "memory://estimate/out"]) == 0
+    out = capsys.readouterr().out
+    assert "  driver     about " in out
+    assert "  requests   about 0 to stores" in out  # of 1,120 a GB

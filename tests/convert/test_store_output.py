@@ -16,18 +16,19 @@ import pytest
 from naive_conversion import END, make_documents, tree
 from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from stopped_runs import encode_or_fail, options
-from store_runs import Harm, Killed, Place, in_memory
+from store_runs import Harm, HarmedStore, Killed, Place, in_memory
 
 import convert.encode.worker
 from convert import convert as run_conversion
 from convert.__main__ import main
+from convert.driver import finish
 from convert.errors import BadInput, Refused, StorageError, UsageError
 from convert.places import lease, store_log
 from convert.places.unpublished import UnpublishedStore
 from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
-from stores import StoreError, StoreNotFound, open_store
+from stores import Entry, StoreError, StoreNotFound, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 
@@ -332,7 +333,7 @@ def test_a_driver_that_ends_at_any_of_its_requests(here: Path, kind: str, expect
         with suppress(Killed, StoreError, Refused):
             place.run(harm, **MORE)
         with suppress(Refused):  # it had published
-            place.run(**MORE)
+            place.run(same_machine=kind in ("before", "lost"), **MORE)
         assert whole(place, expected), harm.requests[at]
 
 
@@ -420,3 +421,49 @@ def test_names_of_the_log_are_written_by_one_run_alone(place: Place, tmp_path: P
             log.confirm()
     with pytest.raises(StoreNotFound):
         place.partial.head("log/00000001")
+    logs.append(store_log.StoreLog(tmp_path, place.partial, "out", "c"))
+    logs[2].take_over()
+    with pytest.raises(Refused):  # the claim that is there has the name of its own
+        logs[0].confirm()
+    logs[2].confirm()
+
+
+def test_a_run_that_stands_still_in_the_middle_of_a_look_harms_nothing(place: Place, tmp_path: Path) -> None:
+    """Another run begins, finishes and removes all between the two requests by which a run finds out whether it is the
+    one that writes."""
+
+    class StandsStill(HarmedStore):
+        def delete_all_after(self, request: str) -> None:
+            if counted.requests[-1:] == [request]:
+                place.partial.delete(place.debris())
+
+        def head(self, key: str) -> Entry:
+            found = super().head(key)
+            self.delete_all_after(f"head {key}")
+            return found
+
+        def put(self, key: str, data: Any, if_absent: bool = False) -> Entry:
+            entry = super().put(key, data, if_absent)
+            self.delete_all_after(f"put {key}")
+            return entry
+
+    counted = Harm(of=("head", "put"))
+    log = store_log.StoreLog(tmp_path, place.partial, "out", "a")
+    log.take_over()
+    log._store = StandsStill(place.partial, counted)
+    with pytest.raises(Refused):
+        log.confirm()
+    assert place.debris() == []
+
+
+def test_what_another_run_took_away_is_told_as_that(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not as data that is lost."""
+    verify = finish.Finish.verify
+
+    def take_away(*arguments: Any) -> None:
+        place.partial.delete(place.debris())
+        verify(*arguments)
+
+    monkeypatch.setattr(finish.Finish, "verify", take_away)
+    with pytest.raises(Refused, match="another run has taken over the work at memory://"):
+        place.run(**MORE)

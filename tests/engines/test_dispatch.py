@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from convert.errors import WorkerLost
-from engines.dispatch import AHEAD_BYTES, Dispatch, Task
+from engines.dispatch import AHEAD_BYTES, Dispatch
+from engines.worker_process import Task
 
 
 class Named:

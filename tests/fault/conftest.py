@@ -1,8 +1,9 @@
-"""Makes the helpers beside the tests importable."""
+"""Makes the helpers beside the tests importable, and those of other tests that they share."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), *(str(HERE.parent / name) for name in ("convert", "corpus", "stores"))]

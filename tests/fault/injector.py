@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHIM = Path(__file__).with_name("shim.c")
-ORPHAN_SECONDS = 2.0
+ORPHAN_SECONDS = 10.0  # a worker sees that its parent is gone once its own imports are through
 HANG_SECONDS = 60.0
 
 

@@ -7,6 +7,8 @@ import random
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.packs.packing_plan import Plan
+
 
 class InMemory:
     """seq_starts as the planners see it, from lengths."""
@@ -36,3 +38,15 @@ def lengths_of(kind: str, seed: int, count: int, limit: int) -> list[int]:
     if kind == "in turns":
         return [1 if index // 700 % 2 else rng.randint(1, limit) for index in range(count)]
     return [rng.randint(1, limit) for _ in range(count)]
+
+
+def ranges_of(plan: Plan, *packs: int) -> list[tuple[int, int]]:
+    """The ranges of tokens of some packs."""
+    pieces = plan.pieces(np.array(packs, dtype=np.int64))
+    assert pieces.counts.sum() == len(pieces.starts)
+    return list(zip(pieces.starts.tolist(), pieces.stops.tolist(), strict=True))
+
+
+def skipped_of(plan: Plan, *packs: int) -> list[int]:
+    """How many tokens of its first sequence lie in front of each pack."""
+    return plan.skipped(np.array(packs, dtype=np.int64)).tolist()

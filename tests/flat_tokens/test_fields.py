@@ -10,7 +10,7 @@ import pytest
 from flat_tokens.arguments import shown
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
-from flat_tokens.fields import NAMES, Fields
+from flat_tokens.fields import NAMES, OF_SEGMENTS, Fields
 from flat_tokens.format import from_sequences, inputs_and_targets
 
 
@@ -54,7 +54,7 @@ def test_other_names() -> None:
 def test_nothing_is_made_that_is_not_named() -> None:
     batch = a_batch()
     for name in NAMES:
-        if name not in ("segment_ids", "positions", "position_ids"):
+        if name not in OF_SEGMENTS:
             Fields((name,)).make(batch, np.int64)
     assert not {"segment_ids", "positions"} & set(vars(batch))
 
@@ -62,7 +62,7 @@ def test_nothing_is_made_that_is_not_named() -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("labels", "mask"), f"fields may be {', '.join(NAMES)}, got 'mask'"),
+        (("labels", "masks"), f"fields may be {', '.join(NAMES)}, got 'masks'"),
         (("labels", 3), "fields may be .*, got 3"),
         ("labels", "fields must be several names, .* got 'labels'"),
         (7, "fields must be several names, .* got 7"),

@@ -1,5 +1,5 @@
-"""Batches and draws as the first version gave them: a run that is resumed with another version must read on in the same
-order, so none of these values ever changes."""
+"""Batches and draws as the first version that had them gave them: a run that is resumed with another version must read
+on in the same order, so none of these values ever changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import FlatTokensArray, Loader, Mixture
+from flat_tokens import FlatTokensArray, Loader, Mixture, PackedSequences
 from flat_tokens.batch import Batch
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -95,3 +95,47 @@ def test_draws_and_batches_of_a_mixture(
     drawn = [values for step in (0, 1, 7, 511, 512, 513, 5000, 10**6) for values in mixture.draws(step)]
     assert digest_of(drawn) == draws
     assert digest_of(arrays_of(map(mixture.batch, (0, 1, 600, 5000)))) == batches
+
+
+@pytest.mark.parametrize(
+    ("options", "digest"),
+    [
+        (
+            {"seq_len": 5, "batch_size": 8, "seed": 3, "drop_last": False, "block_tokens": 40},
+            "ac24ee94c2c32481",
+        ),
+        (
+            {"seq_len": 6, "batch_size": 7, "drop_last": False, "packed": False, "block_tokens": 40},
+            "6998649a4def54e0",
+        ),
+        (
+            {"seq_len": 5, "batch_size": [(0, 4), (3, 8), (7, 12)], "seed": 3, "block_tokens": 40},
+            "e7ba3977d519474a",
+        ),
+        ({"seq_len": 12, "batch_size": 8, "seed": 3, "packs": {}}, "2e104ef5d704566b"),
+        (
+            {"seq_len": 7, "batch_size": 6, "seed": 3, "packs": {"split_across_pack": True}},
+            "8cad0ae793ff2476",
+        ),
+        (
+            {"seq_len": 12, "batch_size": 4, "packs": {"strategy": "best-fit", "window_seqs": 64}},
+            "304b12867d29c2e2",
+        ),
+    ],
+)
+def test_batches_of_padded_rows_ramps_and_packs(
+    arrays: list[FlatTokensArray], options: dict[str, Any], digest: str
+) -> None:
+    packs = options.pop("packs", None)
+    source = arrays[0] if packs is None else PackedSequences(arrays[0], options["seq_len"], **packs)
+    loader = Loader(source, **options)
+    batches = [loader.batch(step) for step in (0, 1, 2, 6, 7, 30, 31, 200)]
+    assert digest_of(arrays_of(batches)) == digest
+
+
+def test_draws_by_a_schedule(arrays: list[FlatTokensArray]) -> None:
+    weights = [(0, [3, 1]), (700, [1, 0]), (2000, [1, 5])]
+    mixture = Mixture(arrays, weights, 4, 8, 5, block_tokens=40, shuffle_blocks=6)
+    drawn = [values for step in (0, 699, 700, 1999, 2000, 2001, 10**6) for values in mixture.draws(step)]
+    assert digest_of(drawn) == "d3120d5b7eb6aa8a"
+    assert digest_of(arrays_of(map(mixture.batch, (0, 700, 2000)))) == "1693824f8f46c04a"

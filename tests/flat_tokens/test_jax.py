@@ -39,6 +39,20 @@ for step, batch in enumerate(global_batches(loader, sharding, stop=4, fields=shi
         assert np.array_equal(np.asarray(array), own[name]), name
         assert all(shard.data.shape == (2, 5) for shard in array.addressable_shards)
 assert tuple(next(global_batches(loader, sharding))) == ("inputs", "targets", "is_seq_start")
+packed = flat_tokens.PackedSequences(train, 12)
+for source in (
+    flat_tokens.Loader(packed, 12, [(0, 16), (2, 32)], 3),
+    flat_tokens.Mixture([train, packed], [1, 1], 12, 16, 3),
+    flat_tokens.Loader(packed, 12, 16, drop_last=False),
+):
+    names = ("targets", "segment_ids", "positions", "cu_seqlens", "max_seqlen", "lengths")
+    for step, batch in enumerate(global_batches(source, sharding, stop=3, fields=names)):
+        own = source.batch(step)
+        for name in ("segment_ids", "positions", "cu_seqlens"):
+            assert np.array_equal(np.asarray(batch[name]), getattr(own, name)), name
+        assert batch["max_seqlen"] == own.max_seqlen and batch["cu_seqlens"].dtype == np.int32
+        assert np.array_equal(np.asarray(batch["targets"]) != -100, ~own.is_padding)
+        assert len(batch["segment_ids"].addressable_shards) == 8
 try:
     loader = flat_tokens.Loader(train, 5, 12, 3)
     next(global_batches(loader, NamedSharding(mesh, PartitionSpec("data"))))

@@ -103,7 +103,7 @@ def test_draws_go_on_from_stretch_to_stretch(arrays: list[Any], monkeypatch: pyt
         assert streams.tolist() == [0] * 20 + [1] * 20
         for at in range(40):
             stretch, inside = divmod(step * 20 + at % 20, 16)
-            numbers, drawn = mixture._stretch_of(at // 20, stretch)
+            numbers, drawn = mixture._stretch_of(0, at // 20, stretch)
             assert chosen[at] == numbers[inside]
             before = mixture.shares.drawn(stretch * 16, at // 20, 2)[numbers[inside]]
             assert places[at] == drawn[inside]
@@ -137,7 +137,7 @@ def test_a_weight_of_any_size_is_met(arrays: list[Any], weights: list[float]) ->
     counts = np.zeros((8, len(weights)), dtype=np.int64)
     for stretch in range(60):
         for stream in range(8):
-            chosen, places = mixture._stretch_of(stream, stretch)
+            chosen, places = mixture._stretch_of(0, stream, stretch)
             for number, first in enumerate(counts[stream].tolist()):
                 found = places[chosen == number]
                 assert found.tolist() == list(range(first, first + len(found)))  # each row of the stream once

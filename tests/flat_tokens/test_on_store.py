@@ -393,3 +393,19 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     with pytest.raises(SystemExit):
         main(["info", url, "--storage-option", "region"])
     assert "--storage-option: must be NAME=VALUE" in capsys.readouterr().err
+
+
+def test_a_cache_spares_the_second_epoch(written: tuple[Path, CountingStore], tmp_path: Path) -> None:
+    root, store = written
+
+    def epoch(dataset: flat_tokens.Dataset) -> list[list[int]]:
+        return [batch.inputs.tolist() for batch in flat_tokens.Loader(dataset.train, 4, 16, seed=1)]
+
+    wanted = epoch(flat_tokens.open(root))
+    for number in range(2):
+        store.requests.clear()
+        assert epoch(flat_tokens.open(store, cache_dir=tmp_path / "cache")) == wanted
+        if number and flat_tokens.open(root).zarr_format == 3:
+            assert store.requests["read"] == 1  # the manifest's first lines
+    with pytest.raises(flat_tokens.ArgumentError, match="cache_dir"):
+        flat_tokens.open(store, cache_dir=root / "manifest.json")

@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from packing_cases import InMemory, lengths_of
+from packing_cases import InMemory, lengths_of, ranges_of, skipped_of
 
 from flat_tokens.errors import ArgumentError
 from flat_tokens.packs import packing_best_fit
@@ -21,7 +21,7 @@ from flat_tokens.packs.packing_best_fit import (
 )
 
 
-def ranges_of(plan: WindowPlan) -> tuple[np.ndarray, np.ndarray]:
+def places_of(plan: WindowPlan) -> tuple[np.ndarray, np.ndarray]:
     """Where the pieces of a plan begin and end in the dataset."""
     starts = plan.base + plan.starts.astype(np.int64)
     return starts, starts + plan.lengths
@@ -39,13 +39,13 @@ def test_a_window_is_what_plain_words_say(kind: str, count: int, limit: int) -> 
     held = [int(pieces[first:stop].sum()) for first, stop in zip(plan.bounds, plan.bounds[1:], strict=False)]
     assert sorted(held) == sorted(map(sum, plainly))
     assert sorted(plan.starts.tolist()) == starts[:-1].tolist()
-    assert sorted(ranges_of(plan)[1].tolist()) == starts[1:].tolist()
+    assert sorted(places_of(plan)[1].tolist()) == starts[1:].tolist()
 
 
 def test_packs_and_their_sequences_stay_in_the_datasets_order() -> None:
     lengths = lengths_of("long tail", 6, 3000, 100)
     plan = plan_window(np.cumsum([0, *lengths]), 100)
-    starts, _ = ranges_of(plan)
+    starts, _ = places_of(plan)
     firsts = starts[plan.bounds[:-1]]
     assert (np.diff(firsts) > 0).all()
     for first, stop in zip(plan.bounds, plan.bounds[1:], strict=False):
@@ -54,7 +54,7 @@ def test_packs_and_their_sequences_stay_in_the_datasets_order() -> None:
 
 def test_long_sequences_are_cut_to_full_packs_and_a_rest() -> None:
     plan = plan_window(np.array([0, 3, 5, 9, 29]), 6)
-    starts, stops = ranges_of(plan)
+    starts, stops = places_of(plan)
     packs = [
         list(zip(starts[a:b].tolist(), stops[a:b].tolist(), strict=True))
         for a, b in zip(plan.bounds, plan.bounds[1:], strict=False)
@@ -73,8 +73,8 @@ def test_every_token_is_in_one_pack(window_seqs: int, split: bool) -> None:
     rng.shuffle(order)  # any pack, in any order, from windows that are dropped and planned again
     seen = np.zeros(sum(lengths), int)
     for index in order:
-        ranges, skipped = plan.pieces(index)
-        assert skipped == 0
+        ranges = ranges_of(plan, index)
+        assert skipped_of(plan, index) == [0]
         assert 0 < sum(stop - start for start, stop in ranges) <= 20
         for start, stop in ranges:
             seen[start:stop] += 1
@@ -90,7 +90,7 @@ def test_the_account_of_some_packs(max_packs: int) -> None:
     lengths = [rng.choice([rng.randint(1, 50), 20, 21, 40]) for _ in range(300)] + [20, 41]
     starts = InMemory(lengths)
     plan = BestFitPlan(starts, 20, max_packs, 64, True)
-    ranges = [piece for index in range(plan.pack_count) for piece in plan.pieces(index).ranges]
+    ranges = [piece for index in range(plan.pack_count) for piece in ranges_of(plan, index)]
     owner = np.searchsorted(starts.values, [start for start, _ in ranges], "right") - 1
     report = plan.report()
     assert report.pack_count == plan.pack_count <= max_packs
@@ -124,7 +124,7 @@ def test_golden_plan_of_cut_sequences() -> None:
 
 def digest_of(starts: np.ndarray, limit: int) -> str:
     plan = plan_window(starts, limit)
-    arrays = (plan.bounds.astype(np.int64), *ranges_of(plan))
+    arrays = (plan.bounds.astype(np.int64), *places_of(plan))
     return hashlib.sha256(b"".join(array.astype("<i8").tobytes() for array in arrays)).hexdigest()[:16]
 
 
@@ -151,10 +151,11 @@ def test_packs_in_any_order_cost_one_plan_a_window(monkeypatch: pytest.MonkeyPat
     lengths = np.random.default_rng(5).integers(1, 20, 900).tolist()
     plan = BestFitPlan(InMemory(lengths), 20, None, 50, False)
     order = np.random.default_rng(6).permutation(plan.pack_count).tolist()
-    found = [plan.pieces(index) for index in order]
+    found = [ranges_of(plan, index) for index in order]
     assert len(planned) == len(set(planned)) == 900 // 50
     copy = pickle.loads(pickle.dumps(plan))
-    assert [copy.pieces(index) for index in order] == found
+    assert [ranges_of(copy, index) for index in order] == found
+    assert ranges_of(copy, *order) == [piece for pieces in found for piece in pieces]
 
 
 def test_plans_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,13 +164,13 @@ def test_plans_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = BestFitPlan(InMemory(lengths), 20, None, 50, False)
     most = 0
     for index in np.random.default_rng(6).permutation(plan.pack_count).tolist():
-        plan.pieces(index)
+        ranges_of(plan, index)
         most = max(most, len(plan._windows))
         kept = sum(window.kept_bytes for window in plan._windows.values())
         assert kept == plan._kept_bytes <= 1000
     assert most > 1
     monkeypatch.setattr(packing_best_fit, "LARGEST_PLANS_BYTES", 1)
-    plan.pieces(0)
+    ranges_of(plan, 0)
     assert len(plan._windows) == 1  # the one in use
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from packing_cases import InMemory, lengths_of
+from packing_cases import InMemory, lengths_of, ranges_of, skipped_of
 
 from flat_tokens.errors import DatasetError
 from flat_tokens.packs import packing_split
@@ -24,12 +24,12 @@ def test_what_lies_in_front_of_a_pack(count: int, block_seqs: int, monkeypatch: 
     for index in range(plan.pack_count):
         begin, stop = index * 7, min(index * 7 + 7, total)
         before = int(starts.values[np.searchsorted(starts.values, begin, "right") - 1])
-        assert plan.pieces(index) == ([(begin, stop)], begin - before)
+        assert (ranges_of(plan, index), skipped_of(plan, index)) == ([(begin, stop)], [begin - before])
 
 
 def test_packs_that_begin_where_a_landmark_does() -> None:
     plan = SplitPlan(InMemory([7] * (2 * LANDMARK_SEQS + 1)), 7, None)
-    assert [plan.pieces(index).skipped for index in (0, LANDMARK_SEQS, 2 * LANDMARK_SEQS)] == [0, 0, 0]
+    assert skipped_of(plan, 0, LANDMARK_SEQS, 2 * LANDMARK_SEQS) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("by", [1, 5, 100, -2, -5, -100])
@@ -37,7 +37,7 @@ def test_starts_that_change_are_told(by: int) -> None:
     """The landmarks are from before; a start looked up behind them would be another sequence's."""
     starts = InMemory([2] * (3 * LANDMARK_SEQS))
     plan = SplitPlan(starts, 2, None)
-    assert plan.pieces(3).skipped == 0
+    assert skipped_of(plan, 3) == [0]
     first = 2 * LANDMARK_SEQS  # token: of the second landmark
     starts.values = starts.values.astype(np.int64)
     starts.values[LANDMARK_SEQS : 2 * LANDMARK_SEQS + 1] += by
@@ -47,7 +47,7 @@ def test_starts_that_change_are_told(by: int) -> None:
     with pytest.raises(
         DatasetError, match="train/seq_starts: changed while it was read; open the dataset again"
     ):
-        plan.pieces(index)
+        skipped_of(plan, index)
 
 
 @pytest.mark.parametrize("max_packs", [None, 1, 3, 40, 1000])

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from flat_tokens.format import inputs_and_targets
-from flat_tokens.rows.row_cut import BatchPool, LabelCut, RowCut, cut_labels_with_numpy, cut_with_numpy
+from flat_tokens.rows.row_cut import BatchPool, RowCut, cut_labels_with_numpy, cut_with_numpy
 
 core: Any = pytest.importorskip("flat_tokens._core")
 DTYPES = ("uint16", "int32", "uint32", "int64")
 
 
-def cut_all(cut: Any, encoded: Any, firsts: Any, length: int, dtype: str) -> list[Any]:
+def cut_all(cut: Any, encoded: Any, firsts: Any, length: int, dtype: str, start_id: int = 0) -> list[Any]:
     shape = (len(firsts), length)
     out = [np.full(shape, 7, dtype), np.full(shape, 7, dtype), np.ones(shape, np.bool_)]
-    cut(encoded, firsts, length, *out)
+    cut(encoded, firsts, length, start_id, *out)
     return out
 
 
@@ -39,6 +39,9 @@ def test_rows_are_shifted_and_flagged(cut: Any, dtype: str, length: int) -> None
         assert np.array_equal(inputs[row], all_inputs[part])
         assert np.array_equal(targets[row], all_targets[part])
         assert np.array_equal(is_start[row], encoded[part] & 1)
+    other = cut_all(cut, encoded, firsts, length, dtype, 65535)
+    assert np.array_equal(other[0], np.where(is_start, np.array(65535, dtype), inputs))
+    assert np.array_equal(other[1], targets)
 
 
 @pytest.mark.parametrize("cut", [cut_labels_with_numpy, core.cut_labels], ids=["numpy", "core"])
@@ -64,7 +67,7 @@ def test_core_makes_no_labels_of_16_bits() -> None:
 
 
 def test_a_label_cut_fills_labels_in_place_of_inputs() -> None:
-    cut = LabelCut(4, np.dtype(np.int64))
+    cut = RowCut(4, np.dtype(np.int64), is_labelled=True)
     encoded = np.array([3, 4, 7, 8, 10, 13, 14, 16], dtype=np.uint32)
     batch = cut.batch(encoded, np.array([0, 4]))
     assert batch.cut_labels is not None
@@ -106,6 +109,7 @@ def test_core_checks_its_arguments(changes: dict[str, Any], message: str) -> Non
         "encoded": np.zeros(8, np.uint32),
         "firsts": np.array([1]),
         "length": 4,
+        "start_id": 0,
         "inputs": np.zeros(4, np.int32),
         "targets": np.zeros(4, np.int32),
         "is_start": np.zeros(4, np.bool_),
@@ -123,7 +127,7 @@ def test_core_writes_to_no_array_that_must_not_be_written() -> None:
     fixed.flags.writeable = False
     with pytest.raises((BufferError, ValueError), match="read-only"):
         core.cut_rows(
-            np.zeros(8, np.uint32), np.array([1]), 4, fixed, np.zeros(4, np.int32), np.zeros(4, bool)
+            np.zeros(8, np.uint32), np.array([1]), 4, 0, fixed, np.zeros(4, np.int32), np.zeros(4, bool)
         )
 
 

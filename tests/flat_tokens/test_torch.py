@@ -124,6 +124,159 @@ def test_state_of_other_rows(train: Any) -> None:
         BatchDataset(truncated).load_state_dict(state)
 
 
+def sources(train: Any) -> dict[str, Any]:
+    """A Loader, a Mixture and a Loader of packs, of the same row length."""
+    packed = flat_tokens.PackedSequences(train, 12, strategy="best-fit", window_seqs=32)
+    options: dict[str, Any] = {"block_tokens": 40}
+    return {
+        "loader": Loader(train, 12, 4, 2, **options),
+        "ramp": Loader(train, 12, [(0, 4), (3, 8)], 2, **options),
+        "packs": Loader(packed, 12, 4, 2, **options),
+        "mixture": flat_tokens.Mixture([train, packed], [(0, [1, 1]), (5, [1, 3])], 12, 4, 2, **options),
+    }
+
+
+EVERYTHING = (
+    *("input_ids", "labels", "is_seq_start", "segment_ids", "positions", "position_ids", "lengths"),
+    *("cu_seqlens", "max_seqlen", "mask"),
+)
+
+
+@pytest.mark.parametrize("kind", ["loader", "ramp", "packs", "mixture"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_every_source_of_batches(train: Any, kind: str, workers: int) -> None:
+    import torch
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    source = sources(train)[kind]
+    dataset = BatchDataset(source, 1, 9, fields=EVERYTHING)
+    for step, found in enumerate(DataLoader(dataset, None, num_workers=workers), 1):
+        batch = source.batch(step)
+        assert found["cu_seqlens"].dtype == torch.int32
+        assert type(found["max_seqlen"]) is int
+        for name in ("segment_ids", "positions", "cu_seqlens", "max_seqlen", "is_seq_start"):
+            assert np.array_equal(found[name], getattr(batch, name)), name
+        assert np.array_equal(found["mask"], batch.mask())
+        ignored = batch.is_padding | batch.is_seq_start
+        assert np.array_equal(found["labels"], np.where(ignored, -100, batch.targets))
+    assert step == 8
+
+
+@pytest.mark.parametrize("kind", ["ramp", "packs", "mixture"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_states_of_every_source(train: Any, kind: str, workers: int) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    from flat_tokens.torch import BatchDataset
+
+    def loader() -> Any:
+        dataset = BatchDataset(sources(train)[kind], stop=9)
+        return stateful.StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
+
+    first = loader()
+    batches = iter(first)
+    for _ in range(4):
+        next(batches)
+    again = loader()
+    again.load_state_dict(first.state_dict())
+    assert [batch["labels"].tolist() for batch in again] == [batch["labels"].tolist() for batch in batches]
+    with pytest.raises(ArgumentError, match="the state is of a loader with "):
+        BatchDataset(sources(train)["loader"]).load_state_dict(
+            BatchDataset(sources(train)[kind], 5).state_dict()
+        )
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_an_evaluation_has_every_token_once(make_dataset: Any, workers: int, ranks: int) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset, RowDataset, collate
+
+    train = flat_tokens.open(make_dataset([list(range(1, 24)), list(range(24, 60))])).train
+    for source in (train, flat_tokens.PackedSequences(train, 8, split_across_pack=True)):
+        found = []
+        for rank in range(ranks):
+            loader = Loader(source, 8, 4, drop_last=False, rank=rank, world_size=ranks)
+            dataset = BatchDataset(loader, fields=("inputs", "targets", "lengths"))
+            for batch in DataLoader(dataset, None, num_workers=workers):
+                assert ((batch["targets"] != -100).sum(dim=1) == batch["lengths"]).all()
+                found += batch["targets"][batch["targets"] != -100].tolist()
+        assert sorted(found) == list(range(1, 60))
+        rows = RowDataset(source, 8, fields=("inputs", "targets"), drop_last=False)
+        batches = DataLoader(rows, 3, collate_fn=collate, num_workers=workers)
+        flat = [token for batch in batches for token in batch["targets"].flatten().tolist()]
+        assert flat == [*range(1, 60), *[-100] * 5]
+
+
+@pytest.mark.parametrize(("count", "block_size"), [(1, 4), (5, 1), (12, 4), (33, 4), (33, 16)])
+def test_block_masks(count: int, block_size: int) -> None:
+    """Beside the dense mask, and beside the blocks that torch finds by evaluating it everywhere."""
+    import torch
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    from flat_tokens.segments import block_causal_mask
+    from flat_tokens.torch import block_mask
+
+    rng = np.random.default_rng(count)
+    ids = np.cumsum(rng.random((4, count)) < 0.2, axis=1).astype(np.int64) + 1
+    ids[1, count // 2 :] = 0
+    ids[2] = 1
+    ids[3] = 0
+    dense = block_causal_mask(ids.astype(np.int32))
+    mask = block_mask(torch.from_numpy(ids), block_size)
+    expected = create_block_mask(mask.mask_mod, 4, 1, count, count, device="cpu", BLOCK_SIZE=block_size)
+    assert mask.shape == (4, 1, count, count)
+    assert torch.equal(mask.to_dense(), expected.to_dense())
+
+    def blocks(of: Any, row: int, query: int) -> tuple[set[int], set[int]]:
+        pairs = ((of.kv_num_blocks, of.kv_indices), (of.full_kv_num_blocks, of.full_kv_indices))
+        part, full = (
+            set(indices[row, 0, query, : counts[row, 0, query]].tolist()) for counts, indices in pairs
+        )
+        return part, full
+
+    for row in range(4):
+        for query in range(mask.kv_num_blocks.shape[-1]):
+            (part, full), (other_part, other_full) = blocks(mask, row, query), blocks(expected, row, query)
+            assert part | full == other_part | other_full
+            assert not part & full
+            assert other_full - full <= (
+                {query} if block_size == 1 else set()
+            )  # of one token, the diagonal is full
+            assert full <= other_full
+    at = torch.arange(count)
+    for row in range(4):
+        evaluated = mask.mask_mod(torch.tensor(row), torch.tensor(0), at[:, None], at[None, :])
+        assert np.array_equal(evaluated, dense[row])
+
+
+def test_attention_by_blocks_is_that_by_the_dense_mask(train: Any) -> None:
+    import torch
+    from torch.nn.attention.flex_attention import flex_attention
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(flat_tokens.PackedSequences(train, 24), 24, 4, 2)
+    batch = next(iter(BatchDataset(loader, fields=("input_ids", "block_mask", "mask"))))
+    query, key, value = torch.randn(3, 4, 2, 24, 8, generator=torch.Generator().manual_seed(1))
+    found = flex_attention(query, key, value, block_mask=batch["block_mask"])
+    expected = torch.nn.functional.scaled_dot_product_attention(query, key, value, batch["mask"][:, None])
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_a_block_mask_is_made_where_the_model_runs(train: Any) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=3, fields=("input_ids", "block_mask"))
+    assert next(iter(DataLoader(dataset, None)))["block_mask"].shape == (4, 1, 5, 5)
+    with pytest.raises(ArgumentError, match="a block_mask cannot be sent by a worker"):
+        next(iter(DataLoader(dataset, None, num_workers=1)))
+
+
 NAMES = ("is_seq_start", "segment_ids", "positions", "position_ids")
 
 
@@ -273,7 +426,7 @@ def test_forked_ranks_share_no_state(train: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("BatchDataset", ["loader"], "loader must be a flat_tokens.Loader, got 'loader'"),
+        ("BatchDataset", ["loader"], "loader must be a flat_tokens.Loader or a Mixture, got 'loader'"),
         ("BatchDataset", [None, -1], "step must be at least 0, got -1"),
         ("BatchDataset", [None, "a"], "step must be an integer, got 'a'"),
         ("BatchDataset", [None, 5, 1], "stop must be at least step = 5, got 1"),

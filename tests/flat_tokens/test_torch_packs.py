@@ -83,7 +83,9 @@ def test_batches_are_those_of_the_packs(workers: str | None, packed: PackedSeque
     if workers == "fork" and sys.platform == "darwin":
         pytest.skip("fork is not safe there")
     loader = DataLoader(
-        PackDataset(packed),
+        PackDataset(
+            packed, fields=("input_ids", "labels", "position_ids", "segment_ids", "seq_lens", "mask")
+        ),
         batch_size=4,
         collate_fn=collate_packs,
         num_workers=2 if workers else 0,
@@ -107,23 +109,28 @@ def test_batches_are_those_of_the_packs(workers: str | None, packed: PackedSeque
     assert count == len(packed)
 
 
-def test_a_mask_needs_segments(packed: PackedSequences) -> None:
-    dataset = PackDataset(packed, fields=("input_ids", "labels"))
-    assert list(collate_flat([dataset[0], dataset[1]])) == ["input_ids", "labels"]
-    with pytest.raises(ArgumentError, match="makes a mask of segment_ids; add it to fields"):
-        collate_packs([dataset[0], dataset[1]])
-
-
-def test_a_batch_without_a_mask(packed: PackedSequences) -> None:
+def test_nothing_dense_is_made_unless_it_is_named(packed: PackedSequences) -> None:
     dataset = PackDataset(packed)
-    batch = collate_flat([dataset[0], dataset[1]])
-    assert list(batch) == ["input_ids", "labels", "position_ids", "segment_ids", "cu_seqlens", "max_seqlen"]
+    for items in ([dataset[0], dataset[1]], dataset.__getitems__([0, 1])):
+        batch = collate_packs(items)
+        assert list(batch) == [
+            "input_ids",
+            "labels",
+            "position_ids",
+            "segment_ids",
+            "cu_seqlens",
+            "max_seqlen",
+        ]
+        assert batch["cu_seqlens"].tolist() == packed.batch([0, 1]).cu_seqlens.tolist()
+    assert collate_flat is collate_packs
+    few = PackDataset(packed, fields=("input_ids", "labels"))
+    assert list(collate_packs([few[0], few[1]])) == ["input_ids", "labels"]
 
 
 def test_names_are_checked(packed: PackedSequences) -> None:
     with pytest.raises(ArgumentError, match="names must be one of transformers, torchtune, got 'hf'"):
         PackDataset(packed, "hf")
-    with pytest.raises(ArgumentError, match="fields may be input_ids, labels, .*seq_lens.* got 'mask'"):
-        PackDataset(packed, fields=("mask",))
+    with pytest.raises(ArgumentError, match="fields may be input_ids, labels, .*seq_lens.* got 'masks'"):
+        PackDataset(packed, fields=("masks",))
     with pytest.raises(ArgumentError, match="fields must not have both tokens and targets"):
         PackDataset(packed, fields=("tokens", "targets"))

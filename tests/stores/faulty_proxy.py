@@ -3,8 +3,9 @@
     with faulty_proxy("http://127.0.0.1:9000", Faults(seed=3, rate=0.1, kinds=("cut", "503"))) as proxy:
         store = open_store("s3://corpus", s3_options(proxy.url))
 
-A fault strikes a share of the requests by a seeded choice, or those that `plan` lists by number, and no more than
-`most` times in a row for one request line, so that a client that tries again must succeed. Every fault is counted.
+A fault strikes a share of the requests by a seeded choice, those that `plan` lists by number, or what a `Strike` says.
+By choice it strikes no more than `most` times in a row for one request line, so that a client that tries again must
+succeed. Every fault is counted.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from __future__ import annotations
 import http.client
 import http.server
 import random
+import re
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -24,6 +26,7 @@ from urllib.parse import urlsplit
 KINDS = (
     "refuse",  # the connection is closed without an answer
     "reset",  # ... by a reset
+    "torn",  # ... when half of the request's body has come
     "cut",  # the answer breaks off in its body
     "lost",  # the request reaches the server, the answer does not come back
     "503",
@@ -37,11 +40,26 @@ KINDS = (
     "denied",
     "region",  # a redirect without a place, as another region's server sends it
 )
-HARMLESS = ("refuse", "reset", "cut", "503", "500", "429", "slow", "short")
+HARMLESS = ("refuse", "reset", "torn", "cut", "503", "500", "429", "slow", "short")
 """Faults that a client must get over by itself."""
 
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "server", "date", "content-length"}
 _S3_ERROR = '<?xml version="1.0"?><Error><Code>{}</Code><Message>{}</Message></Error>'
+
+
+@dataclass(frozen=True)
+class Strike:
+    """What comes to the requests number `first` to `first` + `count` - 1 of those whose line has a match of `pattern`.
+
+    kind: a fault; "before" and "after" the request is passed on call(port) is done, where port is the client's. One for
+    which that returns False is not passed on, or not answered.
+    """
+
+    pattern: str
+    first: int
+    kind: str
+    count: int = 1
+    call: Callable[[int], bool] = lambda port: True
 
 
 @dataclass
@@ -52,6 +70,7 @@ class Faults:
     rate: float = 0.0
     seed: int = 0
     plan: dict[int, str] = field(default_factory=dict)
+    strikes: Sequence[Strike] = ()
     methods: Sequence[str] = ("GET", "HEAD", "PUT", "POST", "DELETE")
     most: int = 3
     stall_seconds: float = 5.0
@@ -69,18 +88,25 @@ class Proxy:
         self.struck: Counter[str] = Counter()
         self._random = random.Random(faults.seed)
         self._in_a_row: Counter[str] = Counter()
+        self._matches: Counter[Strike] = Counter()
         self._lock = threading.Lock()
         self.ended = threading.Event()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
-    def fault_of(self, method: str, path: str, parts: str) -> str:
+    def fault_of(self, method: str, path: str, parts: str) -> str | Strike:
         """Which fault strikes this request, "" for none."""
         with self._lock:
             number = len(self.requests)
             self.requests.append(f"{method} {path} {parts}".rstrip())
             faults, name = self.faults, f"{method} {path} {parts}"
+            for strike in faults.strikes:
+                if re.search(strike.pattern, name):
+                    self._matches[strike] += 1
+                    if 0 < self._matches[strike] - strike.first <= strike.count:
+                        self.struck[strike.kind] += 1
+                        return strike if strike.kind in ("before", "after") else strike.kind
             if faults.only not in path:
                 return ""
             kind = faults.plan.get(number, "")
@@ -112,6 +138,7 @@ def faulty_proxy(target: str, faults: Faults | None = None) -> Iterator[Proxy]:
 def _handler(proxy: Proxy) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body of an answer are sent one after the other
 
         def log_message(self, format: str, *arguments: object) -> None:
             return
@@ -121,8 +148,16 @@ def _handler(proxy: Proxy) -> type[http.server.BaseHTTPRequestHandler]:
                 super().handle()
 
         def _pass(self) -> None:
+            found = proxy.fault_of(self.command, self.path, self.headers.get("range", ""))
+            kind = found.kind if isinstance(found, Strike) else found
+            if kind == "torn":
+                self.rfile.read(int(self.headers.get("content-length", 0)) // 2)
+                self._hang_up(reset=True)
+                return
             body = self._body()
-            kind = proxy.fault_of(self.command, self.path, self.headers.get("range", ""))
+            if isinstance(found, Strike) and kind == "before" and not found.call(self.client_address[1]):
+                self._hang_up()
+                return
             if kind in ("refuse", "reset"):
                 self._hang_up(reset=kind == "reset")
                 return
@@ -145,7 +180,12 @@ def _handler(proxy: Proxy) -> type[http.server.BaseHTTPRequestHandler]:
                 )
                 return
             status, headers, content = self._ask(body)
-            if kind == "lost":
+            is_answered = (
+                found.call(self.client_address[1])
+                if isinstance(found, Strike) and kind == "after"
+                else kind != "lost"
+            )
+            if not is_answered:
                 self._hang_up()
                 return
             self._pass_on(kind, status, headers, content)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faulty_proxy import faulty_proxy
@@ -40,23 +41,23 @@ def moto_server() -> Iterator[str]:
     server.start()
     host, port = server.get_host_and_port()
     try:
-        make_bucket(f"http://{host}:{port}", BUCKET)
+        client_of_another_make(f"http://{host}:{port}").create_bucket(Bucket=BUCKET)
         yield f"http://{host}:{port}"
     finally:
         server.stop()
 
 
-def make_bucket(endpoint: str, name: str) -> None:
-    """A new, empty bucket."""
+def client_of_another_make(endpoint: str) -> Any:
+    """boto3's, which shares nothing with what is tested."""
     import boto3
 
-    boto3.client(
+    return boto3.client(
         "s3",
         endpoint_url=endpoint,
         aws_access_key_id=KEY,
         aws_secret_access_key=SECRET,
         region_name="us-east-1",
-    ).create_bucket(Bucket=name)
+    )
 
 
 @contextmanager

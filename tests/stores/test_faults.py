@@ -12,7 +12,17 @@ import pytest
 from faulty_proxy import HARMLESS, Faults, Proxy, faulty_proxy
 from servers import BUCKET, s3_options
 
-from stores import AlreadyThere, Store, StoreChanged, StoreDenied, StoreError, open_file, open_store
+import stores.object
+from stores import (
+    AlreadyThere,
+    Store,
+    StoreChanged,
+    StoreDenied,
+    StoreError,
+    StoreNotFound,
+    open_file,
+    open_store,
+)
 
 DATA = random.Random(11).randbytes(400_000)
 
@@ -36,9 +46,12 @@ def test_a_read_gets_over(moto: str, kind: str) -> None:
 
 
 def test_a_stalled_server_is_asked_again(moto: str) -> None:
-    with faulty(moto, Faults(plan={0: "stall"}, stall_seconds=30), read_timeout="300ms") as (store, _, _):
+    plan = {0: "stall", 2: "stall"}
+    with faulty(moto, Faults(plan=plan, stall_seconds=30), read_timeout="300ms") as (store, _, _):
         began = time.monotonic()
         assert bytes(store.read("x", 0, 10)) == DATA[:10]
+        store.delete(["x", "y"])
+        assert not list(store.list())
         assert time.monotonic() - began < 10
 
 
@@ -62,6 +75,24 @@ def test_a_put_in_parts_gets_over(moto: str) -> None:
         assert sum(proxy.struck.values()) >= 1
         proxy.faults.rate = 0.0
         assert bytes(store.read_ranges("large", [(0, len(whole))])[0]) == whole
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the client does not ask for again itself: of a listing, of a delete, that something is not there."""
+    monkeypatch.setattr(stores.object, "_PAGE_OBJECTS", 100)  # as the server's are
+    with faulty(moto, Faults(kinds=("cut",), rate=1.0, most=1)) as (store, proxy, folder):
+        direct = open_store(folder, s3_options(moto))
+        for number in range(250):
+            direct.put(f"many/{number:03}", b"")
+        assert [entry.key for entry in store.list("many")] == [f"many/{number:03}" for number in range(250)]
+        store.delete(["many/000", "many/001"])
+        assert next(iter(direct.list("many"))).key == "many/002"
+        for ask in (store.read, store.head):
+            with pytest.raises(StoreNotFound):
+                ask("many/000")
+        with pytest.raises(AlreadyThere):
+            store.put("many/002", b"other", if_absent=True)
+        assert proxy.struck["cut"] >= 6
 
 
 def test_many_faults_in_a_long_read(moto: str) -> None:

@@ -7,8 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from convert.errors import printable
-from flat_tokens.errors import DatasetError
+from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.files import read_whole
 from flat_tokens.storage.manifest import LARGEST_MANIFEST_BYTES, LARGEST_WHOLE_BYTES, MANIFEST_NAME
 from flat_tokens.storage.manifest_lines import read_lines

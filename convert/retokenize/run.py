@@ -1,0 +1,172 @@
+"""One run: the old dataset's documents, batch by batch, into a new dataset, verified, then given its name."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import flat_tokens
+from bpe import _core
+from bpe.end_tokens import EndToken, EndTokens, end_tokens
+from bpe.tokenizer import Tokenizer
+from convert.driver.pipeline import load_tokenizer
+from convert.driver.provenance import save_tokenizer
+from convert.errors import BadInput, UsageError, printable
+from convert.retokenize.documents import BATCH_TOKENS, Retokenizer, whole_documents
+from flat_tokens import ArrayLayout, Dataset
+from flat_tokens.exchange.blocks import Block, blocks_of
+from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
+from flat_tokens.exchange.unfinished import Unfinished, check_apart
+from flat_tokens.format import SPLITS
+from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES
+from flat_tokens.storage.existing_output import not_ours
+from flat_tokens.storage.places import Place, read_whole
+from flat_tokens.verify import verify_dataset
+from flat_tokens.writer import write_root
+
+
+@dataclass(frozen=True)
+class RetokenizeOptions:
+    """What to do. from_tokenizer: the one that made the ids, None for the dataset's own; append, prepend: the new end
+    tokens by text or id, "none" for none, None for those of the dataset by their texts."""
+
+    dataset: str
+    tokenizer: str
+    output: Path
+    from_tokenizer: str | None = None
+    append: str | None = None
+    prepend: str | None = None
+    threads: int = 1
+    layout: ArrayLayout = field(default_factory=ArrayLayout)
+    overwrite: bool = False
+    storage: Mapping[str, str] = field(default_factory=dict)
+
+
+def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
+    """Write the new dataset; what its splits came to. BadInput for documents whose ids do not say their text, or a
+    dataset of another tokenizer; UsageError, RefusedError. Nothing is left of a run that fails."""
+    check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
+    dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
+    old = _old_tokenizer(dataset, options.from_tokenizer)
+    new, source = load_tokenizer(options.tokenizer)
+    old_ends = _recorded_ends(dataset)
+    new_ends = _new_ends(new, old_ends, options)
+    retokenizer = Retokenizer(old, new, old_ends, new_ends, options.threads)
+    with (
+        Unfinished(options.output, options.overwrite, not_ours) as unfinished,
+        tempfile.TemporaryDirectory(prefix="retokenize-") as temporary,
+    ):
+        root = unfinished.folder
+        record, facts = save_tokenizer(new, root, Path(temporary), source)
+        written: dict[str, WrittenSplit] = {}
+        for split in SPLITS:
+            writer = SplitWriter(root, split, options.layout)
+            for block in _blocks(dataset, split, retokenizer):
+                writer.add(block)
+            written[split] = writer.end()
+        counts = {split: found.record.seq_count for split, found in written.items()}
+        empty = {split: found.empty_documents for split, found in written.items()}
+        write_root(
+            root,
+            {split: found.record for split, found in written.items()},
+            [record, *(file for found in written.values() for file in found.files)],
+            options.layout,
+            tokenizer=facts,
+            sources=[
+                {
+                    "path": printable(str(dataset.path)),
+                    "kind": "dataset",
+                    "tokenizer": _tokenizer_facts(dataset),
+                }
+            ],
+            options={
+                **new_ends.recorded(),
+                "documents": {split: counts[split] + empty[split] for split in SPLITS},
+                "empty_documents": empty,
+            },
+            versions={"tokenmill": _core.__version__},
+        )
+        verify_dataset(root).require_ok()
+        unfinished.publish()
+    return written
+
+
+def _blocks(dataset: Dataset, split: str, retokenizer: Retokenizer) -> Iterator[Block]:
+    first = 0
+    for documents in whole_documents(blocks_of(dataset[split]), BATCH_TOKENS):
+        yield retokenizer.encode(documents, first, split)
+        first += len(documents)
+
+
+def _tokenizer_facts(dataset: Dataset) -> Mapping[str, Any] | None:
+    manifest = dataset.without_sources
+    return None if manifest is None else manifest.tokenizer
+
+
+def _old_tokenizer(dataset: Dataset, given: str | None) -> Tokenizer:
+    """The tokenizer that made the ids: the given one, compared with what the manifest says of it, or the dataset's."""
+    facts = _tokenizer_facts(dataset)
+    if given is not None:
+        tokenizer, source = load_tokenizer(given)
+        known = {} if facts is None else facts
+        if facts is not None and not (
+            known.get("fingerprint") == tokenizer.fingerprint()
+            or known.get("source_sha256") == source["source_sha256"]
+        ):
+            raise BadInput(
+                f"--from-tokenizer {printable(given)}: {printable(str(dataset.path))} was made with another one "
+                f"(fingerprint {printable(str(known.get('fingerprint')))}); leave it out to take the dataset's own"
+            )
+        return tokenizer
+    place = dataset.tokenizer_path
+    if place is None:
+        raise UsageError(
+            f"{printable(str(dataset.path))}: brought no tokenizer along; give the one it was made with as "
+            f"--from-tokenizer"
+        )
+    return _load(place, None if facts is None else str(facts.get("sha256")))
+
+
+def _load(place: Place, sha256: str | None) -> Tokenizer:
+    data = read_whole(place, LARGEST_TOKENIZER_BYTES)
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise BadInput(f"{printable(str(place))}: not the tokenizer that the manifest names; restore it")
+    with tempfile.TemporaryDirectory(prefix="retokenize-") as temporary:  # it may lie on a store
+        path = Path(temporary) / "tokenizer.json"
+        path.write_bytes(data)
+        return Tokenizer.load(path)
+
+
+def _recorded_ends(dataset: Dataset) -> EndTokens:
+    manifest = dataset.without_sources
+    recorded = {} if manifest is None else manifest.options
+    found: list[EndToken | None] = []
+    for name in ("prepend_token", "append_token"):
+        token = recorded.get(name)
+        if isinstance(token, dict) and isinstance(token.get("id"), int):
+            found.append(EndToken(token["id"], str(token.get("text") or "")))
+        else:
+            found.append(None)
+    return EndTokens(*found)
+
+
+def _new_ends(new: Tokenizer, old: EndTokens, options: RetokenizeOptions) -> EndTokens:
+    """Those that are asked for, else those of the same texts."""
+    chosen: list[str | None] = []
+    for name, given, token in (("prepend", options.prepend, old.front), ("append", options.append, old.back)):
+        if given is not None:
+            chosen.append(None if given == "none" else given)
+        elif token is None:
+            chosen.append(None)
+        elif token.text in new.special_tokens:
+            chosen.append(token.text)
+        else:
+            raise UsageError(
+                f"--{name}-token: the dataset has {printable(repr(token.text))} ({token.id}) around each document, "
+                f"which is no special token of {printable(options.tokenizer)}; give one of its own, or none"
+            )
+    return end_tokens(new, *chosen)

@@ -1,0 +1,69 @@
+"""Evaluate on every token of a split exactly once, over any number of ranks: bits a token and bits a byte.
+
+    python docs/examples/evaluate.py data/demo/dataset.zarr --ranks 3
+
+The model is the frequencies of the ids of `train`, so numpy is enough; a real one gives its losses in their place. Each
+rank adds up losses and counts of its own batches, and the sums are added over the ranks: what torch.distributed's
+all_reduce does. All ranks have as many batches of one shape; what is padding is -100 in `targets`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+import bpe
+import flat_tokens
+from flat_tokens.fields import Fields
+
+SEQ_LEN, BATCH_SIZE = 256, 16
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("dataset")
+    parser.add_argument("--split", default="validation", choices=("train", "validation"))
+    parser.add_argument("--ranks", type=int, default=1)
+    options = parser.parse_args()
+    dataset = flat_tokens.open(options.dataset)
+    split = dataset[options.split]
+    bits = bits_of_ids(dataset.train, max(dataset.train.max_token_id, split.max_token_id) + 1)
+    tokenizer = bpe.Tokenizer.load(dataset.tokenizer_path)
+    token_bytes = np.array([len(tokenizer.vocab.get(id, b"")) for id in range(len(bits))])
+    sums = [evaluate(split, bits, token_bytes, rank, options.ranks) for rank in range(options.ranks)]
+    loss, tokens, size = np.sum(sums, axis=0)
+    print(
+        f"{options.split}: {int(tokens):,} tokens, {loss / max(tokens, 1):.4f} bits a token, "
+        f"{loss / max(size, 1):.4f} bits a byte"
+    )
+    assert tokens == split.token_count
+
+
+def evaluate(split: Any, bits: Any, token_bytes: Any, rank: int, world_size: int) -> tuple[float, int, int]:
+    """Bits, tokens and bytes of the batches of one rank."""
+    loader = flat_tokens.Loader(
+        split, SEQ_LEN, BATCH_SIZE, shuffle=False, drop_last=False, rank=rank, world_size=world_size
+    )
+    fields = Fields(("inputs", "targets"))
+    loss, tokens, size = 0.0, 0, 0
+    for batch in loader:
+        targets = fields.make(batch, np.int64)["targets"]
+        targets = targets[targets != -100]
+        loss += float(bits[targets].sum())
+        tokens += len(targets)
+        size += int(token_bytes[targets].sum())
+    return loss, tokens, size
+
+
+def bits_of_ids(train: Any, id_count: int) -> Any:
+    """What each id costs by its frequency, one added to each count."""
+    counts = np.ones(id_count)
+    for _, encoded in train.encoded_tokens.blocks(0, train.token_count):
+        counts += np.bincount(encoded >> np.uint32(1), minlength=id_count)
+    return -np.log2(counts / counts.sum())
+
+
+if __name__ == "__main__":
+    main()

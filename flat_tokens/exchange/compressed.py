@@ -1,0 +1,37 @@
+"""A compressed file of another tool, decoded as a whole and never beyond what its index says of its length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flat_tokens.errors import DatasetError, printable
+from flat_tokens.exchange.inputs import InputFile
+from flat_tokens.storage import bounded
+
+LARGEST_BYTES = 2**31  # of a file that is held in memory
+CODECS = {"zstd": "zstd", "gz": "gzip", "bz2": "bz2"}  # names of others' to those of numcodecs
+
+
+def read_decoded(file: InputFile, compression: str | None, most_bytes: Any) -> memoryview:
+    """The bytes of a file, decoded if need be. compression: such as "zstd" or "zstd:7"; most_bytes: the decoded length
+    that an index states. DatasetError for what is longer, of an unknown codec, or damaged."""
+    if type(most_bytes) is not int or not 0 <= most_bytes <= LARGEST_BYTES:
+        raise DatasetError(
+            f"{file.name}: its index says {printable(repr(most_bytes), 40)} bytes, it must be in [0, {LARGEST_BYTES}]"
+        )
+    file.check_range(0, min(file.size, LARGEST_BYTES))
+    data = file.bytes(0, min(file.size, LARGEST_BYTES))
+    if compression is None:
+        return data
+    codec_id = CODECS.get(str(compression).partition(":")[0])
+    if codec_id is None:
+        raise DatasetError(
+            f"{file.name}: compressed by {printable(str(compression), 40)}; {', '.join(CODECS)} are decoded"
+        )
+    import numcodecs
+
+    config = {"id": codec_id}
+    try:
+        return memoryview(bounded.decode(numcodecs.get_codec(config), config, data, most_bytes)).cast("B")
+    except Exception as error:  # each decoder has its own
+        raise DatasetError(f"{file.name}: {printable(str(error), 120)}; damaged") from None

@@ -1,0 +1,44 @@
+"""nanoGPT's files: the ids of all documents one after the other, uint16, and nothing else; a token ends each document.
+
+nanoGPT's data scripts write train.bin and val.bin by numpy.memmap and its train.py reads them as uint16. Ids above
+65,535 need uint32, which a reader must be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from flat_tokens.errors import DatasetError
+from flat_tokens.exchange.blocks import Block
+from flat_tokens.exchange.formats import Contents, Reader, Writer
+from flat_tokens.exchange.inputs import InputFile, ReadOptions, without_ends
+
+DTYPES = ("uint16", "uint32")
+FILE_NAMES = {"train": "train.bin", "validation": "val.bin"}
+# A file of llm.c and modded-nanogpt: 256 int32 in front, this number, a version and the count of ids.
+OTHER_MAGIC, OTHER_HEADER_BYTES = 20240520, 1024
+
+
+def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str]:
+    """See Writer."""
+    name = FILE_NAMES[contents.split]
+    with (folder / name).open("wb") as file:
+        for ids, _ in blocks:
+            file.write(ids.astype(contents.dtype).data)
+    return [name]
+
+
+def read(place: str, options: ReadOptions) -> Iterator[Block]:
+    """See Reader."""
+    with InputFile(place, options.storage) as file:
+        if file.size >= OTHER_HEADER_BYTES and file.numbers(0, 1, "i4")[0] == OTHER_MAGIC:
+            raise DatasetError(
+                f"{file.name}: begins with the {OTHER_HEADER_BYTES} bytes of a header of llm.c, which nanoGPT's files "
+                f"lack; leave them out, as by tail -c +{OTHER_HEADER_BYTES + 1}"
+            )
+        yield from without_ends(file.all_ids(0, options.dtype or DTYPES[0]))
+
+
+WRITER = Writer(write, DTYPES, is_fixed=True, marks_documents=False)
+READER = Reader(read, DTYPES)

@@ -1,0 +1,132 @@
+"""What is being made lies in `<output>.partial` until it is whole, then gets its name by a rename.
+
+One run at a time: the folder is locked, and the system lets go of the lock however its holder ends. What a killed run
+left is thrown away by the next one. With `overwrite` the former output is moved into the folder, and back if the run
+that did so was killed before the new one had its name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from flat_tokens.errors import ArgumentError, RefusedError, printable
+from flat_tokens.storage.durability import Syncer, sync, sync_folders
+from flat_tokens.storage.existing_output import is_empty_folder
+from stores import is_url
+
+OWN_NAMES = {"lock", "result", "replaced"}
+SYNCED_FILES = 64  # at a time
+
+
+def check_apart(output: Path, inputs: Iterable[object]) -> None:
+    """ArgumentError if an input, a path, is the output or lies in it or in what is its partial folder: to replace it
+    would remove the input. Other inputs, such as URLs and None, are passed over."""
+    places = [output.resolve(), output.with_name(f"{output.name}.partial").resolve()] if output.name else []
+    for given in inputs:
+        if not isinstance(given, str | Path) or (isinstance(given, str) and is_url(given)):
+            continue
+        found = Path(given).resolve()
+        if any(place == found or place in found.parents for place in places):
+            raise ArgumentError(
+                f"--output {printable(str(output))}: the input {printable(str(given))} is it or lies in it; "
+                f"name another"
+            )
+
+
+class Unfinished:
+    """A context; `folder` is what becomes the output. not_ours(output): why a former one must not be replaced, or None.
+
+    ArgumentError for a place that cannot be, RefusedError (exit 6) for one that is taken; nothing is touched then."""
+
+    def __init__(self, output: Path, overwrite: bool, not_ours: Callable[[Path], str | None]) -> None:
+        self._output, self._overwrite, self._not_ours = output, overwrite, not_ours
+        if output.name in ("", ".."):
+            raise ArgumentError(
+                f"--output {printable(str(output))}: is a folder, not the name of one to make"
+            )
+        self._root = output.with_name(f"{output.name}.partial")
+        self.folder = self._root / "result"
+        self._lock = -1
+
+    def __enter__(self) -> Unfinished:
+        where = printable(str(self._root))
+        if not self._output.parent.is_dir():
+            raise ArgumentError(
+                f"--output {printable(str(self._output))}: its folder does not exist; create it first"
+            )
+        self.check_output()
+        if os.path.lexists(self._root) and (self._root.is_symlink() or not self._root.is_dir()):
+            raise RefusedError(f"{where} exists and is not a folder of ours; move it away")
+        self._root.mkdir(exist_ok=True)
+        foreign = sorted({path.name for path in self._root.iterdir()} - OWN_NAMES)
+        if foreign:
+            raise RefusedError(f"{where} holds {printable(foreign[0])}, which is not ours; move it away")
+        self._lock = os.open(self._root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(self._lock).st_nlink == 0:  # its holder finished just now, and removed the folder
+                raise BlockingIOError
+        except BlockingIOError:
+            self._release()
+            raise RefusedError(
+                f"another run is writing {printable(str(self._output))}; wait for it or end it"
+            ) from None
+        replaced = self._root / "replaced"
+        if replaced.exists() and not os.path.lexists(self._output):
+            replaced.rename(self._output)
+            self.check_output()
+        self._clear()
+        self.folder.mkdir()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._lock < 0:
+            return
+        if kind is None or not (self._root / "replaced").exists():
+            with suppress(OSError):  # what ended the work may stand in the way of this too
+                self._clear()
+                (self._root / "lock").unlink()
+                self._root.rmdir()
+        self._release()
+
+    def check_output(self) -> None:
+        """RefusedError for an output that exists and is not to be replaced. An empty folder is no obstacle."""
+        if not os.path.lexists(self._output) or is_empty_folder(self._output):
+            return
+        where = printable(str(self._output))
+        if not self._overwrite:
+            raise RefusedError(f"{where} exists; choose another --output, or replace it with --overwrite")
+        reason = self._not_ours(self._output)
+        if reason is not None:
+            raise RefusedError(f"{where} is left alone: {reason}; choose another --output")
+
+    def publish(self) -> None:
+        """Give the folder, when the disk has all of it, the name of the output."""
+        syncer = Syncer()
+        for folder, _, names in os.walk(self.folder):
+            for at in range(0, len(names), SYNCED_FILES):
+                syncer.add([f"{folder}/{name}" for name in names[at : at + SYNCED_FILES]], stays=True)
+        syncer.wait()
+        sync_folders(self.folder)
+        self.check_output()  # it may have come into being since
+        if os.path.lexists(self._output):
+            self._output.rename(self._root / "replaced")
+        self.folder.rename(self._output)
+        sync(self._output.parent)
+
+    def _clear(self) -> None:
+        for name in ("result", "replaced"):
+            path = self._root / name
+            if path.is_symlink() or path.is_file():
+                path.unlink()
+            elif path.exists():
+                shutil.rmtree(path)
+
+    def _release(self) -> None:
+        os.close(self._lock)
+        self._lock = -1

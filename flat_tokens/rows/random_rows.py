@@ -1,0 +1,78 @@
+"""Rows by number, in any order: for samplers of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from flat_tokens.arguments import flag, integer, split
+from flat_tokens.batch import Batch
+from flat_tokens.errors import ArgumentError, RangeError
+from flat_tokens.format import LARGEST_TOKEN_ID
+from flat_tokens.packing import PackedSequences
+from flat_tokens.reader import FlatTokensArray
+from flat_tokens.rows.row_cut import RowCut
+
+
+class RandomRows:
+    """Rows of the packed stream of a split, or packs: batch([3, 1]) is rows 3 and 1. drop_last: False for a last row of
+    what fills none, padded. start_id: the input in front of a sequence. Picklable; safe to use from several threads."""
+
+    def __init__(
+        self,
+        array: FlatTokensArray | PackedSequences,
+        seq_len: int,
+        *,
+        drop_last: bool = True,
+        start_id: int = 0,
+    ) -> None:
+        if not isinstance(array, PackedSequences):
+            split("array", array, "encoded_tokens", "row_count")
+        self.array = array
+        self.seq_len = integer("length of a row", seq_len, 1)
+        self._start_id = integer("start_id", start_id, 0, LARGEST_TOKEN_ID)
+        is_padded = not flag("drop_last", drop_last)
+        self.name: str = array.array.name if isinstance(array, PackedSequences) else array.name
+        if isinstance(array, PackedSequences):
+            if self.seq_len != array.max_seq_len:
+                raise ArgumentError(
+                    f"seq_len must be the packs' max_seq_len = {array.max_seq_len}, got {seq_len}"
+                )
+            self.row_count = len(array)
+        else:
+            rest = array.token_count % self.seq_len
+            self.row_count = array.row_count(self.seq_len) + (is_padded and rest > 0)
+
+    def __len__(self) -> int:
+        return self.row_count
+
+    def batch(self, indices: Iterable[Any]) -> Batch:
+        """Some rows in the order of `indices`, each in [-len, len); RangeError, an IndexError, outside."""
+        if isinstance(self.array, PackedSequences):
+            batch: Batch = self.array.batch(indices)
+            if self._start_id:
+                np.copyto(batch.inputs, self._start_id, where=batch.is_seq_start)
+            return batch
+        array, length = self.array, self.seq_len
+        firsts = [self._position(index) * length for index in indices]
+        table = np.zeros((len(firsts), length + 1), dtype=np.uint32)
+        lengths = np.full(len(firsts), length, dtype=np.int32)
+        for at, first in enumerate(firsts):
+            begin, stop = max(first - 1, 0), min(first + length, array.token_count)
+            offset = begin - first + 1
+            table[at, offset : offset + stop - begin] = array.encoded_tokens.peek(begin, stop)
+            lengths[at] = stop - first
+        cut = RowCut(length, np.dtype(np.int32), self._start_id)
+        is_full = not len(lengths) or int(lengths.min()) == length
+        places = np.arange(len(table), dtype=np.int64) * (length + 1) + 1
+        return cut.batch(table.reshape(-1), places, None if is_full else lengths)
+
+    def _position(self, index: Any) -> int:
+        number = integer("index of a row", index)
+        if not -self.row_count <= number < self.row_count:
+            raise RangeError(
+                f"{self.name}: row {number} of length {self.seq_len} is outside [0, {self.row_count})"
+            )
+        return number % self.row_count

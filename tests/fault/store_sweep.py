@@ -1,0 +1,287 @@
+"""A small conversion from a store to a store, broken at one of its requests, gone on with, and read as a stranger does.
+
+`StoreSweep(endpoint, bucket, folder).point(name, at, seed)` gives the first thing that was not as it must be, or None.
+What must be: exit codes and one line of error as documented, no hang, no process left behind, no manifest but that of
+the whole dataset; then the same command, undisturbed, ends with the objects that a local disk has, by a listing and the
+SHA-256 of their bytes, and nothing else is left in the bucket or on the machine.
+
+Not tried, since no store makes two requests one: a driver that stands still between its last look whether it is the one
+that writes and the request that follows (tests/convert/test_store_model.py).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import dask_cluster
+from faulty_proxy import faulty_proxy
+from injector import end_group
+from naive_conversion import END, make_documents, train_tokenizer
+from servers import client_of_another_make, s3_options
+from store_faults import KILLED, KINDS, ROOT, Ended, Happening, Kind, Run
+
+from flat_tokens import verify_dataset
+from flat_tokens.storage.places import StorePath
+from stores import open_store
+
+# `python -m convert`, but that a run that was killed is taken over at once, each batch of results is put at once, what
+# is compressed is several shards, and that tasks may be done by the driver itself.
+DRIVER = """
+import sys
+from functools import partial
+from convert.driver import pipeline
+from convert.__main__ import _flush_and_leave, main
+from convert.places import lease, store_log
+from convert.planning import plan
+from engines.inline_engine import InlineEngine
+lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = store_log.PUT_SECONDS = 0.0
+plan.LEAST_SHARD_BYTES = 700
+if sys.argv[1] == "inline":
+    pipeline.convert = partial(pipeline.convert, executor=InlineEngine())
+_flush_and_leave(main(sys.argv[2:]))
+"""
+_TOLD = ("warning: ", "going on from ", "finished work was damaged")  # beside an error
+
+
+class StoreSweep:
+    """The job in a new bucket of the server at `endpoint`, and the dataset that a local disk has of it.
+
+    requests: those of a run without faults, in order. missed: how many points had fewer requests than it took.
+    """
+
+    def __init__(self, endpoint: str, bucket: str, folder: Path) -> None:
+        self._endpoint, self._bucket, self._folder = endpoint, bucket, folder
+        self._s3 = client_of_another_make(endpoint)
+        self._s3.create_bucket(Bucket=bucket)
+        self._points = self.missed = 0
+        self._cluster: subprocess.Popen[str] | None = None
+        self._scheduler = ""
+        train_tokenizer(folder / "tok.json")
+        documents = make_documents(30, seed=4)
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in documents[:20])
+        self._inputs = {
+            "in/bad.txt": END.join(documents[:3]).encode() + b"<|endoftext|>bad \xff<|endoftext|>good",
+            "in/en.txt": END.join(documents).encode(),
+            "in/lines.jsonl.gz": gzip.compress(lines.encode() + b"{no json\n", mtime=0),
+        }
+        self._put_inputs()
+        local = folder / "local"
+        ended = self._start("inline", endpoint, str(local), folder).wait()
+        if ended.code:
+            raise AssertionError(f"the job fails by itself: {ended.output}")
+        self._expected = {
+            path.relative_to(local).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in local.rglob("*")
+            if path.is_file()
+        }
+        with faulty_proxy(endpoint) as proxy:
+            ended = self._start("inline", proxy.url, f"s3://{bucket}/out", folder).wait()
+            self.requests = proxy.requests
+        if ended.code or (wrong := self._wrong("out")):
+            raise AssertionError(f"the job fails on a store: {ended.output or wrong}")
+        self._empty("out")
+
+    def close(self) -> None:
+        """End what was started for it."""
+        if self._cluster is not None and self._cluster.stdin is not None:
+            self._cluster.stdin.close()
+            self._cluster.wait(60)
+
+    def places(self, name: str) -> list[int]:
+        """Where a fault of the kind can be, as a number of the requests that it may happen at."""
+        own = [line for line in self.requests if re.search(KINDS[name].of, line)]
+        places = range(len(own))
+        if name.startswith("input"):  # those that were not listed yet would be others from the beginning
+            listing = next(at for at, line in enumerate(own) if "prefix=in%2F" in line)
+            places = range(listing + 1, len(own))
+        if name.startswith("driver stopped"):  # see above
+            return [
+                at for at in places if not re.search(r"\?delete|plan\.json", "".join(own[at + 1 : at + 2]))
+            ]
+        return list(places)
+
+    def point(self, name: str, at: int, seed: int) -> str | None:
+        """What is wrong after it happened at request number `at`; None: nothing. seed: of choices beside."""
+        self._points += 1
+        out = f"out-{self._points}"
+        temporary = self._folder / out
+        temporary.mkdir()
+        runs: list[Run] = []
+        try:
+            return self._point(KINDS[name], at, seed, out, temporary, runs)
+        finally:
+            for run in runs:
+                end_group(run.pid, 0)
+            self._put_inputs()
+            self._empty(out)
+
+    def _point(
+        self, kind: Kind, at: int, seed: int, out: str, temporary: Path, runs: list[Run]
+    ) -> str | None:
+        def start(
+            engine: str, endpoint: str = self._endpoint, workers: int = 2, patience: str = "20s"
+        ) -> Run:
+            output = f"s3://{self._bucket}/{out}"
+            runs.append(self._start(engine, endpoint, output, temporary, workers, patience))
+            return runs[-1]
+
+        def another() -> None:
+            elsewhere = temporary / "elsewhere"
+            elsewhere.mkdir()
+            runs.append(self._start("inline", self._endpoint, f"s3://{self._bucket}/{out}", elsewhere))
+            others.append(runs[-1].wait())
+            with suppress(OSError):  # else what is left there is told
+                elsewhere.rmdir()
+
+        others: list[Ended] = []
+        with ExitStack() as stack:
+            happening = Happening(kind, at, seed, self._dask_workers, another, self._change_input)
+            stack.callback(happening.let_go)
+            happening.proxy = proxy = stack.enter_context(faulty_proxy(self._endpoint, happening.faults))
+            happening.run = start(kind.engine, proxy.url, patience="3s" if kind.fault == "stall" else "20s")
+            ended = happening.wait()
+            self.missed += not proxy.struck
+            if wrong := self._after(ended, kind, out, temporary):
+                return wrong
+            for other in others:
+                if other.hung or other.code not in (0, 6):
+                    return f"the run that takes over ends with {other.code}: {other.output[-800:]}"
+                if other.code == 0 and (wrong := self._other_objects(out)):
+                    return f"what another run finished was harmed: {wrong}"
+            if ended.code or kind.is_late:
+                self._put_inputs()
+                is_published = f"{out}/manifest.json" in self._listed()
+                ended = start("own" if seed % 4 == 0 else "inline", workers=seed % 3 + 1).wait()
+                if wrong := self._at_last(ended, is_published):
+                    return wrong
+        if left := [pid for run in runs for pid in end_group(run.pid)]:
+            return f"{len(left)} processes are left"
+        if kind.is_late and self._wrong(out) and (wrong := self._at_last(start("inline").wait(), True)):
+            return f"something came late: {wrong}"
+        return self._wrong(out) or self._left(temporary)
+
+    def _after(self, ended: Ended, kind: Kind, out: str, temporary: Path) -> str | None:
+        """What is wrong with a run that something happened to."""
+        if ended.hung:
+            return f"it hangs: {ended.output[-800:]}"
+        if ended.code not in (0, *kind.codes):
+            return f"exit code {ended.code}: {ended.output[-800:]}"
+        lines = [line for line in ended.output.splitlines() if not line.startswith(_TOLD)]
+        if len(lines) != (ended.code > 0) or not all(line.startswith("convert: error: ") for line in lines):
+            return f"exit code {ended.code} with a message of another form: {ended.output[-2000:]}"
+        if ended.code != KILLED and (left := self._left(temporary)):
+            return left
+        listed = self._listed()
+        if ended.code == 0 and f"{out}/manifest.json" not in listed:
+            return "exit code 0, but no manifest"
+        if f"{out}/manifest.json" in listed and (wrong := self._other_objects(out)):
+            return f"published, but {wrong}"
+        return self._wrong(out) if ended.code == 0 and not kind.is_late else None
+
+    def _at_last(self, ended: Ended, is_published: bool) -> str | None:
+        """What is wrong with the run after it, which nothing happens to."""
+        if ended.hung:
+            return f"the next run hangs: {ended.output[-800:]}"
+        if ended.code != (6 if is_published else 0) or (
+            is_published and "finished dataset" not in ended.output
+        ):
+            return f"the next run ends with {ended.code}: {ended.output[-800:]}"
+        return None
+
+    # -- what a stranger sees
+
+    def _listed(self) -> list[str]:
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket)
+        return [entry["Key"] for page in pages for entry in page.get("Contents", ())]
+
+    def _other_objects(self, out: str) -> str | None:
+        found = {}
+        for key in self._listed():
+            if key.startswith(f"{out}/"):
+                data = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+                found[key.removeprefix(f"{out}/")] = hashlib.sha256(data).hexdigest()
+        names = sorted({name for name, _ in found.items() ^ self._expected.items()})
+        return f"other objects than those of a local disk: {names}" if names else None
+
+    def _wrong(self, out: str) -> str | None:
+        """What is not as it must be when all is done."""
+        if wrong := self._other_objects(out):
+            return wrong
+        others = [key for key in self._listed() if not key.startswith(f"{out}/") and key not in self._inputs]
+        if others:
+            return f"left in the bucket: {others}"
+        dataset = open_store(f"s3://{self._bucket}/{out}", s3_options(self._endpoint))
+        return f"not sound: {found}" if (found := verify_dataset(StorePath(dataset)).problems) else None
+
+    def _left(self, temporary: Path) -> str | None:
+        names = sorted(path.relative_to(temporary).as_posix() for path in temporary.rglob("*"))
+        return f"left on the machine: {names}" if names else None
+
+    # -- what belongs to the job
+
+    def _put_inputs(self) -> None:
+        for key, data in self._inputs.items():
+            self._s3.put_object(Bucket=self._bucket, Key=key, Body=data)
+
+    def _change_input(self, data: bytes | None) -> None:
+        if data is None:
+            self._s3.delete_object(Bucket=self._bucket, Key="in/en.txt")
+        else:
+            self._s3.put_object(Bucket=self._bucket, Key="in/en.txt", Body=data)
+
+    def _empty(self, out: str) -> None:
+        for key in self._listed():
+            if key.startswith((f"{out}/", f"{out}.partial/")):
+                self._s3.delete_object(Bucket=self._bucket, Key=key)
+
+    def _start(
+        self,
+        engine: str,
+        endpoint: str,
+        output: str,
+        temporary: Path,
+        workers: int = 2,
+        patience: str = "20s",
+    ) -> Run:
+        command = [sys.executable, "-c", DRIVER, engine, f"s3://{self._bucket}/in/", "--output", output]
+        command += ["--tokenizer", "tok.json", "--text-chunk-bytes", "700", "--chunk-tokens", "256"]
+        command += ["--validation-fraction", "0.2", "--zarr-format", "3", "--on-error", "quarantine"]
+        command += ["--quiet", "--progress", "none"]
+        options = {**s3_options(endpoint), "max_retries": "4", "read_timeout": patience}
+        command += [f"--storage-option={name}={value}" for name, value in options.items()]
+        if engine != "dask":
+            command += ["--workers", str(workers)]
+        else:
+            command += ["--executor", "dask", "--scheduler", self._dask()]
+        return Run(command, self._folder, temporary)
+
+    def _dask(self) -> str:
+        """The address of a cluster of two workers."""
+        if self._cluster is None:
+            self._cluster = subprocess.Popen(
+                [sys.executable, dask_cluster.__file__, "2", "1"],
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert self._cluster.stdout is not None
+            self._scheduler = self._cluster.stdout.readline().strip()
+        return self._scheduler
+
+    def _dask_workers(self) -> list[int]:
+        if self._cluster is None:
+            return []
+        assert self._cluster.stdin is not None
+        assert self._cluster.stdout is not None
+        self._cluster.stdin.write("pids\n")
+        self._cluster.stdin.flush()
+        return [int(word) for word in self._cluster.stdout.readline().split()]

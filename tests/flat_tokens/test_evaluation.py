@@ -1,0 +1,134 @@
+"""drop_last=False: an epoch has every token exactly once, over any number of hosts, in batches of one shape."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
+from flat_tokens.fields import Fields
+from flat_tokens.storage.layout import ArrayLayout
+
+HOSTS = (1, 2, 3, 5, 8, 16, 32)
+
+
+def split(make_dataset: Any, sequences: list[list[int]], compression: str = "zstd") -> Any:
+    layout = ArrayLayout.create(2, 16, compression=compression)
+    return flat_tokens.open(make_dataset(sequences, layout=layout)).train
+
+
+def numbered(lengths: list[int]) -> list[list[int]]:
+    """Sequences whose tokens are all different."""
+    ends = np.cumsum([0, *lengths]).tolist()
+    return [list(range(ends[i] + 1, ends[i + 1] + 1)) for i in range(len(lengths))]
+
+
+LENGTHS = np.random.default_rng(5).integers(1, 30, 23).tolist()
+
+
+def source_of(train: Any, kind: str, seq_len: int) -> tuple[Any, dict[str, Any]]:
+    if kind == "sequences":
+        return train, {"packed": False}
+    if kind == "rows":
+        return train, {}
+    return PackedSequences(train, seq_len, strategy=kind, split_across_pack=True), {}
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("kind", ["rows", "raw", "sequences", "greedy", "best-fit"])
+@pytest.mark.parametrize("hosts", HOSTS)
+def test_every_token_once(make_dataset: Any, kind: str, hosts: int, shuffle: bool) -> None:
+    train = split(make_dataset, numbered(LENGTHS), "none" if kind == "raw" else "zstd")
+    source, options = source_of(train, "rows" if kind == "raw" else kind, 7)
+    options |= {"drop_last": False, "shuffle": shuffle, "block_tokens": 21}
+    for batch_size in (1, 2, 5, 64):
+        whole = Loader(source, 7, batch_size, 3, **options)
+        parts = [Loader(source, 7, batch_size, 3, rank=i, world_size=hosts, **options) for i in range(hosts)]
+        assert {len(part) for part in parts} == {len(whole)}
+        seen: Counter[int] = Counter()
+        for step, batches in enumerate(zip(*parts, strict=True)):
+            shapes = {batch.targets.shape for batch in batches}
+            assert shapes == {(-(-batch_size // hosts), 7)}
+            made = [Fields(("targets", "lengths")).make(batch, np.int64) for batch in batches]
+            for fields in made:
+                is_token = np.arange(7) < fields["lengths"][:, None]
+                assert ((fields["targets"] != -100) == is_token).all()
+                seen.update(fields["targets"][is_token].tolist())
+            expected = whole.batch(step)
+            for name in ("inputs", "targets", "is_seq_start", "is_padding"):
+                together = np.concatenate([getattr(batch, name) for batch in batches])[:batch_size]
+                assert np.array_equal(together, getattr(expected, name)), name
+        assert seen == Counter(range(1, sum(LENGTHS) + 1))
+        again = {id for step in range(len(whole), 2 * len(whole)) for id in ids_of(whole, step)}
+        assert again == set(seen)  # and so has the next epoch
+
+
+def ids_of(loader: Loader, step: int) -> list[int]:
+    batch = loader.batch(step)
+    return batch.targets[~batch.is_padding].tolist()
+
+
+def test_what_divides_is_as_with_drop_last(make_dataset: Any) -> None:
+    train = split(make_dataset, numbered([5] * 24))
+    for step in range(12):
+        one, other = (Loader(train, 5, 4, 3, drop_last=drop).batch(step) for drop in (True, False))
+        assert other.lengths is None
+        assert np.array_equal(one.inputs, other.inputs)
+
+
+@pytest.mark.parametrize(
+    "sequences", [[[7]], [[1, 2, 3]], [[1] * 50]], ids=["a token", "a row", "a long one"]
+)
+def test_very_small_splits(make_dataset: Any, sequences: list[list[int]]) -> None:
+    train = split(make_dataset, sequences)
+    for batch_size, hosts in ((1, 1), (3, 8), (8, 3)):
+        parts = [
+            Loader(train, 8, batch_size, drop_last=False, shard_index=i, shard_count=hosts)
+            for i in range(hosts)
+        ]
+        found = [
+            token for part in parts for batch in part for token in batch.targets[~batch.is_padding].tolist()
+        ]
+        assert found == sequences[0]
+    losses = Loader(train, 8, 3, drop_last=False).losses()
+    assert (losses.tokens_in_rows, losses.tokens_in_tail, losses.rows_left_out) == (len(sequences[0]), 0, 0)
+    assert losses.padding == -len(sequences[0]) % 8
+
+
+def test_an_empty_split(make_dataset: Any) -> None:
+    train = split(make_dataset, [])
+    for source in (train, PackedSequences(train, 4)):
+        loader = Loader(source, 4, 2, drop_last=False)
+        assert len(loader) == 0
+        assert list(loader) == list(loader.from_step(0, 0)) == []
+        for call in (lambda loader=loader: loader.batch(0), lambda loader=loader: loader.from_step(0)):
+            with pytest.raises(ArgumentError, match=r"^train has no rows, so there is no batch$"):
+                call()
+        with pytest.raises(ArgumentError, match="0 rows do not fill a batch of 2"):
+            Loader(source, 4, 2)
+
+
+def test_what_is_refused(make_dataset: Any) -> None:
+    train = split(make_dataset, numbered([5] * 24))
+    with pytest.raises(ArgumentError, match="drop_last=False needs one batch_size"):
+        Loader(train, 5, [(0, 2), (3, 4)], drop_last=False)
+    with pytest.raises(ArgumentError, match="drop_last=False is for a Loader"):
+        Mixture([train], [1], 5, 2, drop_last=False)
+    with pytest.raises(ArgumentError, match="drop_last must be True or False, got 'no'"):
+        Loader(train, 5, 2, drop_last="no")  # type: ignore[arg-type]
+    with pytest.raises(
+        ArgumentError, match="give rank and world_size or shard_index and shard_count, not both"
+    ):
+        Loader(train, 5, 2, rank=0, world_size=2, shard_index=0, shard_count=2)
+    with pytest.raises(ArgumentError, match="rank needs world_size"):
+        Loader(train, 5, 2, rank=1)
+    with pytest.raises(ArgumentError, match=r"rank must be in \[0, world_size = 2\), got 2"):
+        Loader(train, 5, 2, rank=2, world_size=2)
+    with pytest.raises(ArgumentError, match="seq_len must be the packs' max_seq_len = 8, got 5"):
+        Loader(PackedSequences(train, 8), 5, 2)
+    with pytest.raises(ArgumentError, match="sequence 0 has 5 tokens, more than max_seq_len 4"):
+        Loader(PackedSequences(train, 4), 4, 2)

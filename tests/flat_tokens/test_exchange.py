@@ -1,0 +1,419 @@
+"""export and import: the same documents there and back, by each format; what is refused leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_datasets import Sequences
+
+import flat_tokens
+from flat_tokens.__main__ import main
+from flat_tokens.exchange import dataset_writer
+from flat_tokens.exchange.blocks import Block, cut_at
+from flat_tokens.exchange.formats import FORMATS, reader_of, writer_of
+from flat_tokens.reader import open_split
+from flat_tokens.storage.layout import ArrayLayout
+
+SMALL = ArrayLayout(chunk_tokens=16, shard_tokens=16)
+WIDE = 70_000  # above uint16
+SHAPES: dict[str, tuple[Sequences, Sequences]] = {
+    "example": ([[1, 2], [3, 4, 5], [6, 7, 8]], [[9]]),
+    "one document": ([[5] * 40], []),
+    "no document": ([], []),
+    "one token": ([[0]], [[0]]),
+    "empty train": ([], [[1, 2, 3]]),
+    "large ids": ([[65_535, 65_536, 2**31 - 1], [1]], [[WIDE]]),
+    "whole zarr chunks": ([[1] * 16, [2] * 16, [3] * 8, [4] * 8], []),
+}
+
+
+def documents(path: Path) -> dict[str, list[list[int]]]:
+    """All documents of a dataset, by split."""
+    dataset = flat_tokens.open(path)
+    return {split: [ids.tolist() for ids in dataset[split]] for split in ("train", "validation")}
+
+
+def shape_of(name: str) -> tuple[Sequences, Sequences]:
+    if name in SHAPES:
+        return SHAPES[name]
+    rng = random.Random(name)
+    print(f"seed {name!r}")
+    many = [[rng.randrange(50_000) for _ in range(rng.choice([1, 2, 17, 60]))] for _ in range(300)]
+    return many, many[:7]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks and pieces of an index that small datasets have many of."""
+    monkeypatch.setattr("flat_tokens.exchange.blocks.BLOCK_TOKENS", 32)
+    monkeypatch.setattr("flat_tokens.exchange.inputs.BLOCK_TOKENS", 24)
+    monkeypatch.setattr("flat_tokens.exchange.inputs.PIECE", 5)
+    monkeypatch.setattr("flat_tokens.exchange.megatron.PIECE", 5)
+
+
+@pytest.mark.parametrize("name", [*SHAPES, "many"])
+@pytest.mark.parametrize("format_name", ["megatron", "npy"])
+def test_documents_are_the_same_there_and_back(
+    format_name: str, name: str, make_dataset: Callable[..., Path], tmp_path: Path
+) -> None:
+    dataset = make_dataset(*shape_of(name), SMALL)
+    assert main(["export", str(dataset), "--to", format_name, "--output", str(tmp_path / "out")]) == 0
+    suffix = ".npy" if format_name == "npy" else ""
+    inputs = [str(tmp_path / "out" / f"{split}{suffix}") for split in ("train", "validation")]
+    arguments = ["import", inputs[0], "--validation", inputs[1], "--from", format_name]
+    assert main([*arguments, "--output", str(tmp_path / "back")]) == 0
+    assert documents(tmp_path / "back") == documents(dataset)
+    assert main(["verify", str(tmp_path / "back"), "--workers", "1"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["back", "d", "out"]
+
+
+@pytest.mark.parametrize("name", ["example", "one document", "empty train", "whole zarr chunks", "many"])
+def test_nanogpt_keeps_documents_by_a_token(
+    name: str, make_dataset: Callable[..., Path], tmp_path: Path
+) -> None:
+    dataset = make_dataset(*shape_of(name), SMALL)
+    out = tmp_path / "out"
+    arguments = ["export", str(dataset), "--to", "nanogpt", "--append-token", "50256", "--output", str(out)]
+    assert main(arguments) == 0
+    expected = [id_ for ids in documents(dataset)["train"] for id_ in [*ids, 50_256]]
+    assert np.fromfile(out / "train.bin", np.uint16).tolist() == expected
+    for place, change in (
+        ("last", lambda ids: [*ids, 50_256]),
+        ("dropped", lambda ids: ids),
+    ):
+        arguments = [
+            "import",
+            str(out / "train.bin"),
+            "--validation",
+            str(out / "val.bin"),
+            "--from",
+            "nanogpt",
+        ]
+        arguments += ["--separator-token", "50256", "--separator", place, "--output", str(tmp_path / place)]
+        assert main(arguments) == 0
+        assert documents(tmp_path / place) == {
+            split: [change(ids) for ids in found] for split, found in documents(dataset).items()
+        }
+    # What came with an end token goes without being asked.
+    arguments = ["export", str(tmp_path / "last"), "--to", "nanogpt", "--output", str(tmp_path / "again")]
+    assert main(arguments) == 0
+    assert (tmp_path / "again/train.bin").read_bytes() == (out / "train.bin").read_bytes()
+
+
+def test_ids_above_uint16_need_uint32_of_nanogpt(
+    make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = make_dataset([[1, WIDE], [3]], [[2]])
+    out = tmp_path / "out"
+    arguments = ["export", str(dataset), "--to", "nanogpt", "--append-token", "7", "--output", str(out)]
+    assert main(arguments) == 2
+    assert "--dtype uint32" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
+    assert main([*arguments, "--dtype", "uint32"]) == 0
+    assert np.fromfile(out / "train.bin", np.uint32).tolist() == [1, WIDE, 7, 3, 7]
+    arguments = ["import", str(out / "train.bin"), "--from", "nanogpt", "--dtype", "uint32"]
+    arguments += ["--separator-token", "7", "--separator", "dropped", "--output", str(tmp_path / "back")]
+    assert main(arguments) == 0
+    assert documents(tmp_path / "back")["train"] == [[1, WIDE], [3]]
+
+
+def test_jsonl_holds_a_document_a_line(make_dataset: Callable[..., Path], tmp_path: Path) -> None:
+    dataset = make_dataset(*shape_of("many"), SMALL)
+    assert main(["export", str(dataset), "--to", "jsonl", "--output", str(tmp_path / "out")]) == 0
+    for split, expected in documents(dataset).items():
+        lines = (tmp_path / "out" / f"{split}.jsonl").read_text().splitlines()
+        assert [json.loads(line) for line in lines] == [{"tokens": ids} for ids in expected]
+
+
+def test_jsonl_has_text_where_asked_for(make_dataset: Callable[..., Path], tmp_path: Path) -> None:
+    dataset = make_dataset([[7, 8, 26, 0], [25] * 50], [])
+    arguments = [
+        "export",
+        str(dataset),
+        "--to",
+        "jsonl",
+        "--text",
+        "--split",
+        "train",
+        "--append-token",
+        "28",
+    ]
+    assert main([*arguments, "--output", str(tmp_path / "out")]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "out/train.jsonl").read_text().splitlines()]
+    assert lines == [
+        {"tokens": [7, 8, 26, 0, 28], "text": "hi a<|end|>"},
+        {"tokens": [25] * 50 + [28], "text": "z" * 50 + "<|end|>"},
+    ]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["export.json", "train.jsonl"]
+
+
+@pytest.mark.parametrize("place", ["last", "first", "dropped"])
+def test_cutting_does_not_depend_on_blocks(place: str) -> None:
+    rng = random.Random(7)
+    for length in (0, 1, 2, 5, 40):
+        ids = np.array([rng.choice([9, 9, 1, 2]) for _ in range(length)], np.uint32)
+        expected: list[list[int]] = [[]]
+        for id_ in ids.tolist():
+            if id_ != 9:
+                expected[-1].append(id_)
+            elif place == "first":
+                expected.append([9])
+            else:
+                expected[-1] += [9] if place == "last" else []
+                expected.append([])
+        if not expected[-1]:
+            expected.pop()
+        if place == "first" and ids[:1].tolist() in ([9], []):
+            expected = expected[1:] if expected and not expected[0] else expected
+        for step in (1, 2, 3, 100):
+            blocks = [Block(ids[at : at + step], None) for at in range(0, length, step)]
+            assert joined_documents(list(cut_at(iter(blocks), 9, place))) == expected, (ids, step)
+
+
+def joined_documents(blocks: list[Block]) -> list[list[int]]:
+    """The documents of blocks, by the plain rule."""
+    found: list[list[int]] = []
+    waiting: list[int] = []
+    for ids, ends in blocks:
+        start = 0
+        assert ends is not None
+        for end in ends.tolist():
+            found.append(waiting + ids[start:end].tolist())
+            waiting, start = [], end
+        waiting = waiting + ids[start:].tolist()
+    assert not waiting
+    return found
+
+
+def test_a_split_is_written_the_same_however_it_is_blocked(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    expected = [[rng.randrange(99) for _ in range(rng.choice([0, 0, 1, 3, 30]))] for _ in range(80)]
+    ids = np.array([id_ for document in expected for id_ in document], np.uint32)
+    ends = np.cumsum([len(document) for document in expected])
+    for step in (1, 7, 16, 1000):
+        root = tmp_path / str(step)
+        writer = dataset_writer.SplitWriter(root, "train", SMALL)
+        taken = 0
+        for at in range(0, len(ids), step):
+            part = ids[at : at + step]
+            # All ends up to the block's last token, or those at its end in the next block.
+            stop = int(np.searchsorted(ends, at + len(part), side="right" if step != 7 else "left"))
+            if at + step >= len(ids):
+                stop = len(ends)
+            writer.add(Block(part, ends[taken:stop] - at))
+            taken = stop
+        written = writer.end()
+        assert written.record.seq_count == sum(bool(document) for document in expected)
+        assert written.empty_documents == sum(not document for document in expected)
+        array = open_split(root / "train", "train", False)
+        assert [found.tolist() for found in array] == [document for document in expected if document]
+
+
+def test_empty_documents_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "a.npy", np.array([1, 2, 3], np.int64))
+    np.save(tmp_path / "a.offsets.npy", np.array([0, 0, 2, 2, 2, 3, 3], np.int64))
+    arguments = ["import", str(tmp_path / "a.npy"), "--from", "npy", "--output", str(tmp_path / "d")]
+    assert main(arguments) == 0
+    assert "3 tokens in 2 documents, 4 empty ones left out" in capsys.readouterr().out
+    manifest = flat_tokens.open(tmp_path / "d").manifest
+    assert manifest is not None
+    assert manifest.options["empty_documents"] == {"train": 4, "validation": 0}
+    assert documents(tmp_path / "d")["train"] == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--to", "nanogpt"], "--append-token ID"),
+        (["--to", "npy", "--text"], "jsonl holds text"),
+        (["--to", "npy", "--dtype", "int8"], "uint16, uint32"),
+        (["--to", "jsonl", "--dtype", "uint16"], "none, got uint16"),
+        (["--to", "npy", "--append-token", "4294967295"], "must be in [0, 2147483647]"),
+        (["--to", "jsonl", "--text", "--tokenizer", "nowhere.json"], "no such file"),
+        (["--to", "npy", "--output", "DATASET/x"], "lies in the dataset"),
+    ],
+)
+def test_wrong_arguments_of_export_are_one_line(
+    arguments: list[str],
+    expected: str,
+    make_dataset: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    dataset = make_dataset()
+    words = [word.replace("DATASET", str(dataset)) for word in arguments]
+    assert main(["export", str(dataset), "--output", str(tmp_path / "out"), *words]) == 2
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["--from", "nanogpt"], 2, "--separator-token ID"),
+        (["--from", "nanogpt", "--separator-token", "2", "--dtype", "int8"], 2, "uint16, uint32"),
+        (["--from", "nanogpt", "--separator-token", "2", "--column", "x"], 2, "no columns"),
+        (
+            ["--from", "nanogpt", "--separator-token", "2", "--vocabulary", "3"],
+            3,
+            "token 2 is 3, outside [0, 2]",
+        ),
+        (["--from", "nanogpt", "--separator-token", "2", "--tokenizer", "no.json"], 2, "no such file"),
+        (["--from", "nanogpt", "--separator-token", "2", "--validation", "nowhere.bin"], 2, "does not exist"),
+        (["--from", "nanogpt", "--separator-token", "2", "--validation", "."], 2, "not a regular file"),
+        (["--from", "nanogpt", "--separator-token", "2", "--dtype", "uint32"], 3, "no multiple of 4"),
+        (["--from", "npy"], 3, "no npy file"),
+    ],
+)
+def test_wrong_arguments_of_import_are_one_line(
+    arguments: list[str], code: int, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.array([1, 2, 3], np.uint16).tofile(tmp_path / "a.bin")
+    words = ["import", str(tmp_path / "a.bin"), *arguments, "--output", str(tmp_path / "d")]
+    assert main(words) == code
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.bin"]
+
+
+def test_outputs_are_replaced_only_if_asked_and_ours(
+    make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset, out = make_dataset(), tmp_path / "out"
+    export = ["export", str(dataset), "--to", "npy", "--output", str(out)]
+    out.mkdir()  # an empty folder is no obstacle
+    assert main(export) == 0
+    assert main(export) == 6
+    assert main([*export, "--overwrite", "--split", "train"]) == 0
+    assert not (out / "validation.npy").exists()
+    (out / "mine.txt").write_text("x")
+    assert main([*export, "--overwrite"]) == 6
+    assert "mine.txt" in capsys.readouterr().err
+    back = ["import", str(out / "train.npy"), "--from", "npy", "--output", str(tmp_path / "back")]
+    assert main(back) == 0
+    assert main(back) == 6
+    assert main([*back, "--overwrite"]) == 0
+    assert main([*back[:-1], str(out), "--overwrite"]) == 2  # the input lies in it
+    (tmp_path / "no dataset").mkdir()
+    (tmp_path / "no dataset/mine.txt").write_text("x")
+    assert main([*back[:-1], str(tmp_path / "no dataset"), "--overwrite"]) == 6
+    assert (out / "mine.txt").exists()
+    (tmp_path / "other.partial").mkdir()
+    (tmp_path / "other.partial/plan.json").write_text("{}")
+    assert main([*back[:-1], str(tmp_path / "other")]) == 6
+
+
+def test_a_token_in_documents_that_marks_them_is_told(
+    make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = make_dataset([[1, 9, 2], [9]], [])
+    arguments = ["export", str(dataset), "--to", "nanogpt", "--append-token", "9"]
+    assert main([*arguments, "--output", str(tmp_path / "out")]) == 0
+    assert "token 9 is in documents, too, 2 times" in capsys.readouterr().err
+
+
+def test_killed_in_the_middle_leaves_nothing_that_reads_as_finished(tmp_path: Path) -> None:
+    ids = np.arange(3_000_000, dtype=np.uint32) % 50_000
+    ids.tofile(tmp_path / "a.bin")
+    words = [sys.executable, "-m", "flat_tokens", "import", "a.bin", "--from", "nanogpt", "--dtype", "uint32"]
+    words += ["--separator-token", "0", "--output", "d"]
+    environment = os.environ | {"PYTHONPATH": str(Path(flat_tokens.__file__).parents[1])}
+    for _ in range(3):
+        process = subprocess.Popen(words, cwd=tmp_path, env=environment)
+        while process.poll() is None and not list(tmp_path.glob("d.partial/result/train/encoded_tokens/*")):
+            pass
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "d").exists()
+    subprocess.run(words, cwd=tmp_path, env=environment, check=True)
+    assert np.concatenate(list(flat_tokens.open(tmp_path / "d").train)).tolist() == ids.tolist()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.bin", "d"]
+
+
+def test_two_at_once_are_one_and_a_refusal(
+    make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flat_tokens.exchange.export_dataset import not_an_export
+    from flat_tokens.exchange.unfinished import Unfinished
+
+    dataset, out = make_dataset(), tmp_path / "out"
+    with Unfinished(out, False, not_an_export):
+        assert main(["export", str(dataset), "--to", "npy", "--output", str(out)]) == 6
+        assert "another run" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
+
+
+def test_a_former_output_comes_back_if_its_successor_was_killed(
+    make_dataset: Callable[..., Path], tmp_path: Path
+) -> None:
+    dataset, out = make_dataset(), tmp_path / "out"
+    assert main(["export", str(dataset), "--to", "npy", "--output", str(out)]) == 0
+    (tmp_path / "out.partial").mkdir()
+    out.rename(tmp_path / "out.partial/replaced")
+    assert main(["export", str(dataset), "--to", "npy", "--output", str(out)]) == 6
+    assert (out / "train.npy").exists()
+
+
+def test_a_damaged_dataset_is_not_exported(
+    make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = make_dataset([[1] * 64] * 4, [], SMALL)
+    chunk = dataset / "train/encoded_tokens/3"
+    data = bytearray(chunk.read_bytes())
+    data[-1] ^= 1
+    chunk.write_bytes(data)
+    assert main(["export", str(dataset), "--to", "npy", "--output", str(tmp_path / "out")]) == 3
+    assert capsys.readouterr().err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
+
+
+def test_the_table_names_what_is_there() -> None:
+    folder = Path(flat_tokens.__file__).parent / "exchange"
+    for name, described in FORMATS.items():
+        assert (folder / f"{name}.py").is_file()
+        if described.reads:
+            assert reader_of(name).read
+        if described.writes:
+            assert writer_of(name).write
+
+
+def test_an_export_says_what_it_is(make_dataset: Callable[..., Path], tmp_path: Path) -> None:
+    arguments = ["export", str(make_dataset()), "--to", "megatron", "--append-token", "28"]
+    assert main([*arguments, "--output", str(tmp_path / "out")]) == 0
+    note: dict[str, Any] = json.loads((tmp_path / "out/export.json").read_text())
+    assert note["dtype"] == "uint16"
+    assert note["append_token"] == 28
+    assert note["splits"]["train"] == {"tokens": 11, "documents": 3, "files": ["train.bin", "train.idx"]}
+    assert note["tokenizer"]["path"] == "tokenizer.json"
+
+
+def test_a_dataset_on_a_store_is_exported_and_inputs_are_read_from_one(tmp_path: Path, moto: str) -> None:
+    from servers import make_bucket, s3_options
+    from small_datasets import EXAMPLE, write_dataset
+
+    import stores
+
+    make_bucket(moto, "exchange")
+    url, options = "s3://exchange", s3_options(moto)
+    write_dataset(stores.open_store(f"{url}/d", options), EXAMPLE, [[4]], ArrayLayout.create(3))
+    words = [word for name, value in options.items() for word in ("--storage-option", f"{name}={value}")]
+    assert main(["export", f"{url}/d", "--to", "megatron", "--output", str(tmp_path / "out"), *words]) == 0
+    store = stores.open_store(f"{url}/m", options)
+    for name in ("train.bin", "train.idx"):
+        store.put(name, (tmp_path / "out" / name).read_bytes())
+    arguments = ["import", f"{url}/m/train", "--from", "megatron", "--output", str(tmp_path / "d"), *words]
+    assert main(arguments) == 0
+    assert documents(tmp_path / "d") == {"train": [list(ids) for ids in EXAMPLE], "validation": []}

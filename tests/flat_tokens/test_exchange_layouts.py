@@ -1,0 +1,242 @@
+"""import and export against the documented layouts: sound files, and damaged ones, which are one line each."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import exchange_layouts as layouts
+import numpy as np
+import pytest
+from test_exchange import SMALL, documents
+
+from flat_tokens.__main__ import main
+
+DOCUMENTS = [[1, 2, 3], [4], [5, 6], [7, 8, 9, 10]]
+
+
+def some_documents(seed: int, largest: int, least: int = 0) -> list[list[int]]:
+    rng = random.Random(seed)
+    print(f"seed {seed}")
+    lengths = [rng.choice([least, 1, 3, 40, 900]) for _ in range(200)]
+    return [[rng.randint(0, largest) for _ in range(length)] for length in lengths]
+
+
+@pytest.mark.parametrize("largest", [65_535, 2**31 - 1])
+def test_megatron_is_written_as_documented(
+    largest: int, make_dataset: Callable[..., Path], tmp_path: Path
+) -> None:
+    expected = some_documents(1, largest, least=1)
+    dataset = make_dataset(expected, [], SMALL)
+    assert main(["export", str(dataset), "--to", "megatron", "--output", str(tmp_path / "out")]) == 0
+    assert layouts.read_megatron(tmp_path / "out/train") == expected
+    assert layouts.read_megatron(tmp_path / "out/validation") == []
+
+
+CASES = {
+    "megatron": lambda place, found: layouts.write_megatron(place / "a", found),
+    "megatron int64": lambda place, found: layouts.write_megatron(place / "a", found, "int64"),
+    "datatrove": lambda place, found: layouts.write_datatrove(place / "a.ds", found),
+    "datatrove uint32": lambda place, found: layouts.write_datatrove(place / "a.ds", found, "uint32"),
+    "mds": lambda place, found: layouts.write_mds(place / "a", found),
+    "mds zstd": lambda place, found: layouts.write_mds(place / "a", found, "uint32", zstd=True),
+    "litdata": lambda place, found: layouts.write_litdata(place / "a", found),
+    "litdata zstd": lambda place, found: layouts.write_litdata(place / "a", found, "int64", zstd=True),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("shape", ["many", "none", "one empty", "one"])
+def test_layouts_are_read_as_documented(case: str, shape: str, tmp_path: Path) -> None:
+    found = {"many": some_documents(2, 65_535), "none": [], "one empty": [[]], "one": [[7]]}[shape]
+    CASES[case](tmp_path, found)
+    place = tmp_path / ("a.ds" if case.startswith("datatrove") else "a")
+    arguments = ["import", str(place), "--from", case.split()[0], "--output", str(tmp_path / "d")]
+    if (case, shape) == ("datatrove", "none"):
+        shape = "none"
+    assert main(arguments) == 0
+    assert documents(tmp_path / "d")["train"] == [ids for ids in found if ids]
+
+
+def test_sequences_of_megatron_may_lie_anywhere(tmp_path: Path) -> None:
+    layouts.write_megatron(tmp_path / "a", DOCUMENTS)
+    index = bytearray((tmp_path / "a.idx").read_bytes())
+    struct.pack_into("<4i", index, 34, 2, 3, 1, 4)  # lengths
+    struct.pack_into("<4q", index, 34 + 16, 8, 0, 8, 12)  # pointers, in bytes
+    (tmp_path / "a.idx").write_bytes(index)
+    assert main(["import", str(tmp_path / "a"), "--from", "megatron", "--output", str(tmp_path / "d")]) == 0
+    assert documents(tmp_path / "d")["train"] == [[5, 6], [1, 2, 3], [5], [7, 8, 9, 10]]
+
+
+def test_modes_and_masks_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    layouts.write_megatron(tmp_path / "a", DOCUMENTS)
+    with (tmp_path / "a.idx").open("ab") as file:
+        file.write(bytes(len(DOCUMENTS)))
+    assert main(["import", str(tmp_path / "a"), "--from", "megatron", "--output", str(tmp_path / "d")]) == 0
+    assert "multimodal" in capsys.readouterr().err
+    layouts.write_datatrove(tmp_path / "a.ds", DOCUMENTS)
+    (tmp_path / "a.ds.loss").write_bytes(bytes(10))
+    arguments = ["import", str(tmp_path / "a.ds"), "--from", "datatrove", "--output", str(tmp_path / "e")]
+    assert main(arguments) == 0
+    assert "loss masks" in capsys.readouterr().err
+
+
+def _cut(name: str, count: int) -> Callable[[Path], None]:
+    def cut(folder: Path) -> None:
+        data = (folder / name).read_bytes()
+        (folder / name).write_bytes(data[:-count])
+
+    return cut
+
+
+def _put(name: str, offset: int, data: bytes) -> Callable[[Path], None]:
+    def put(folder: Path) -> None:
+        found = bytearray((folder / name).read_bytes())
+        found[offset : offset + len(data)] = data
+        (folder / name).write_bytes(found)
+
+    return put
+
+
+def _edit(name: str, change: Callable[[dict], object]) -> Callable[[Path], None]:  # type: ignore[type-arg]
+    def edit(folder: Path) -> None:
+        value = json.loads((folder / name).read_text())
+        change(value)
+        (folder / name).write_text(json.dumps(value))
+
+    return edit
+
+
+FAR = struct.pack("<q", 2**62)
+DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
+    ("megatron", _cut("a.bin", 1), "outside the 19 bytes"),
+    ("megatron", _cut("a.idx", 1), "its counts make"),
+    ("megatron", _cut("a.idx", 90), "it is cut off"),
+    ("megatron", _put("a.idx", 0, b"TNTIDX"), "begins with"),
+    ("megatron", _put("a.idx", 9, b"\x02"), "version 2"),
+    ("megatron", _put("a.idx", 17, b"\x07"), "type 7"),
+    ("megatron", _put("a.idx", 34, b"\xff\xff\xff\xff"), "sequence 0 is -1 ids"),
+    ("megatron", _put("a.idx", 34 + 16, FAR), "sequence 0 is 3 ids from byte"),
+    ("megatron", _put("a.idx", 34 + 16, b"\x01"), "outside"),
+    ("megatron", _put("a.idx", 34 + 48, b"\x01"), "do not begin with 0"),
+    ("megatron", _put("a.idx", 34 + 48 + 32, FAR), "outside the 4 sequences"),
+    ("megatron", _put("a.idx", 34 + 48 + 16, b"\x00"), "below 1 before it"),
+    ("megatron", _put("a.idx", 34 + 48 + 32, b"\x03"), "its last entry is 3, of 4"),
+    ("megatron", lambda folder: (folder / "a.bin").unlink(), "does not exist"),
+    ("datatrove", _cut("a.ds", 1), "is cut off"),
+    ("datatrove", _cut("a.ds.index", 1), "it is cut off"),
+    ("datatrove", _cut("a.ds.index", 8), "cut off"),
+    ("datatrove", _put("a.ds.index", 0, FAR), "below"),
+    ("datatrove", lambda folder: (folder / "a.ds.index").unlink(), "--dtype"),
+    ("mds", _cut("a/shard.00000.mds", 1), "cut off"),
+    ("mds", _put("a/shard.00000.mds", 0, b"\x05"), "says 5 samples"),
+    ("mds", _put("a/shard.00000.mds", 8, FAR), "damaged"),
+    ("mds", _put("a/shard.00000.mds", 41, b"\xff"), "damaged"),
+    ("mds", _edit("a/index.json", lambda value: value["shards"][0].update(version=3)), "version 3"),
+    ("mds", _edit("a/index.json", lambda value: value["shards"][0].pop("samples")), "samples"),
+    ("mds", _edit("a/index.json", lambda value: value.pop("shards")), "lists no shards"),
+    (
+        "mds",
+        _edit("a/index.json", lambda value: value["shards"][0]["raw_data"].update(basename="../x")),
+        "no file in it",
+    ),
+    (
+        "mds",
+        _edit("a/index.json", lambda value: value["shards"][0].update(column_encodings=["str", "str"])),
+        "tokens",
+    ),
+    (
+        "mds",
+        _edit(
+            "a/index.json",
+            lambda value: value["shards"][0].update(column_encodings=["str", "ndarray:float32"]),
+        ),
+        "no type of ids",
+    ),
+    (
+        "mds",
+        _edit("a/index.json", lambda value: value["shards"][0].update(column_encodings=["str"])),
+        "none of MDS version 2",
+    ),
+    (
+        "mds",
+        _edit("a/index.json", lambda value: value["shards"][0].update(column_sizes=[None, "x"])),
+        "none of MDS version 2",
+    ),
+    ("mds", lambda folder: (folder / "a/index.json").write_text("{"), "no JSON"),
+    ("mds", lambda folder: shutil.rmtree(folder / "a"), "does not exist"),
+    ("mds zstd", _put("a/shard.00000.mds.zstd", 20, bytes(8)), "damaged"),
+    (
+        "mds zstd",
+        _edit("a/index.json", lambda value: value["shards"][0]["raw_data"].update(bytes=20)),
+        "damaged",
+    ),
+    ("litdata", _cut("a/chunk-0-0.bin", 1), "cut off"),
+    ("litdata", _put("a/chunk-0-0.bin", 0, b"\x05"), "says 5 items"),
+    ("litdata", _put("a/chunk-0-0.bin", 8, FAR), "damaged"),
+    (
+        "litdata",
+        _edit("a/index.json", lambda value: value["config"].update(item_loader="X")),
+        "item_loader is X",
+    ),
+    (
+        "litdata",
+        _edit("a/index.json", lambda value: value["config"].update(encryption={"a": 1})),
+        "encrypted",
+    ),
+    ("litdata", _edit("a/index.json", lambda value: value["config"].update(data_format=["str"])), "no index"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(DAMAGES)))
+def test_damage_is_one_line(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case, damage, expected = DAMAGES[number]
+    CASES[case](tmp_path, DOCUMENTS)
+    damage(tmp_path)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    place = tmp_path / ("a.ds" if case.startswith("datatrove") else "a")
+    assert main(["import", str(place), "--from", case.split()[0], "--output", str(tmp_path / "d")]) in (2, 3)
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("case", ["megatron", "datatrove", "mds", "litdata", "mds zstd"])
+def test_any_byte_changed_is_read_or_told(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the byte: documents that could be, or one line; never a traceback."""
+    rng = random.Random(case)
+    (tmp_path / "sound").mkdir()
+    CASES[case](tmp_path / "sound", DOCUMENTS)
+    files = [path for path in (tmp_path / "sound").rglob("*") if path.is_file()]
+    for _ in range(60):
+        path = rng.choice(files)
+        sound = path.read_bytes()
+        data = bytearray(sound)
+        if rng.random() < 0.3:
+            del data[rng.randrange(len(data)) :]
+        else:
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(data)
+        place = tmp_path / "sound" / ("a.ds" if case.startswith("datatrove") else "a")
+        arguments = ["import", str(place), "--from", case.split()[0], "--output", str(tmp_path / "d")]
+        code = main([*arguments, "--overwrite"])
+        error = capsys.readouterr().err
+        assert code in (0, 2, 3), error
+        assert code == 0 or error.count("\n") == 1
+        path.write_bytes(sound)
+
+
+def test_headers_of_llm_c_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header = np.zeros(256, np.int32)
+    header[:3] = 20240520, 1, 2
+    (tmp_path / "a.bin").write_bytes(header.tobytes() + np.array([1, 2], np.uint16).tobytes())
+    arguments = ["import", str(tmp_path / "a.bin"), "--from", "nanogpt", "--separator-token", "2"]
+    assert main([*arguments, "--output", str(tmp_path / "d")]) == 3
+    assert "llm.c" in capsys.readouterr().err

@@ -1,0 +1,135 @@
+"""Segments from start flags and lengths: bounds, ids, positions and masks agree with what is counted token by token, in
+rows and in packs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences, segments
+from flat_tokens.batch import Batch
+from flat_tokens.fields import Fields
+from flat_tokens.storage.layout import ArrayLayout
+
+
+def check(batch: Batch) -> None:
+    """Everything about segments, one token after the other, by the flags and lengths alone."""
+    rows, length = batch.targets.shape
+    lengths = np.full(rows, length) if batch.lengths is None else batch.lengths
+    bounds, ids, positions = [], np.zeros((rows, length), int), np.zeros((rows, length), int)
+    for row in range(rows):
+        number = place = 0
+        for at in range(length):
+            is_begin = at == 0 or bool(batch.is_seq_start[row, at])
+            if is_begin or at == lengths[row]:
+                bounds.append(row * length + at)
+            number += is_begin
+            place = 0 if is_begin else place + 1
+            ids[row, at] = number if at < lengths[row] else 0
+            positions[row, at] = place
+    bounds.append(rows * length)
+    assert batch.cu_seqlens.dtype == batch.segment_ids.dtype == batch.positions.dtype == np.int32
+    assert batch.cu_seqlens.tolist() == bounds
+    assert batch.max_seqlen == max(np.diff(bounds), default=0)
+    assert batch.segment_ids.tolist() == ids.tolist()
+    assert batch.positions.tolist() == positions.tolist()
+    mask = batch.mask()
+    for row in range(rows):
+        for query in range(length):
+            same = (ids[row] == ids[row, query]) & (ids[row] > 0) & (np.arange(length) <= query)
+            same[query] = True
+            assert mask[row, query].tolist() == same.tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_flags(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, length = int(rng.integers(0, 5)), int(rng.integers(1, 9))
+    lengths = rng.integers(0, length + 1, rows).astype(np.int32) if seed % 2 else None
+    is_start = rng.random((rows, length)) < rng.random()
+    if lengths is not None:
+        is_start[np.arange(length) >= lengths[:, None]] = False
+    ids = np.zeros((rows, length), np.int32)
+    check(Batch(ids, ids, is_start, lengths))
+
+
+def test_too_many_tokens() -> None:
+    flags = np.broadcast_to(np.zeros((1, 1), np.bool_), (2**16, 2**15))
+    with pytest.raises(ArgumentError, match="2147483648 tokens are too many for int32 cu_seqlens"):
+        segments.segment_bounds(flags, None)
+
+
+@pytest.fixture
+def train(make_dataset: Any, random_sequences: Any) -> Any:
+    layout = ArrayLayout.create(2, 16)
+    return flat_tokens.open(make_dataset(random_sequences(3, 160, longest=8), layout=layout)).train
+
+
+@pytest.mark.parametrize("kind", ["rows", "sequences", "greedy", "best-fit", "split"])
+def test_rows_and_packs_of_every_way(train: Any, kind: str) -> None:
+    options: dict[str, Any] = {"drop_last": False, "packed": kind != "sequences"}
+    packs = {
+        "greedy": lambda: PackedSequences(train, 10, 3),
+        "best-fit": lambda: PackedSequences(train, 10, 3, strategy="best-fit", window_seqs=32),
+        "split": lambda: PackedSequences(train, 10, 3, split_across_pack=True),
+    }
+    source = packs[kind]() if kind in packs else train
+    loader = Loader(source, 10, 7, 2, block_tokens=40, **options)
+    for batch in loader:
+        check(batch)
+    mixture = Mixture([source, train], [2, 1], 10, 7, 2, block_tokens=40, packed=kind != "sequences")
+    for batch in mixture.from_step(0, 9):
+        check(batch)
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("strategy", ["greedy", "best-fit"])
+def test_packs_of_a_loader_are_those_of_the_sequence(train: Any, strategy: str, split: bool) -> None:
+    packed = PackedSequences(train, 10, 3, split_across_pack=split, strategy=strategy, restart_positions=True)
+    loader = Loader(packed, 10, 4, 9, drop_last=False, block_tokens=40, shuffle_blocks=3)
+    seen = []
+    for step, batch in enumerate(loader):
+        made = Fields(("input_ids", "labels"), ignore_first_labels=False).make(batch, np.int32)
+        for at, row in enumerate(loader.rows_of(step).tolist()):
+            if row >= len(packed):
+                assert batch.lengths is not None
+                assert batch.lengths[at] == 0
+                continue
+            seen.append(row)
+            pack = packed[row]
+            assert made["input_ids"][at].tolist() == pack.tokens.tolist()
+            assert made["labels"][at].tolist() == pack.labels.tolist()
+            assert batch.segment_ids[at].tolist() == pack.segment_ids.tolist()
+            assert batch.positions[at].tolist() == pack.input_pos.tolist()
+    assert sorted(seen) == list(range(len(packed)))
+
+
+def test_start_ids(train: Any) -> None:
+    packed = PackedSequences(train, 10, 3)
+    for source in (train, packed):
+        for make in (
+            lambda start, source=source: Loader(source, 10, 4, start_id=start),
+            lambda start, source=source: Mixture([source], [1], 10, 4, start_id=start),
+        ):
+            plain, marked = make(0).batch(2), make(99).batch(2)
+            assert np.array_equal(marked.targets, plain.targets)
+            assert np.array_equal(marked.inputs, np.where(plain.is_seq_start, 99, plain.inputs))
+    with pytest.raises(ArgumentError, match="dtype uint16 does not hold start_id = 70000"):
+        Loader(train, 10, 4, start_id=70_000, dtype="uint16")
+    with pytest.raises(ArgumentError, match=r"start_id must be in \[0, 2147483647\], got -1"):
+        Loader(train, 10, 4, start_id=-1)
+
+
+def test_fields_of_segments(train: Any) -> None:
+    batch = Loader(train, 10, 4).batch(0)
+    names = ("segment_ids", "positions", "position_ids", "cu_seqlens", "max_seqlen", "mask", "lengths")
+    made = Fields(names).make(batch, np.int64)
+    assert made["cu_seqlens"].dtype == np.int32
+    assert made["max_seqlen"] == batch.max_seqlen
+    assert type(made["max_seqlen"]) is int
+    assert made["lengths"].tolist() == [10] * 4
+    assert made["mask"].dtype == np.bool_
+    assert made["segment_ids"].dtype == made["positions"].dtype == np.int64
