@@ -28,7 +28,7 @@ from convert.__main__ import main
 from convert.errors import BadInput
 from engines.inline_engine import InlineEngine
 from engines.process_engine import ProcessEngine
-from flat_tokens import DatasetError, Loader, RangeError, SourcePlace, verify_dataset
+from flat_tokens import DatasetError, Loader, PackedSequences, RangeError, SourcePlace, verify_dataset
 from flat_tokens.__main__ import main as read_command
 from flat_tokens.storage.manifest import read_manifest
 from flat_tokens.views import selected
@@ -305,33 +305,43 @@ def test_views_and_parts(here: Path) -> None:
         view.source_of(view.seq_count)
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("rows", ["packed", "with a tail", "sequences", "greedy packs", "best-fit packs"])
 @pytest.mark.parametrize("hosts", [1, 2])
-def test_sources_of_a_step(packed: bool, hosts: int, here: Path) -> None:
+def test_sources_of_a_step(rows: str, hosts: int, here: Path) -> None:
     run("out", [Path("en.txt")], validation_fraction=0.0)
     train = flat_tokens.open("out").train
-    owner = np.repeat(np.arange(train.seq_count), np.diff(train.seq_starts[:].astype(np.int64)))
     all_places = train.sources_of(range(train.seq_count))
+    array: Any = train
+    if "packs" in rows:
+        strategy = rows.split()[0]
+        array = PackedSequences(train, 32, split_across_pack=True, strategy=strategy)
+    seen = np.zeros(train.seq_count, dtype=np.int64)
     for host in range(hosts):
-        loader = Loader(train, seq_len=32, batch_size=4, packed=packed, host_index=host, host_count=hosts)
-        for step in range(loader.steps_per_epoch + 1):
-            rows, batch = loader.sources_of(step), loader.batch(step)
-            assert len(rows) == loader.rows_per_batch
-            for row, parts in enumerate(rows):
-                bounds = [*(part.column for part in parts), 32]
-                for part, start, stop in zip(parts, bounds, bounds[1:], strict=False):
+        loader = Loader(
+            array,
+            seq_len=32,
+            batch_size=4,
+            packed=rows != "sequences",
+            drop_last=rows == "packed",
+            host_index=host,
+            host_count=hosts,
+        )
+        for step in range(loader.steps_per_epoch):
+            found, batch = loader.sources_of(step), loader.batch(step)
+            assert len(found) == len(batch.targets)
+            for row, parts in enumerate(found):
+                is_token = ~batch.is_padding[row]
+                assert bool(parts) == is_token.any()
+                bounds = [*(part.column for part in parts), int(is_token.sum())]
+                assert bounds == sorted(bounds)
+                assert bounds[0] == 0
+                for part, start, stop in zip(parts, bounds[:-1], bounds[1:], strict=True):
                     assert part.source == all_places[part.sequence]
-                    ids = batch.targets[row, start:stop]
-                    if packed:
-                        assert loader.rows_of(step)[row] * 32 + start in np.flatnonzero(
-                            owner == part.sequence
-                        )
-                        assert (owner[loader.rows_of(step)[row] * 32 :][start:stop] == part.sequence).all()
-                    else:
-                        text = train.sequence(part.sequence).tobytes()
-                        kept = ids[~batch.is_padding[row, start:stop]]
-                        assert kept.astype(np.uint32).tobytes() in text
-                assert parts[0].column == 0
+                    ids = batch.targets[row, start:stop].astype(np.uint32)
+                    assert ids.tobytes() in train.sequence(part.sequence).tobytes()
+                    seen[part.sequence] += len(ids)
+    if rows != "packed":  # then nothing is left out
+        assert seen.tolist() == np.diff(train.seq_starts[:].astype(np.int64)).tolist()
 
 
 def test_the_commands(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
