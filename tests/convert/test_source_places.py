@@ -366,3 +366,22 @@ def test_an_older_manifest_says_what_it_lacks(here: Path) -> None:
     manifest.unlink()
     with pytest.raises(DatasetError, match="entries in seq_places and 0 in the sources"):
         flat_tokens.open("out").train.source_of(0)
+
+
+@pytest.mark.parametrize("mode", ["auto", "yes"])
+def test_on_a_store(mode: str, here: Path) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    from store_runs import in_memory
+
+    given: dict[str, Any] = {"source_places": mode, "zarr_format": 3, "chunk_tokens": 64}
+    run_conversion(options(output="local", **given), InlineEngine())
+    place = in_memory(here)
+    place.run(**given)
+    assert place.dataset() == tree(here / "local")
+    train = flat_tokens.open(place.target).train
+    if mode == "yes":
+        everything = range(train.seq_count)
+        assert train.sources_of(everything) == flat_tokens.open("local").train.sources_of(everything)
+    else:
+        with pytest.raises(DatasetError, match="--source-places yes"):
+            train.source_of(0)
