@@ -38,7 +38,9 @@ RECORDED = (  # see ConvertOptions.recorded
     "zarr_format",
     "compression",
     "chunk_tokens",
+    "source_places",
 )
+SOURCE_PLACES_MODES = ("auto", "yes", "no")
 _MAX_UINT64 = 2**64 - 1
 
 
@@ -58,6 +60,8 @@ class ConvertOptions:
     `scheduler`; "ray", that at `address` ("auto": the one that runs here). workers None: one a usable core; of a
     cluster, all. scratch: a folder that all workers see, for temporary shards; None: beside the output.
     storage_options: of the stores that URLs name, such as {"region": "eu-west-1"}, above environment variables.
+    source_places: whether the dataset says of each sequence where it begins in its source; auto: if that takes at most
+    2 % of its bytes.
     text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None: flat_tokens' default. UsageError (exit
     2) for a value outside its range.
     """
@@ -85,6 +89,7 @@ class ConvertOptions:
     zarr_format: int | None = None
     compression: str = "zstd"
     chunk_tokens: int | None = None
+    source_places: Literal["auto", "yes", "no"] = "auto"
     overwrite: bool = False
     progress: str = "auto"
     executor: str = "process"
@@ -128,6 +133,7 @@ class ConvertOptions:
             )
         _one_of("--compression", self.compression, COMPRESSIONS)
         _one_of("--invalid", self.invalid, INVALID_MODES)
+        _one_of("--source-places", self.source_places, SOURCE_PLACES_MODES)
         self._check_intake()
         _one_of("--progress", self.progress, PROGRESS_MODES)
         _one_of("--start-method", self.start_method, START_METHODS)

@@ -20,7 +20,8 @@ class Format(NamedTuple):
 
     library: what has to be installed. is_divisible: whether the parts of a file can be read alone, by their bytes; else
     it is read from its beginning. is_encoded: whether the file's size says little of how much text is in it, as it is
-    compressed inside; such a file cannot be compressed once more.
+    compressed inside; such a file cannot be compressed once more. has_rows: whether the place of a document is the
+    number of its row; else a byte.
     """
 
     name: str
@@ -29,16 +30,26 @@ class Format(NamedTuple):
     library: str | None = None
     is_divisible: bool = True
     is_encoded: bool = False
+    has_rows: bool = False
 
 
 # .json is here too: large corpora name their JSON Lines so; a pretty-printed file is refused at its first line.
 FORMATS = {
     "text": Format("text", (), "corpus.read_text"),
     "jsonl": Format("JSON Lines", (".jsonl", ".ndjson", ".jsonlines", ".json"), "corpus.read_jsonl"),
-    "parquet": Format("Parquet", (".parquet", ".pq"), "corpus.read_parquet", "pyarrow", is_encoded=True),
-    "arrow": Format("Arrow", (".arrow", ".feather", ".ipc"), "corpus.read_arrow", "pyarrow", is_encoded=True),
-    "csv": Format("CSV", (".csv",), "corpus.read_csv", is_divisible=False),
-    "tsv": Format("TSV", (".tsv", ".tab"), "corpus.read_csv", is_divisible=False),
+    "parquet": Format(
+        "Parquet", (".parquet", ".pq"), "corpus.read_parquet", "pyarrow", is_encoded=True, has_rows=True
+    ),
+    "arrow": Format(
+        "Arrow",
+        (".arrow", ".feather", ".ipc"),
+        "corpus.read_arrow",
+        "pyarrow",
+        is_encoded=True,
+        has_rows=True,
+    ),
+    "csv": Format("CSV", (".csv",), "corpus.read_csv", is_divisible=False, has_rows=True),
+    "tsv": Format("TSV", (".tsv", ".tab"), "corpus.read_csv", is_divisible=False, has_rows=True),
 }
 INPUT_FORMATS = ("auto", *FORMATS)
 _COMPRESSIONS = {

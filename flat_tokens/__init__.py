@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flat_tokens.packs.pack import Pack, PackBatch
     from flat_tokens.packs.packing_plan import PackingReport
     from flat_tokens.reader import FlatTokensArray, Row
+    from flat_tokens.sources import RowPart, SourcePlace
     from flat_tokens.storage.layout import ArrayLayout
     from flat_tokens.verify import VerifyReport, verify_dataset
 
@@ -48,6 +49,8 @@ __all__ = [
     "PackingReport",
     "RangeError",
     "Row",
+    "RowPart",
+    "SourcePlace",
     "VerifyReport",
     "open",
     "verify_dataset",
@@ -69,6 +72,8 @@ _MODULE_OF = {
     "PackingReport": "packs.packing_plan",
     "RangeError": "errors",
     "Row": "reader",
+    "RowPart": "sources",
+    "SourcePlace": "sources",
     "VerifyReport": "verify",
     "open": "opening",
     "verify_dataset": "verify",

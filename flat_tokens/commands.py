@@ -17,6 +17,7 @@ from typing import Any
 from flat_tokens import opening, statistics
 from flat_tokens.errors import ArgumentError, complain, printable
 from flat_tokens.format import decode_ids
+from flat_tokens.sources import open_places
 from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 
@@ -215,17 +216,22 @@ def head(arguments: argparse.Namespace) -> int:
         raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")
     known = entries.load_entries(path) if path is not None else None
     split, array = arguments.split, dataset[arguments.split]
+    parts = dataset.parts or (dataset,)
+    has_places = all(open_places(part.path, split) is not None for part in parts)
     for index in range(min(arguments.sequences, array.seq_count)):
         start, stop = array.sequence_range(index)
         ids = decode_ids(array.encoded_tokens[start : min(stop, start + arguments.tokens)]).tolist()
         text = entries.decode(ids, known) if known is not None else None
+        source = array.source_of(index) if has_places else None
         if arguments.json:
-            print(
-                json.dumps({"split": split, "index": index, "tokens": stop - start, "ids": ids, "text": text})
-            )
+            facts = {"split": split, "index": index, "tokens": stop - start, "ids": ids, "text": text}
+            print(json.dumps(facts if source is None else facts | {"source": source._asdict()}))
             continue
         more = "" if len(ids) == stop - start else " ..."
         print(f"{split}[{index}]: {stop - start:,} tokens")
+        if source is not None:
+            place = f"byte {source.byte:,}" if source.record is None else f"row {source.record:,}"
+            print(f"  source: {printable(source.path)}, {place}")
         print(f"  ids: {' '.join(map(str, ids))}{more}")
         if text is not None:
             print(f"  text: {printable(text, 2**31)}{more}")

@@ -20,6 +20,7 @@ FORMAT_VERSION = 2  # 1: the same arrays; its manifest has SHA-256 where this on
 SPLITS = ("train", "validation")
 TOKENS_NAME = "encoded_tokens"
 STARTS_NAME = "seq_starts"
+PLACES_NAME = "seq_places"  # optional
 MAX_TOKEN_ID_NAME = "max_token_id"
 TOKENS_DTYPE = np.dtype("<u4")
 STARTS_DTYPE = np.dtype("<u8")

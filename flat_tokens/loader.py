@@ -39,6 +39,7 @@ from flat_tokens.rows.schedule import BatchSizes
 from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
 from flat_tokens.rows.steps import ORDER_VERSION, StepBatches, host_of
 from flat_tokens.rows.window_steps import WindowSteps
+from flat_tokens.sources import RowPart, parts_of_rows
 from flat_tokens.storage.elements import Elements
 
 LARGEST_BLOCK = 2**62  # tokens, more than any split has: its rows are counted in 64 bits
@@ -205,6 +206,12 @@ class Loader(StepBatches):
         self._check_units(stop)
         units = [self.host.rows_at(unit) for unit in range(first, stop)]
         return np.stack(units, axis=1).reshape(-1)
+
+    def sources_of(self, step: int) -> list[list[RowPart]]:
+        """Which sequences are in each row of this host's batch of a step, and where they come from
+        (flat_tokens/sources.py); a row of padding has none. DatasetError as `array.source_of`."""
+        rows = self.rows_of(step)
+        return parts_of_rows(self.array, len(rows), self._source.token_ranges(rows))
 
     def identity(self, step: int = 0) -> dict[str, Any]:
         """See StepBatches.identity."""

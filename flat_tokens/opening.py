@@ -157,7 +157,7 @@ def open_by_files(root: Place) -> Dataset:
             else "foreign: a flat-tokens dataset has train and validation; give the path of one"
         )
         raise DatasetError(f"{where}: has no entry train ({found})")
-    splits = {name: open_split(root / name, name, promised) for name in flat_format.SPLITS}
+    splits = {name: open_split(root, name, promised) for name in flat_format.SPLITS}
     for array in splits.values():
         array.check_ends()
     if counts is not None:
@@ -195,7 +195,7 @@ def _open_promised(root: Place, layout: ArrayLayout, counts: Mapping[str, SplitR
         data = promised.get(str(place))
         return None if data is None else zarr_metadata.parse_json(data, place)
 
-    train, validation = (open_split(root / name, name, True, read) for name in flat_format.SPLITS)
+    train, validation = (open_split(root, name, True, read) for name in flat_format.SPLITS)
     return Dataset(root, layout.zarr_format, train, validation, True)
 
 

@@ -18,6 +18,7 @@ from flat_tokens.arguments import integer, shown
 from flat_tokens.built import core
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.format import Bools, Uint32
+from flat_tokens.sources import SequenceSources, SourcePlace, StoredSources
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.elements import Elements, open_elements
 from flat_tokens.storage.places import Place, refuse_link
@@ -71,7 +72,13 @@ class FlatTokensArray:
     `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold)."""
 
     def __init__(
-        self, path: Place, name: str, encoded_tokens: Elements, seq_starts: Elements, max_token_id: int
+        self,
+        path: Place,
+        name: str,
+        encoded_tokens: Elements,
+        seq_starts: Elements,
+        max_token_id: int,
+        sources: SequenceSources,
     ) -> None:
         self.name = name
         self.path = path
@@ -80,6 +87,7 @@ class FlatTokensArray:
         self.seq_starts = seq_starts
         self.token_count = len(encoded_tokens)
         self.seq_count = len(seq_starts) - 1
+        self.sequence_sources = sources
 
     def check_ends(self) -> None:
         """DatasetError unless the starts go from 0 to the token count. Reads the first and last of them."""
@@ -151,6 +159,21 @@ class FlatTokensArray:
                 "the dataset is damaged, convert again"
             )
         return start, stop
+
+    def source_of(self, sequence: int) -> SourcePlace:
+        """Where a sequence comes from: (path, record, byte); sequence in [-seq_count, seq_count).
+
+        DatasetError for a dataset that does not say so (docs/flat-tokens.md). The first call reads the manifest with
+        all its sources, each one zarr chunk more where that is not kept."""
+        return self.sources_of([integer("sequence", sequence)])[0]
+
+    def sources_of(self, sequences: npt.ArrayLike) -> list[SourcePlace]:
+        """The same of some sequences, in the order given."""
+        numbers = indices_of(sequences)
+        outside = numbers[(numbers < -self.seq_count) | (numbers >= self.seq_count)]
+        if len(outside):
+            raise RangeError(f"{self.name}: sequence {outside[0]} is outside [0, {self.seq_count})")
+        return self.sequence_sources.places_of(np.where(numbers < 0, numbers + self.seq_count, numbers))
 
     def row_count(self, length: int) -> int:
         """How many full rows of `length` tokens there are; the tail that fills no row is left out."""
@@ -243,10 +266,11 @@ def indices_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def open_split(
-    path: Place, name: str, promised: bool, read: ReadMetadata = zarr_metadata.read_if_there
+    root: Place, name: str, promised: bool, read: ReadMetadata = zarr_metadata.read_if_there
 ) -> FlatTokensArray:
-    """The split in a folder. promised: a manifest says that all its files are there; read: gives the metadata that is
-    in the folder, or must be."""
+    """The split `name` of a dataset. promised: a manifest says that all its files are there; read: gives the metadata
+    that is in its folder, or must be."""
+    path = root / name
     refuse_link(path)
     group = zarr_metadata.read_group(path, read)
     if group is None:
@@ -273,7 +297,8 @@ def open_split(
         raise DatasetError(
             f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
         )
-    return FlatTokensArray(path, name, tokens, starts, max_token_id)
+    sources = StoredSources(root, name, len(starts) - 1)
+    return FlatTokensArray(path, name, tokens, starts, max_token_id, sources)
 
 
 def _attribute(attributes: dict[str, Any], path: Place) -> int:

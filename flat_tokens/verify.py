@@ -21,8 +21,9 @@ import numpy as np
 
 from flat_tokens import opening
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.format import SPLITS
+from flat_tokens.format import PLACES_NAME, SPLITS
 from flat_tokens.reader import FlatTokensArray, open_split
+from flat_tokens.sources import open_places
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import absence
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
@@ -36,7 +37,14 @@ from flat_tokens.storage.versions import (
     version_path,
     within,
 )
-from flat_tokens.verify_units import ArrayUnit, UnitResult, verify_files, verify_starts, verify_tokens
+from flat_tokens.verify_units import (
+    ArrayUnit,
+    UnitResult,
+    verify_files,
+    verify_starts,
+    verify_tokens,
+    verify_values,
+)
 
 UNIT_TOKENS = 2**21  # some 7 ms of work: enough to hide the 0.3 ms of handing a unit to another process
 UNIT_FILES = 32  # some 5 MB and 4 ms: the last units are shared out evenly
@@ -183,6 +191,7 @@ class _Verification:
         splits, refusal = self._open()
         for split in splits:
             self._verify_split(split)
+            self._verify_places(split)
         for _ in self._run(verify_files, file_units(self.root, list(self.unread.values()))):
             pass
         if refusal and not self.problems:
@@ -208,7 +217,7 @@ class _Verification:
         splits = []
         for name in SPLITS:
             try:
-                array = open_split(self.root / name, name, self.manifest is not None)
+                array = open_split(self.root, name, self.manifest is not None)
                 array.check_ends()
                 splits.append(array)
             except DatasetError as error:
@@ -275,6 +284,21 @@ class _Verification:
         if not self._is_damaged(split.name) and self.manifest is not None and attained != split.max_token_id:
             text = f"max_token_id is {split.max_token_id}, but the largest id is {attained}; convert again"
             self.problems.setdefault(tokens.name, f"{tokens.name}: {text}")
+
+    def _verify_places(self, split: FlatTokensArray) -> None:
+        """Any number may be a place: that they are those that were written the digests of the files say."""
+        try:
+            places = open_places(self.root, split.name)
+        except DatasetError as error:
+            self.problems.setdefault(f"{split.name}/{PLACES_NAME}", str(error))
+            return
+        if places is None or not self._has_its_files(places):
+            return
+        if len(places) != split.seq_count:
+            text = f"has {len(places)} entries for {split.seq_count} sequences; convert again"
+            self._report(places.name, text)
+        for _ in self._run(verify_values, ((unit,) for unit in self._units(places))):
+            pass
 
     def _has_its_files(self, elements: Elements) -> bool:
         """Whether an array lacks no more files than are told one by one. What its metadata claims would decide else how

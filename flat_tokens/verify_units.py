@@ -111,6 +111,14 @@ def verify_starts(unit: ArrayUnit) -> UnitResult:
     return result
 
 
+def verify_values(unit: ArrayUnit) -> UnitResult:
+    """Decode all zarr chunks, whose values may be any."""
+    result = UnitResult()
+    for _ in _blocks(unit, result):
+        pass
+    return result
+
+
 def verify_tokens(unit: ArrayUnit) -> UnitResult:
     """Check the start flags against seq_starts and the ids against max_token_id.
 

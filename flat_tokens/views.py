@@ -16,6 +16,7 @@ from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.format import STARTS_NAME, TOKENS_NAME, decode_ids
 from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import FlatTokensArray, indices_of
+from flat_tokens.sources import JoinedSources, SelectedSources, SequenceSources
 from flat_tokens.storage.chunks import Int64
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.pieces import PiecedElements, Pieces
@@ -38,6 +39,7 @@ def joined(path: Place, name: str, parts: Sequence[FlatTokensArray]) -> FlatToke
         Pieces(numbers, zeros, tokens, zeros),
         Pieces(numbers, zeros, sequences, np.cumsum(tokens) - tokens),
         max(part.max_token_id for part in parts),
+        JoinedSources([part.sequence_sources for part in parts], [part.seq_count for part in parts]),
     )
 
 
@@ -82,6 +84,7 @@ def selected(array: FlatTokensArray, sequences: npt.ArrayLike) -> FlatTokensArra
             np.append(added, last_added),
         ),
         array.max_token_id,
+        SelectedSources(array.sequence_sources, firsts, counts),
     )
 
 
@@ -117,6 +120,7 @@ def _view(
     token_pieces: Pieces,
     start_pieces: Pieces,
     max_token_id: int,
+    sources: SequenceSources,
 ) -> FlatTokensArray:
     return FlatTokensArray(
         path,
@@ -124,4 +128,5 @@ def _view(
         PiecedElements(f"{name}/{TOKENS_NAME}", tokens, token_pieces, 2 * max_token_id + 1),
         PiecedElements(f"{name}/{STARTS_NAME}", starts, start_pieces, None),
         max_token_id,
+        sources,
     )

@@ -1,9 +1,9 @@
 """Writing a dataset, made for many processes that write disjoint aligned runs of one split.
 
-One process calls `create_split` for each split; any number of processes call `write_tokens` and
-`write_starts` with runs that begin at multiples of the layout's write units and end there too, but for the
-array's last run; then one process calls `write_root`, which puts the manifest last. Invariant: no file holds
-parts of two runs, so a run can be written again after a failure with the same result. A file of a run that failed
+One process calls `create_split` for each split; any number of processes call `write_tokens`, `write_starts` and, for a
+dataset that has places, `write_places` with runs that begin at multiples of the layout's write units and end there too,
+but for the array's last run; then one process calls `write_root`, which puts the manifest last. Invariant: no file
+holds parts of two runs, so a run can be written again after a failure with the same result. A file of a run that failed
 may be cut off: whoever goes on must write it again. All other files appear under their names only when they are whole,
 and so do all objects of a store, of which the manifest is put only if there is none: of two writers one succeeds.
 
@@ -43,23 +43,30 @@ def load_codecs(layout: ArrayLayout) -> None:
     zarr_metadata.write_chain(layout).encode(np.zeros(1, dtype=flat_format.TOKENS_DTYPE))
 
 
-def create_arrays(root: Destination, split: str, layout: ArrayLayout) -> None:
+def create_arrays(root: Destination, split: str, layout: ArrayLayout, has_places: bool = False) -> None:
     """Make the folders of a split's arrays, so that runs can be written before the arrays' sizes are known; nothing on
     a store, which has no folders.
 
     `create_split` writes the metadata, without which they can't be opened, before or after the runs."""
     place = place_of(root)
     if isinstance(place, Path):
-        for name in (flat_format.TOKENS_NAME, flat_format.STARTS_NAME):
+        names = (flat_format.TOKENS_NAME, flat_format.STARTS_NAME, flat_format.PLACES_NAME)
+        for name in names[: 2 + has_places]:
             folder = place / split / name / ("c" if layout.zarr_format == 3 else "")
             folder.mkdir(parents=True, exist_ok=True)
 
 
 def create_split(
-    root: Destination, split: str, token_count: int, seq_count: int, max_token_id: int, layout: ArrayLayout
+    root: Destination,
+    split: str,
+    token_count: int,
+    seq_count: int,
+    max_token_id: int,
+    layout: ArrayLayout,
+    has_places: bool = False,
 ) -> list[FileRecord]:
     """Write the metadata of a split, whose arrays have their final size from the start; records of the files
-    written.
+    written. has_places: seq_places is one of them.
 
     root need not exist. A split without sequences has token_count 0, max_token_id 0, and seq_starts [0],
     which must be written like any other. ArgumentError for counts that no sequences could have, and for a layout that
@@ -75,8 +82,8 @@ def create_split(
         raise ArgumentError(
             f"a dataset on a store has zarr format 3, got {layout.zarr_format}: its zarr chunks would be an object each"
         )
-    create_arrays(root, split, layout)
-    files = zarr_metadata.split_files(layout, token_count, seq_count, max_token_id)
+    create_arrays(root, split, layout, has_places)
+    files = zarr_metadata.split_files(layout, token_count, seq_count, max_token_id, has_places)
     return [write_file(root, f"{split}/{name}", data) for name, data in files.items()]
 
 
@@ -135,14 +142,38 @@ def write_starts(
 
     starts: uint64[n], positions in the whole split; the array's very last entry is token_count. first_index:
     a multiple of layout.write_unit_starts, as for `write_tokens`. scratch: as for `write_tokens_with_facts`."""
+    return _write_of_sequences(
+        root, f"{split}/{flat_format.STARTS_NAME}", layout, first_index, starts, scratch
+    )
+
+
+def write_places(
+    root: Destination,
+    split: str,
+    layout: ArrayLayout,
+    first_sequence: int,
+    places: npt.NDArray[np.uint64],
+    scratch: Path | None = None,
+) -> list[FileRecord]:
+    """Write a run of seq_places from the entry of a sequence on; records of the files written.
+
+    places: uint64[n], a byte or row of the sequence's source. The rest as for `write_starts`."""
+    return _write_of_sequences(
+        root, f"{split}/{flat_format.PLACES_NAME}", layout, first_sequence, places, scratch
+    )
+
+
+def _write_of_sequences(
+    root: Destination,
+    folder: str,
+    layout: ArrayLayout,
+    first: int,
+    values: npt.NDArray[np.uint64],
+    scratch: Path | None,
+) -> list[FileRecord]:
+    cuts = (layout.chunk_starts, layout.write_unit_starts)
     written = _write_run(
-        root,
-        f"{split}/{flat_format.STARTS_NAME}",
-        layout,
-        (layout.chunk_starts, layout.write_unit_starts),
-        first_index,
-        _as(starts, flat_format.STARTS_DTYPE),
-        scratch=scratch,
+        root, folder, layout, cuts, first, _as(values, flat_format.STARTS_DTYPE), scratch=scratch
     )
     return [record for record, _ in written]
 

@@ -167,6 +167,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         workspace.shards,
         workspace.dataset,
         layout,
+        options.source_places != "no",
         decompress_ahead=plan.compressed_count < engine.worker_count,
     )
     pool = TaskPool(engine)

@@ -73,9 +73,9 @@ class EncodeAndMerge:
             from convert.driver.choose_held_out import choose_threshold
 
             self._threshold = choose_threshold(context, self._log, self._recorded)
-        for split in SPLITS:
-            create_arrays(context.workspace.dataset, split, context.layout)
         self.ledger, runs, lost_runs = resume(context, self._recorded)
+        for split in SPLITS:
+            create_arrays(context.workspace.dataset, split, context.layout, self.ledger.has_places)
         self.seconds: dict[str, float] = {}
         self.reused = self.ledger.shard_count
         self.lost = Counter({"run": lost_runs})

@@ -104,8 +104,9 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         sampled_tokens += counts[3]
     tokens += documents * ends.per_document
     token_bytes = 2 if tokenizer.max_token_id < 1 << 16 else 4
+    bytes_a_document = 8 if options.source_places == "no" else 16  # start, place
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
-    dataset = tokens * packed / max(1, sampled_tokens) + 8 * documents + FIXED_BYTES
+    dataset = tokens * packed / max(1, sampled_tokens) + bytes_a_document * documents + FIXED_BYTES
     # While one worker reads such a file, what the others encode waits for it.
     waiting = min(tokens - largest, largest * (options.worker_count - 1))
     shard_tokens = min(
@@ -113,7 +114,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     )
     shard_tokens = max(shard_tokens, tokens / max(1.0, documents))  # no document is in two
     working = min(tokens, shard_tokens * 3 * (options.worker_count + 2) + waiting) * token_bytes
-    working += 8 * documents
+    working += bytes_a_document * documents
     # What is small of each shard stays until the end.
     working += min(options.fraction * tokens * token_bytes, plan.chunk_count * FLUSH_BYTES)
     work_seconds = seconds * text_bytes / max(1, sampled_text) + tokens / MERGE_TOKENS_PER_SECOND

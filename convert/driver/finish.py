@@ -15,6 +15,7 @@ from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.ledger import Ledger
 from convert.driver.provenance import save_tokenizer, write_manifest, write_quarantine
+from convert.driver.source_places import without_large_places
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.shards.intake import QUARANTINE_NAME
 from convert.shown.remarks import remarks
@@ -47,6 +48,7 @@ class Finish:
         )
         self._quarantine: list[FileRecord] = []
         self._files: list[FileRecord] = []
+        self._array_files: list[FileRecord] = []
 
     def write(self, work: EncodeAndMerge) -> None:
         """Write all but the arrays' data, the manifest last, when documents in are documents out."""
@@ -56,11 +58,12 @@ class Finish:
         if context.options.on_error == "quarantine":
             shards = context.workspace.shard_store
             self._quarantine = write_quarantine(dataset, shards, context.plan, ledger.intakes)
+        self._array_files, has_places = without_large_places(context, ledger)
         self._files = [
             self._tokenizer_file,
             *self._quarantine,
-            *ledger.files,
-            *self._write_metadata(ledger),
+            *self._array_files,
+            *self._write_metadata(ledger, has_places),
         ]
         listed = write_manifest(
             dataset,
@@ -69,19 +72,23 @@ class Finish:
             self._files,
             context.layout,
             self._tokenizer_facts,
-            {**context.recorded, "on_error": context.options.on_error},
+            {
+                **context.recorded,
+                "source_places": "yes" if has_places else "no",
+                "on_error": context.options.on_error,
+            },
         ).files  # of the sources, perhaps a million, nothing is kept
         # What is not on the disk yet goes there while it is read back from memory.
-        merged = {file.path for file in ledger.files}
+        merged = {file.path for file in self._array_files}
         rest = [file.path for file in listed if file.path not in merged]
         context.syncer.add(context.workspace.on_disk([*rest, MANIFEST_NAME]))
 
-    def _write_metadata(self, ledger: Ledger) -> list[FileRecord]:
+    def _write_metadata(self, ledger: Ledger, has_places: bool) -> list[FileRecord]:
         """The files that say how large both splits' arrays are, which is known by now."""
         dataset, layout, files = self._context.workspace.dataset, self._context.layout, []
         for split, counts in ledger.counts.items():
             files += create_split(
-                dataset, split, counts.tokens, counts.sequences, counts.max_token_id, layout
+                dataset, split, counts.tokens, counts.sequences, counts.max_token_id, layout, has_places
             )
         return files
 
@@ -125,7 +132,7 @@ class Finish:
             source_count=len(context.plan.sources),
             source_bytes=context.plan.total_bytes,
             disk_bytes=sum(file.bytes for file in self._files),
-            array_bytes=sum(file.bytes for file in ledger.files),
+            array_bytes=sum(file.bytes for file in self._array_files),
             splits=ledger.counts,
             replaced=ledger.replaced,
             intake=intake,

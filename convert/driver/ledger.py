@@ -14,31 +14,37 @@ from array import array
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from convert.errors import BrokenInvariant
 from convert.planning.plan import Plan, ShardId
 from convert.shards.intake_counts import IntakeCounts, total_intake
-from convert.shards.runs import NO_SHARD, Run, RunPlanner, run_tokens
-from convert.shards.shard import PARTS, SPLITS, START_BYTES, ShardRecord, SplitCounts
+from convert.shards.runs import NO_SHARD, Run, RunPlanner, part_of, run_tokens
+from convert.shards.shard import PARTS, SPLITS, ShardRecord, SplitCounts
 from convert.shards.write_run import WrittenFile
 from corpus.digest import DIGEST_BYTES
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
 
-ARRAYS = ("tokens", "starts")
+ARRAYS = ("tokens", "starts", "places")
 Edge = tuple[int, int, int, str]  # source, [start, stop) of its bytes, hex digest
 
 
 class _OpenShard:
-    """A shard that runs have still to read. unread: of each of PARTS, the items in runs that are not written."""
+    """A shard that runs have still to read. unread: of each of PARTS, the items in runs that are not written.
+
+    has_places: whether they write the places, too."""
 
     __slots__ = ("record", "unread")
 
-    def __init__(self, record: ShardRecord) -> None:
+    def __init__(self, record: ShardRecord, has_places: bool) -> None:
         self.record = record
         counts = [record.split(split) for split in SPLITS]
         # Tokens are flagged by the starts: those are read by the runs of both arrays.
         unread = [own.tokens for own in counts] + [own.tokens + own.sequences for own in counts]
+        unread += [own.sequences if has_places else 0 for own in counts]
         self.unread = [0 if inline else items for items, inline in zip(unread, record.inline, strict=True)]
 
     def read(self, part: str, items: int) -> bool:
@@ -62,11 +68,17 @@ class Ledger:
     counts: of each split, intake, replaced: of the shards before `next`, the one whose turn it is. shard_count,
     token_count, bad_count: of all shards that are there. files: those of the arrays that are written; facts: of files
     of encoded_tokens, by path. digests: of all blocks of the sources so far, in order. intakes: of shards with
-    quarantined records or lines to be counted, if kept.
+    quarantined records or lines to be counted, if kept. sources: int64[sources, 4], of each the sequences and tokens in
+    train, and those in validation. has_places: whether seq_places is written, of shards that have them.
     """
 
-    def __init__(self, plan: Plan, layout: ArrayLayout, keeps_intakes: bool) -> None:
+    def __init__(
+        self, plan: Plan, layout: ArrayLayout, keeps_intakes: bool, has_places: bool = False
+    ) -> None:
         self._plan, self._keeps_intakes = plan, keeps_intakes
+        self._arrays = ARRAYS if has_places else ARRAYS[:2]
+        self._parts = tuple(part_of(split, name) for name in self._arrays for split in SPLITS)
+        self.sources: NDArray[np.int64] = np.zeros((len(plan.sources), 4), dtype=np.int64)
         self.counts = {split: SplitCounts(0, 0, 0, 0, 0) for split in SPLITS}
         self.intake = IntakeCounts()
         self.replaced = self.text_bytes = 0
@@ -82,13 +94,28 @@ class Ledger:
         self._waiting: dict[int, dict[int, ShardRecord]] = {}  # by text chunk: came before their turn
         self._open: dict[ShardId, _OpenShard] = {}
         self._ended = False
-        units = {"tokens": layout.write_unit_tokens, "starts": layout.write_unit_starts}
         self._planners = [
-            RunPlanner(split, array_name, units[array_name], run_tokens(plan.chunk_bytes))
+            RunPlanner(
+                split,
+                array_name,
+                layout.write_unit_tokens if array_name == "tokens" else layout.write_unit_starts,
+                run_tokens(plan.chunk_bytes),
+            )
             for split in SPLITS
-            for array_name in ARRAYS
+            for array_name in self._arrays
         ]
         self._ready: list[Run] = []
+
+    @property
+    def has_places(self) -> bool:
+        """Whether seq_places is written."""
+        return "places" in self._arrays
+
+    def bytes_to_merge(self, record: ShardRecord) -> int:
+        """How many bytes runs have to read of the files of a shard."""
+        shape = record.shape
+        inline = dict(zip(PARTS, record.inline, strict=True))
+        return sum(shape.part_bytes(part) for part in self._parts if not inline[part])
 
     @property
     def is_complete(self) -> bool:
@@ -102,7 +129,7 @@ class Ledger:
         if record.id < self.next or number in known:
             raise BrokenInvariant(f"shard {number} of text chunk {index} came twice")
         known[number] = record
-        self.unmerged_bytes += shard_bytes(record)
+        self.unmerged_bytes += self.bytes_to_merge(record)
         self.shard_count += 1
         self.token_count += record.train.tokens + record.validation.tokens
         self.bad_count += record.intake.skipped_count
@@ -116,7 +143,7 @@ class Ledger:
 
     def _take(self, record: ShardRecord) -> None:
         self._check(record)
-        opened, shape = _OpenShard(record), record.shape
+        opened, shape = _OpenShard(record, self.has_places), record.shape
         for planner in self._planners:
             self._ready += planner.take(shape, self.counts[planner.split].tokens)
         if any(opened.unread):
@@ -126,6 +153,8 @@ class Ledger:
         self.intake = total_intake((self.intake, record.intake))
         if self._keeps_intakes and (record.intake.quarantine_bytes >= 0 or record.intake.lines):
             self.intakes.append((record.id, record.intake))
+        for index, *counts in record.sources:
+            self.sources[index] += counts
         self.replaced += record.replaced
         self.text_bytes += record.text_bytes
         if record.is_last:
@@ -255,13 +284,13 @@ class Ledger:
             raise BrokenInvariant(
                 f"text chunks of {self.text_bytes} bytes were encoded, the sources have {self._plan.total_bytes}"
             )
-
-
-def shard_bytes(record: ShardRecord) -> int:
-    """How many bytes the files of a shard have."""
-    counts = [record.split(split) for split in SPLITS]
-    own = sum(own.tokens * record.token_bytes + own.sequences * START_BYTES for own in counts)
-    return own - sum(map(len, record.inline))
+        of_splits = [
+            count for split in SPLITS for count in (self.counts[split].sequences, self.counts[split].tokens)
+        ]
+        if self.sources.sum(axis=0).tolist() != of_splits:
+            raise BrokenInvariant(
+                f"the sources have {self.sources.sum(axis=0).tolist()} sequences and tokens, the splits {of_splits}"
+            )
 
 
 def added(one: SplitCounts, other: SplitCounts) -> SplitCounts:

@@ -20,7 +20,9 @@ from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard_store import ShardStore
 from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
+from corpus.kinds import FORMATS
 from corpus.sources import recorded_path
+from flat_tokens.sources import SOURCE_COUNTS
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
 from flat_tokens.writer import Destination, write_file, write_root
@@ -84,7 +86,7 @@ def write_manifest(
         files,
         layout,
         tokenizer=tokenizer,
-        sources=_source_facts(plan, ledger.digests),
+        sources=_source_facts(plan, ledger),
         options={
             **options,
             "documents": {split: own.documents for split, own in counts.items()},
@@ -98,11 +100,11 @@ def write_manifest(
     )
 
 
-def _source_facts(plan: Plan, digests: bytes | bytearray) -> Iterator[dict[str, Any]]:
-    """What the manifest says of each source; one at a time, since there may be a million. digests: of all their blocks,
-    in order."""
+def _source_facts(plan: Plan, ledger: Ledger) -> Iterator[dict[str, Any]]:
+    """What the manifest says of each source; one at a time, since there may be a million."""
+    digests = ledger.digests
     stop = 0
-    for source in plan.sources:
+    for source, counts in zip(plan.sources, ledger.sources, strict=True):
         content = {"version": source.version}
         if not source.version:
             start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
@@ -113,4 +115,6 @@ def _source_facts(plan: Plan, digests: bytes | bytearray) -> Iterator[dict[str, 
             **content,
             "split": source.split or "by hash",
             "kind": source.kind.name,
+            "place": "row" if FORMATS[source.kind.format].has_rows else "byte",
+            **dict(zip(SOURCE_COUNTS, counts.tolist(), strict=True)),
         }

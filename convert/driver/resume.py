@@ -40,7 +40,12 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
     Refused (exit 6) if its shards were made by another rule for bad records, or from other text.
     """
     workspace = context.workspace
-    ledger = Ledger(context.plan, context.layout, keeps_intakes=context.options.on_error == "quarantine")
+    ledger = Ledger(
+        context.plan,
+        context.layout,
+        keeps_intakes=context.options.on_error == "quarantine",
+        has_places=context.options.source_places != "no" and not recorded.places_left_out,
+    )
     runs: list[Run] = []
     written: dict[int, Run] = {}  # by the identity of the list of their files
 

@@ -74,6 +74,7 @@ class DocumentEncoder:
         self._end_text = [] if END_TEXT in self._special_tokens else [END_TEXT]
         self._seed, self._threshold = seed, threshold
         self._shard, self._intake, self._clock = shard, intake, clock
+        self._has_places = shard.has_places
         self._rules = intake.rules
 
     def take(self, found: Found) -> None:
@@ -103,13 +104,22 @@ class DocumentEncoder:
                 raise utf8.invalid_text(text, bad, printable(source.name), start)
             special = special if special != "encode" else "valid"  # by itself no special token is in the way
         self._clock.lap("check")
+        # Of the text as it is in the source: what is mended may be longer.
         if special == "encode":
-            self._whole(source, mended)
+            self._whole(source, mended, self._places(text, start) if self._has_places else None)
             return
-        documents = self._documents(source_index, source, memoryview(mended), start)
+        documents = self._documents(source_index, source, memoryview(mended), self._places(text, start))
         self.batch(source_index, source, documents, "encode" if special == "valid" else special)
 
-    def _whole(self, source: Source, text: Buffer) -> None:
+    def _places(self, text: Buffer, start: int) -> NDArray[np.uint64]:
+        """Where the documents of a text begin that is at `start` of its source."""
+        separators = find_separators(text, self._separator)
+        places = np.empty(len(separators) + 1, dtype=np.uint64)
+        places[0] = start
+        np.add(separators, np.uint64(start + len(self._separator)), out=places[1:])
+        return places
+
+    def _whole(self, source: Source, text: Buffer, places: NDArray[np.uint64] | None) -> None:
         ragged = self._tokenizer.encode_documents(
             text, self._separator, threads=1, checked=True, out=_token_room(text)
         )
@@ -124,25 +134,27 @@ class DocumentEncoder:
         hashes = None
         if self._splits_by_hash(source):
             hashes = hash_documents(text, self._separator, self._seed)
-        self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
+        self._deal_out(source, ragged.tokens, ragged.offsets, hashes, places)
 
-    def _documents(self, source_index: int, source: Source, text: memoryview, start: int) -> Documents:
-        """The valid documents of a stretch and where they begin; the others are bad records."""
+    def _documents(
+        self, source_index: int, source: Source, text: memoryview, places: NDArray[np.uint64]
+    ) -> Documents:
+        """The valid documents of a stretch, which begin at `places` of the source; the others are bad records."""
         separators = find_separators(text, self._separator).tolist()
         texts: list[memoryview] = []
-        places: list[int] = []
+        kept: list[int] = []
         begin = 0
-        for end in [*separators, len(text)]:
+        for number, (end, place) in enumerate(zip([*separators, len(text)], places.tolist(), strict=True)):
             document = text[begin:end]
             self._intake.records += 1
             bad = validate_utf8(document)
             if bad < 0:
                 texts.append(document)
-                places.append(start + begin)
+                kept.append(number)
             else:
-                self._bad_text(source_index, source, document, start + begin, start + begin + bad)
+                self._bad_text(source_index, source, document, place, place + bad)
             begin = end + len(self._separator)
-        return Documents(Batch.of(texts), np.array(places, dtype=np.uint64))
+        return Documents(Batch.of(texts), places[kept])
 
     def _bad_text(
         self, source_index: int, source: Source, document: memoryview, start: int, place: int
@@ -162,7 +174,7 @@ class DocumentEncoder:
 
         Their reader has counted them as records. special: what the text of a special token is, None as the rules say.
         """
-        batch = documents.batch
+        batch, places = documents.batch, documents.places
         special = special or self._rules.special_in_text or "text"
         if special != "encode" and self._special_tokens:
             rows = rows_with_special_tokens(batch.text, batch.offsets, self._special_tokens)
@@ -170,7 +182,7 @@ class DocumentEncoder:
                 self._intake.with_special += len(rows)
             elif len(rows):
                 self._refuse_special(source_index, source, documents, rows.tolist())
-                batch = batch.without(rows)
+                batch, places = batch.without(rows), np.delete(places, rows.astype(np.int64))
         if self._end_text:
             rows = rows_with_special_tokens(batch.text, batch.offsets, self._end_text)
             self._intake.with_end_text += len(rows)
@@ -179,15 +191,15 @@ class DocumentEncoder:
         first = 0
         for row in np.flatnonzero(np.diff(batch.offsets) > LONG_DOCUMENT_BYTES).tolist():
             if first < row:
-                self._batch(source, batch.rows(first, row), special)
+                self._batch(source, batch.rows(first, row), places[first:row], special)
             text = memoryview(batch.rows(row, row + 1).text)
             self._encode_pieces(source, cut_between_characters(text, STRETCH_BYTES), special)
-            self._end_document(source, xxh64(text, self._seed))
+            self._end_document(source, xxh64(text, self._seed), int(places[row]))
             first = row + 1
         if first < len(batch):
-            self._batch(source, batch.rows(first, len(batch)), special)
+            self._batch(source, batch.rows(first, len(batch)), places[first:], special)
 
-    def _batch(self, source: Source, batch: Batch, special: str) -> None:
+    def _batch(self, source: Source, batch: Batch, places: NDArray[np.uint64], special: str) -> None:
         allowed: AllowedSpecial = "all" if special == "encode" else ()
         ragged = self._tokenizer.encode_ragged(
             batch.text, batch.offsets, allowed_special=allowed, checked=True, out=_token_room(batch.text)
@@ -196,7 +208,7 @@ class DocumentEncoder:
         hashes = None
         if self._splits_by_hash(source):
             hashes = hash_ragged(batch.text, batch.offsets, self._seed)
-        self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
+        self._deal_out(source, ragged.tokens, ragged.offsets, hashes, places)
 
     def _refuse_special(
         self, source_index: int, source: Source, documents: Documents, rows: list[int]
@@ -248,7 +260,7 @@ class DocumentEncoder:
         self._intake.with_special += bool(search.found)
         self._intake.with_end_text += bool(end.found)
         self._intake.text_bytes += text.text_bytes
-        self._end_document(source, text.content_hash)
+        self._end_document(source, text.content_hash, start)
 
     def long_line(self, source_index: int, source: Source, line: LongLine) -> None:
         """The document of a JSON line in pieces, which its reader has counted; nothing if it turns out to be bad."""
@@ -281,7 +293,7 @@ class DocumentEncoder:
             self._intake.with_special += bool(search.found)
             self._intake.with_end_text += bool(end.found)
             self._intake.text_bytes += text_bytes
-            self._end_document(source, content.digest())
+            self._end_document(source, content.digest(), line.start)
 
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
         allowed: AllowedSpecial = "all" if special == "encode" else ()
@@ -290,12 +302,12 @@ class DocumentEncoder:
             self._shard.extend(tokens, _split_of(source))
             self._clock.lap("split")
 
-    def _end_document(self, source: Source, content_hash: int) -> None:
+    def _end_document(self, source: Source, content_hash: int, place: int) -> None:
         if self._splits_by_hash(source):
             hashes = np.array([content_hash], dtype=np.uint64)
-            self._shard.end_document(int(is_validation(hashes, self._threshold)[0]))
+            self._shard.end_document(int(is_validation(hashes, self._threshold)[0]), place)
         else:
-            self._shard.end_document(_split_of(source))
+            self._shard.end_document(_split_of(source), place)
 
     def _drop_document(self) -> None:
         self._shard.drop_document()
@@ -309,14 +321,16 @@ class DocumentEncoder:
         tokens: NDArray[np.uint32],
         offsets: NDArray[np.uint64],
         hashes: NDArray[np.uint64] | None,
+        places: NDArray[np.uint64] | None,
     ) -> None:
         if hashes is None:
-            self._shard.add(tokens, offsets, np.full(len(offsets) - 1, _split_of(source), dtype=np.bool_))
+            held_out = np.full(len(offsets) - 1, _split_of(source), dtype=np.bool_)
+            self._shard.add(tokens, offsets, held_out, places)
         elif len(hashes) != len(offsets) - 1:
             # Two scans of the core found the separators, one to encode and one to hash: they must agree.
             raise BrokenInvariant(f"{len(offsets) - 1} documents were encoded but {len(hashes)} hashed")
         else:
-            self._shard.add(tokens, offsets, is_validation(hashes, self._threshold))
+            self._shard.add(tokens, offsets, is_validation(hashes, self._threshold), places)
         self._clock.lap("split")
 
 

@@ -75,20 +75,21 @@ class DocumentHasher(DocumentEncoder):
         self._end_text: list[bytes] = []
         self._separator, self._seed = separator, seed
         self._intake, self._rules, self._clock = intake, intake.rules, Clock()
+        self._has_places = False
         self._empty = np.uint64(_core.xxh64(b"", seed))
         self.smallest = SmallestHashes(count)
 
-    def _whole(self, source: Source, text: Buffer) -> None:
+    def _whole(self, source: Source, text: Buffer, places: NDArray[np.uint64] | None) -> None:
         self._add(source, hash_documents(text, self._separator, self._seed))
 
-    def _batch(self, source: Source, batch: Batch, special: str) -> None:
+    def _batch(self, source: Source, batch: Batch, places: NDArray[np.uint64], special: str) -> None:
         self._add(source, hash_ragged(batch.text, batch.offsets, self._seed))
 
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
         for _ in pieces:
             pass
 
-    def _end_document(self, source: Source, content_hash: int) -> None:
+    def _end_document(self, source: Source, content_hash: int, place: int) -> None:
         self._add(source, np.array([content_hash], dtype=np.uint64))
 
     def _drop_document(self) -> None:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 class Job(NamedTuple):
     """threshold: a document whose hash is below it is validation, 0 to 2^64. shards: a folder; temporary: one on
-    the file system of the dataset. decompress_ahead: by a thread beside, since there are workers enough that have
-    nothing to do. folder: that inputs are named from, None if by whole paths or to all workers alike."""
+    the file system of the dataset. has_places: it is kept where sequences begin in their sources. decompress_ahead: by
+    a thread beside, since there are workers enough that have nothing to do. folder: that inputs are named from, None if
+    by whole paths or to all workers alike."""
 
     tokenizer: Tokenizer
     max_token_id: int
@@ -39,6 +40,7 @@ class Job(NamedTuple):
     temporary: Path
     dataset: Destination
     layout: ArrayLayout
+    has_places: bool = False
     decompress_ahead: bool = False
     folder: Path | None = None
 

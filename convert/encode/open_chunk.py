@@ -50,13 +50,14 @@ class OpenChunk:
         dtype = token_dtype(job.max_token_id)
         with (
             job.shards.attempt(job.temporary) as folder,
-            ShardWriter(folder, shard_id, dtype, job.max_token_id, job.ends, spares) as shard,
+            ShardWriter(folder, shard_id, dtype, job.max_token_id, job.ends, spares, job.has_places) as shard,
         ):
             intake.begin(shard_id, folder)
             encoder = DocumentEncoder(
                 job.tokenizer, job.separator, job.seed, self._threshold, shard, intake, clock
             )
             for found in self._next_shard():
+                shard.begin_source(found.source_index)
                 encoder.take(found)
             finished = shard.finish()
             counts = intake.finish(shard.longest, shard.first_ids)
@@ -77,6 +78,7 @@ class OpenChunk:
             bytes(self._reader.digests) if is_last else b"",
             tuple(self._reader.edges) if is_last else (),
             counts,
+            finished.sources,
             finished.places,
             finished.inline,
         )

@@ -25,7 +25,7 @@ from convert.planning.plan import Plan
 from corpus.source_list import Source
 from corpus.sources import recorded_path
 
-PLAN_VERSION = 10
+PLAN_VERSION = 11
 FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")
 _MARKS = ("changed_ns", "inode")
 _COUNT = "number of sources"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from convert.planning.plan import ShardId
-from convert.shards.shard import NOWHERE, PARTS, START_BYTES, STARTS_OF, ShardShape
+from convert.shards.shard import NOWHERE, PARTS, PLACES_OF, START_BYTES, STARTS_OF, ShardShape
 
 RUN_TOKENS = (2 << 20, 8 << 20)  # at least, at most
 
@@ -27,7 +27,7 @@ class ShardSlice(NamedTuple):
     """Tokens or sequences [start, stop) of one shard; token_offset: the place of its first token in the array.
 
     shape: with the digests that the slice needs (`ShardShape.for_slice`). inline: of NO_SHARD, the starts themselves,
-    counted from the first token of the array.
+    counted from the first token of the array, or the places.
     """
 
     shape: ShardShape
@@ -41,7 +41,7 @@ class Run(NamedTuple):
     """Items [first, first + sum of the slices) of one array of a split. closing: the array's last start, or None."""
 
     split: str
-    array: str  # tokens or starts
+    array: str  # tokens, starts or places
     first: int
     slices: tuple[ShardSlice, ...]
     closing: int | None = None
@@ -58,8 +58,8 @@ class Run(NamedTuple):
     @property
     def reads(self) -> tuple[str, ...]:
         """Which parts of its shards the run reads: ids get their start flags by the starts."""
-        starts = STARTS_OF[self.split]
-        return (self.split, starts) if self.array == "tokens" else (starts,)
+        own = part_of(self.split, self.array)
+        return (own, STARTS_OF[self.split]) if self.array == "tokens" else (own,)
 
     @property
     def item_count(self) -> int:
@@ -70,6 +70,11 @@ class Run(NamedTuple):
     def raw_bytes(self) -> int:
         """How many bytes the run has before compression, for progress."""
         return self.item_count * (4 if self.array == "tokens" else 8)
+
+
+def part_of(split: str, array: str) -> str:
+    """The part of shards that an array of a split is made of."""
+    return {"tokens": split, "starts": STARTS_OF[split], "places": PLACES_OF[split]}[array]
 
 
 _NO_SHAPE = ShardShape(NO_SHARD, 2, (0, 0), (0, 0), (NOWHERE,) * len(PARTS), (b"",) * len(PARTS))
@@ -83,12 +88,14 @@ class RunPlanner:
         self._run_items = max(1, tokens // unit) * unit
         self._first = 0  # where the next run begins
         self._slices: list[ShardSlice] = []  # of the next run
-        self._inline = bytearray()  # behind the slices: starts that came with records
+        self._inline = bytearray()  # behind the slices: starts or places that came with records
         self._items = 0  # in both
 
     def take(self, shape: ShardShape, token_offset: int) -> Iterator[Run]:
         """The runs that are full with the next shard; token_offset: the tokens of the split before it."""
-        part = STARTS_OF[self.split] if self._array == "starts" else self.split
+        part = part_of(self.split, self._array)
+        if self._array == "places":
+            token_offset = 0  # they count in sources
         count = shape.part_bytes(part) // shape.item_bytes(part)
         start = 0
         while start < count:
@@ -114,7 +121,7 @@ class RunPlanner:
             yield self._run()
 
     def _end_inline(self) -> None:
-        """Make a slice of the starts that came with records."""
+        """Make a slice of what came with records."""
         if self._inline:
             count = len(self._inline) // START_BYTES
             self._slices.append(ShardSlice(_NO_SHAPE, 0, count, 0, bytes(self._inline)))

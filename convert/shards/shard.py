@@ -1,9 +1,11 @@
-"""The files between encoding and merging: the ids of one text chunk, or of some of its documents, in four parts.
+"""The files between encoding and merging: the ids of one text chunk, or of some of its documents, in six parts.
 
     train               uint16 or uint32[tokens], ids of the sequences in train
     train-starts        uint64[sequences], where they start
     validation          the same for validation
     validation-starts
+    train-places        uint64[sequences], where they begin in their source, if that is recorded
+    validation-places
 
 Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
 holds the vocabulary. A large part is a file, small ones lie in one file together, a part without items is nowhere, and
@@ -31,7 +33,8 @@ from convert.shards.intake_counts import IntakeCounts
 SPLITS = ("train", "validation")
 # A part is one array; those of the ids are named for their split.
 STARTS_OF = {split: f"{split}-starts" for split in SPLITS}
-PARTS = (*SPLITS, *STARTS_OF.values())
+PLACES_OF = {split: f"{split}-places" for split in SPLITS}
+PARTS = (*SPLITS, *STARTS_OF.values(), *PLACES_OF.values())
 START_BYTES = 8
 # A part is hashed in blocks of this size. Runs share blocks at their borders, which are then read twice.
 DIGEST_BLOCK_BYTES = 256 << 10
@@ -48,6 +51,16 @@ class SplitCounts(NamedTuple):
     sequences: int
     tokens: int
     max_token_id: int  # 0 where there are no tokens
+
+
+class SourceCounts(NamedTuple):
+    """What a shard holds of one source."""
+
+    source_index: int
+    train_sequences: int
+    train_tokens: int
+    validation_sequences: int
+    validation_tokens: int
 
 
 class ShardShape(NamedTuple):
@@ -73,7 +86,7 @@ class ShardShape(NamedTuple):
         """The size of one of PARTS."""
         if part in SPLITS:
             return self.token_count(part) * self.token_bytes
-        return self.sequences[PARTS.index(part) - len(SPLITS)] * START_BYTES
+        return self.sequences[PARTS.index(part) % len(SPLITS)] * START_BYTES
 
     def item_bytes(self, part: str) -> int:
         """The size of one item of one of PARTS."""
@@ -117,6 +130,7 @@ class ShardRecord:
     # (source, start, stop, hex) of what else was read. In the last.
     edges: tuple[tuple[int, int, int, str], ...] = ()
     intake: IntakeCounts = field(default_factory=IntakeCounts)
+    sources: tuple[SourceCounts, ...] = ()  # those with sequences, in order
     # Of each of PARTS; the same shard may be written to another place the next time.
     places: tuple[Place, ...] = field(default=(NOWHERE,) * len(PARTS), compare=False)
     inline: tuple[bytes, ...] = (b"",) * len(PARTS)  # of each of PARTS that is in no file: the part itself
@@ -164,6 +178,7 @@ class ShardRecord:
         lists = {
             "digests": digests,
             "edges": edges,
+            "sources": tuple(SourceCounts(*map(int, counts)) for counts in entry["sources"]),
             "part_digests": part_digests,
             "places": places,
             "inline": inline,

@@ -76,22 +76,23 @@ class ShardReader:
             low, high = max(start - first, 0), min(stop - first, len(values))
             yield first + low, values[low:high]
 
-    def starts(self, split: str, start: int, stop: int) -> NDArray[np.uint64]:
-        """Where sequences [start, stop) of the split start, in tokens from the shard's first: uint64[stop - start].
+    def of_sequences(self, part: str, start: int, stop: int) -> NDArray[np.uint64]:
+        """The starts or places, as `part` says, of sequences [start, stop): uint64[stop - start]. Starts are in tokens
+        from the shard's first.
 
         The shape must have the digests of just these.
         """
         out = np.empty(stop - start, dtype=np.uint64)
         blocks = block_range(start * START_BYTES, stop * START_BYTES)
-        self._expect(STARTS_OF[split], blocks)
+        self._expect(part, blocks)
         for block in blocks:
-            first, values = self._items(STARTS_OF[split], block, block - blocks.start, out.dtype)
+            first, values = self._items(part, block, block - blocks.start, out.dtype)
             low, high = max(start - first, 0), min(stop - first, len(values))
             out[first + low - start : first + high - start] = values[low:high]
         return out
 
     def starts_within(self, split: str, token_start: int, token_stop: int) -> NDArray[np.uint64]:
-        """The starts that lie in [token_start, token_stop), as `starts` gives them; memory is that of the answer.
+        """The starts that lie in [token_start, token_stop), as `of_sequences` gives them; memory is that of the answer.
 
         The shape must have the digests of all starts of the split.
         """

@@ -21,7 +21,7 @@ from convert import _core
 from convert.errors import BrokenInvariant
 from convert.planning.plan import ShardId
 from convert.shards.part_writer import PartWriter, write_new_file
-from convert.shards.shard import SPLITS, Place, SplitCounts
+from convert.shards.shard import SPLITS, Place, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
 from corpus.buffers import thread_buffer
 
@@ -38,6 +38,7 @@ class Finished(NamedTuple):
     inline: tuple[bytes, ...]
     train: SplitCounts
     validation: SplitCounts
+    sources: tuple[SourceCounts, ...]
 
 
 class ShardWriter:
@@ -45,8 +46,8 @@ class ShardWriter:
 
     dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises BrokenInvariant.
     ends: ids around each document that has ids. spares: the names of files in `folder` to write over; those that are
-    used are taken out, another attempt may have taken them first. Splits: 0 train, 1 validation. OSError names the
-    file. Up to 20 MiB of memory.
+    used are taken out, another attempt may have taken them first. has_places: whether it is given where documents begin
+    in their source, and keeps it. Splits: 0 train, 1 validation. OSError names the file. Up to 20 MiB of memory.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class ShardWriter:
         largest_id: int,
         ends: EndTokens = NO_ENDS,
         spares: list[str] | None = None,
+        has_places: bool = False,
     ) -> None:
         self._dtype = dtype
+        self.has_places = has_places
         self._front, self._back = ends.front_id, ends.back_id
         self._end_count = ends.per_document
         self._largest_id = largest_id
@@ -66,13 +69,16 @@ class ShardWriter:
         *names, self._small = attempt_names(shard)
         spares = [] if spares is None else spares
         self._parts = [PartWriter(folder, name, spares) for name in names]
-        self._ids, self._starts = self._parts[: len(SPLITS)], self._parts[len(SPLITS) :]
+        self._ids, self._starts, self._places = self._parts[:2], self._parts[2:4], self._parts[4:]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
         self.longest: list[
             int
         ] = []  # of the sequences so far, up to LONGEST_COUNT lengths in tokens, falling
         self.first_ids: list[int] = []  # with which the first sequence of train begins
         self._open_first: list[int] = []
+        self._sources: list[SourceCounts] = []
+        self._source_index = -1  # of what is added
+        self._before_source = (0, 0, 0, 0)  # sequences and tokens that were there when it began
         self._guess: int | None = None  # the split in which the document lies that has not ended
         self._open_tokens = self._open_highest = 0  # of that document
 
@@ -85,12 +91,27 @@ class ShardWriter:
         for part in self._parts:
             part.discard()
 
+    def begin_source(self, source_index: int) -> None:
+        """What is added from now on is of this source."""
+        if source_index == self._source_index:
+            return
+        now = (self._sequences[0], self._tokens[0], self._sequences[1], self._tokens[1])
+        if now != self._before_source:
+            own = (count - before for count, before in zip(now, self._before_source, strict=True))
+            self._sources.append(SourceCounts(self._source_index, *own))
+        self._source_index, self._before_source = source_index, now
+
     def add(
-        self, tokens: NDArray[np.uint32], offsets: NDArray[np.uint64], validation: NDArray[np.bool_]
+        self,
+        tokens: NDArray[np.uint32],
+        offsets: NDArray[np.uint64],
+        validation: NDArray[np.bool_],
+        places: NDArray[np.uint64] | None = None,
     ) -> None:
         """Add whole documents, each to the split it belongs to, in order. Copies.
 
-        tokens, offsets: as `bpe.Ragged`, empty documents too; validation: bool[documents].
+        tokens, offsets: as `bpe.Ragged`, empty documents too; validation: bool[documents]; places: uint64[documents],
+        where each begins in its source.
         """
         if self._guess is not None:
             raise BrokenInvariant("a document begins before the one in pieces has ended")
@@ -115,6 +136,12 @@ class ShardWriter:
             self._sequences[split] += sequences
             self._highest[split] = max(self._highest[split], highest)
             ids, starts = ids[count:], starts[sequences:]
+        if self.has_places:
+            if places is None or len(places) != documents:
+                raise BrokenInvariant(f"{documents} documents have not as many places in their source")
+            is_sequence = offsets[1:] > offsets[:-1]
+            for part, is_own in zip(self._places, (~validation, validation), strict=True):
+                part.add(places[is_sequence & is_own])
 
     def extend(self, tokens: NDArray[np.uint32], guess: int = 0) -> None:
         """Add the next ids of a document that comes in pieces and most likely falls in the split `guess`. Copies."""
@@ -127,8 +154,9 @@ class ShardWriter:
             self._extend_by(self._front)
         self._extend(tokens)
 
-    def end_document(self, split: int) -> None:
-        """The document of the pieces since the last one ends and belongs to this split; without ids it is empty."""
+    def end_document(self, split: int, place: int = 0) -> None:
+        """The document of the pieces since the last one ends and belongs to this split; without ids it is empty. place:
+        where it begins in its source."""
         if self._guess is not None:
             self._extend_by(self._back)
         if self._guess not in (None, split):
@@ -141,6 +169,8 @@ class ShardWriter:
             self._see_lengths(self._open_tokens, np.array([0, self._open_tokens], dtype=np.uint64), 0)
             self._starts[split].add(np.array([self._tokens[split]], dtype=np.uint64))
             self._sequences[split] += 1
+            if self.has_places:
+                self._places[split].add(np.array([place], dtype=np.uint64))
         self._tokens[split] += self._open_tokens
         self._open_tokens = self._open_highest = 0
         self._guess = None
@@ -156,6 +186,7 @@ class ShardWriter:
         """Complete the files."""
         if self._guess is not None:
             raise BrokenInvariant("a document in pieces has no end")
+        self.begin_source(-1)
         small = [part.take_small() for part in self._parts]
         inline = [b""] * len(small)
         for index in range(len(SPLITS), len(small)):
@@ -174,7 +205,7 @@ class ShardWriter:
                 self._documents, self._sequences, self._tokens, self._highest, strict=True
             )
         )
-        return Finished(digests, tuple(places), tuple(inline), train, validation)
+        return Finished(digests, tuple(places), tuple(inline), train, validation, tuple(self._sources))
 
     def _extend(self, tokens: NDArray[np.uint32]) -> None:
         assert self._guess is not None

@@ -18,7 +18,7 @@ from engines.worker_process import take_step
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
-from flat_tokens.writer import Destination, write_starts, write_tokens_with_facts
+from flat_tokens.writer import Destination, write_places, write_starts, write_tokens_with_facts
 
 
 class WrittenFile(NamedTuple):
@@ -37,8 +37,9 @@ def write_run(
     worker whose parent is gone, does no harm. temporary: a folder where they lie before, on the file system of `root`.
     DamagedShard if a shard is not what its writer recorded; then the run is to be written again.
     """
-    if run.array == "starts":
-        records = write_starts(root, run.split, layout, run.first, starts_run(shards, run), temporary)
+    if run.array != "tokens":
+        write = write_starts if run.array == "starts" else write_places
+        records = write(root, run.split, layout, run.first, sequences_run(shards, run), temporary)
         return [WrittenFile(record) for record in records]
     written = []
     first = run.first
@@ -78,18 +79,18 @@ def encoded_units(shards: ShardStore, run: Run, unit_tokens: int) -> Iterator[ND
         yield encoded[:filled]
 
 
-def starts_run(shards: ShardStore, run: Run) -> NDArray[np.uint64]:
-    """The sequence starts of a run, from the array's first token: uint64[run.item_count]."""
-    starts = np.empty(run.item_count, dtype=np.uint64)
+def sequences_run(shards: ShardStore, run: Run) -> NDArray[np.uint64]:
+    """The starts of a run, from the array's first token, or its places: uint64[run.item_count]."""
+    values = np.empty(run.item_count, dtype=np.uint64)
     filled = 0
     for own in run.slices:
         if own.inline:
             found = np.frombuffer(own.inline, np.uint64)
         else:
             with ShardReader(shards, own.shape) as reader:
-                found = reader.starts(run.split, own.start, own.stop)
-        np.add(found, np.uint64(own.token_offset), out=starts[filled : filled + len(found)])
+                found = reader.of_sequences(run.reads[0], own.start, own.stop)
+        np.add(found, np.uint64(own.token_offset), out=values[filled : filled + len(found)])
         filled += len(found)
     if run.closing is not None:
-        starts[filled] = run.closing
-    return starts
+        values[filled] = run.closing
+    return values

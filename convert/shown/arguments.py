@@ -16,6 +16,7 @@ from convert.options import (
     INVALID_MODES,
     ON_ERROR_MODES,
     PROGRESS_MODES,
+    SOURCE_PLACES_MODES,
     SPECIAL_MODES,
     ConvertOptions,
 )
@@ -247,6 +248,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--chunk-tokens", type=_size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
     add(
+        "--source-places",
+        choices=SOURCE_PLACES_MODES,
+        default="auto",
+        help="keep where each sequence begins in its source (default auto: if it takes at most 2 %% of the dataset)",
+    )
+    add(
         "--overwrite",
         action="store_true",
         help="replace a dataset of ours, or an unfinished run with another plan",
@@ -319,6 +326,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         zarr_format=parsed.zarr_format,
         compression=parsed.compression,
         chunk_tokens=parsed.chunk_tokens,
+        source_places=parsed.source_places,
         overwrite=parsed.overwrite,
         progress="none" if parsed.quiet else parsed.progress,
         executor=parsed.executor,

@@ -10,7 +10,7 @@ import numpy as np
 
 from flat_tokens.errors import DatasetError
 from flat_tokens.packs.packing_plan import Pieces, Plan
-from flat_tokens.rows.row_source import ChunkReader, Int64, Uint32, put_pieces
+from flat_tokens.rows.row_source import ChunkReader, Int64, TokenRanges, Uint32, put_pieces
 from flat_tokens.rows.row_window import RowWindow
 from flat_tokens.segments import Int32
 
@@ -44,6 +44,13 @@ class PackRows:
         self.mark_starts(table, places, columns, pieces, chunks.tokens.name)
         window.lengths[: len(rows)] = 0
         window.lengths[real] = lengths
+
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource.token_ranges."""
+        real = np.flatnonzero(rows < self.row_count)
+        pieces = self._plan.pieces(rows[real])
+        columns, _ = layout_of(pieces)
+        return TokenRanges(np.repeat(real, pieces.counts), columns - 1, pieces.starts, pieces.stops)
 
     def mark_starts(self, table: Uint32, places: Int64, columns: Int64, pieces: Pieces, name: str) -> None:
         """Put a start flag in front of each piece; DatasetError where one must be and is not."""

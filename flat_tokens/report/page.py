@@ -24,6 +24,8 @@ from flat_tokens.report.page_tokens import commonest, longest, sequences
 MARK = "<!-- flat_tokens report -->"  # by which a later report knows that it may replace the file
 LARGEST_BYTES_BAR = 16  # the last bar of bytes a token takes all longer ones
 
+SOURCE_FIGURES = {"bytes": "bytes", "train_tokens": "tokens in train", "validation_tokens": "in validation"}
+
 
 def render(figures: Figures, name: str) -> str:
     """The whole page as text."""
@@ -191,7 +193,7 @@ def _origin(figures: Figures) -> str:
     listed = [
         [
             escaped(str(source.get("path", ""))),
-            f"{source['bytes']:,}" if isinstance(source.get("bytes"), int) else "",
+            *(f"{source[name]:,}" if isinstance(source.get(name), int) else "" for name in SOURCE_FIGURES),
         ]
         for source in sources
     ]
@@ -205,7 +207,7 @@ def _origin(figures: Figures) -> str:
         if rows
         else "<p class=note>The dataset has no manifest that says.</p>"
     )
-    files = f"{table(['source', 'bytes'], listed, 'origin')}{more}" if listed else ""
+    files = f"{table(['source', *SOURCE_FIGURES.values()], listed, 'origin')}{more}" if listed else ""
     return f"<section><h2>Where it comes from</h2>{made}{files}</section>"
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,15 @@ Int64 = npt.NDArray[np.int64]
 Uint32 = npt.NDArray[np.uint32]
 
 
+class TokenRanges(NamedTuple):
+    """Tokens [starts[i], stops[i]) lie in row places[i] of some, from columns[i] on; in the order of their columns."""
+
+    places: Int64
+    columns: Int64
+    starts: Int64
+    stops: Int64
+
+
 class RowSource(Protocol):
     """Numbered rows of one length. kind: tells those of other rules apart; row_count: how many. is_padded: whether rows
     may be shorter than that; numbers of row_count and above are rows of padding alone then."""
@@ -38,6 +47,10 @@ class RowSource(Protocol):
 
     def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
         """Put row rows[i] into window place i. Only `window` and `chunks` are written."""
+        ...
+
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """Which tokens are in rows[i], none in a row of padding."""
         ...
 
 
@@ -152,6 +165,13 @@ class PackedRows:
         if with_tail and array.token_count > self._stop:
             self._stop = array.token_count
             self.row_count += 1
+
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource.token_ranges."""
+        places = np.flatnonzero(rows < self.row_count)
+        starts = rows[places] * self.length
+        stops = np.minimum(starts + self.length, self._stop)
+        return TokenRanges(places, np.zeros_like(places), starts, stops)
 
     def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
         """See RowSource.fill."""

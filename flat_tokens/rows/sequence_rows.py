@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.row_source import ChunkReader, Int64, put_pieces
+from flat_tokens.rows.row_source import ChunkReader, Int64, TokenRanges, put_pieces
 from flat_tokens.rows.row_window import RowWindow
 
 LONG_SEQUENCES = ("split", "truncate")
@@ -96,6 +96,13 @@ class SequenceRows:
                 ends[here] = np.minimum(starts[here] + self.length, seq_starts[sequence + 1])
                 is_first[here] = part == 0
         return starts, ends, is_first
+
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource.token_ranges."""
+        order = np.argsort(rows, kind="stable")
+        order = order[: np.count_nonzero(rows < self.row_count)]
+        starts, stops, _ = self.ranges(rows[order])
+        return TokenRanges(order, np.zeros_like(order), starts, stops)
 
     def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
         """See RowSource.fill."""

@@ -126,7 +126,9 @@ def array_files(
     return {"zarr.json": _json_bytes(array)}
 
 
-def split_files(layout: ArrayLayout, token_count: int, seq_count: int, max_token_id: int) -> dict[str, bytes]:
+def split_files(
+    layout: ArrayLayout, token_count: int, seq_count: int, max_token_id: int, has_places: bool = False
+) -> dict[str, bytes]:
     """Metadata of a split and of its arrays: path in the split's folder -> content."""
     tokens = array_files(
         layout, flat_format.TOKENS_DTYPE, token_count, layout.chunk_tokens, layout.write_unit_tokens
@@ -134,10 +136,14 @@ def split_files(layout: ArrayLayout, token_count: int, seq_count: int, max_token
     starts = array_files(
         layout, flat_format.STARTS_DTYPE, seq_count + 1, layout.chunk_starts, layout.write_unit_starts
     )
+    places = array_files(
+        layout, flat_format.STARTS_DTYPE, seq_count, layout.chunk_starts, layout.write_unit_starts
+    )
     return {
         **group_files(layout.zarr_format, {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}),
         **{f"{flat_format.TOKENS_NAME}/{name}": data for name, data in tokens.items()},
         **{f"{flat_format.STARTS_NAME}/{name}": data for name, data in starts.items()},
+        **{f"{flat_format.PLACES_NAME}/{name}": data for name, data in places.items() if has_places},
     }
 
 

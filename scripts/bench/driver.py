@@ -32,7 +32,7 @@ from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
 from convert.shards.intake_counts import IntakeCounts
 from convert.shards.runs import Run
-from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SplitCounts
+from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
 from convert.shards.write_run import WrittenFile
 from convert.shown.progress import Progress
@@ -103,7 +103,7 @@ class Results:
         held_out = round(SEQUENCES * VALIDATION_TOKENS / TOKENS)
         train = SplitCounts(SEQUENCES, 0, SEQUENCES, TOKENS, 50_000)
         validation = SplitCounts(held_out, 0, held_out, VALIDATION_TOKENS, 50_000)
-        sizes = (2 * TOKENS, 2 * VALIDATION_TOKENS, 8 * SEQUENCES, 8 * held_out)
+        sizes = (2 * TOKENS, 2 * VALIDATION_TOKENS, *(8 * SEQUENCES, 8 * held_out) * 2)
         digests = tuple(self._rng.randbytes(8 * -(-size // DIGEST_BLOCK_BYTES)) for size in sizes)
         names = attempt_names(ShardId(chunk.index))
         small = names[-1]
@@ -119,13 +119,14 @@ class Results:
             self._rng.randbytes(8 * self._blocks(chunk)),
             ((0, chunk.stop, chunk.stop + 4000, "0123456789abcdef"),),
             IntakeCounts(SEQUENCES + held_out, chunk.text_bytes, longest=(9000, 8000, 7000)),
-            ((names[0], 0), (small, 0), (small, 0), NOWHERE),
-            (b"", b"", b"", bytes(8 * held_out)),
+            (SourceCounts(0, SEQUENCES, TOKENS, held_out, VALIDATION_TOKENS),),
+            ((names[0], 0), (small, 0), (small, 0), NOWHERE, (small, 0), NOWHERE),
+            (b"", b"", b"", bytes(8 * held_out), b"", bytes(8 * held_out)),
         )
 
     def _files(self, run: Run) -> list[WrittenFile]:
         unit = self._layout.write_unit_tokens if run.array == "tokens" else self._layout.write_unit_starts
-        name = "encoded_tokens" if run.array == "tokens" else "seq_starts"
+        name = {"tokens": "encoded_tokens", "starts": "seq_starts", "places": "seq_places"}[run.array]
         prefix = "c/" if self._layout.zarr_format == 3 else ""
         files = []
         for first in range(run.first, run.first + run.item_count, unit):

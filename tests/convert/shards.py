@@ -23,7 +23,14 @@ def writer_of(
     folder: Path, number: int = 0, largest_id: int = 999, token_bytes: int = 2, spares: Sequence[str] = ()
 ) -> ShardWriter:
     """An attempt at the shard of a text chunk."""
-    return ShardWriter(folder, ShardId(number), np.dtype(f"u{token_bytes}"), largest_id, spares=list(spares))
+    return ShardWriter(
+        folder,
+        ShardId(number),
+        np.dtype(f"u{token_bytes}"),
+        largest_id,
+        spares=list(spares),
+        has_places=True,
+    )
 
 
 def is_intact(folder: Path, record: ShardRecord) -> bool:
@@ -50,12 +57,14 @@ def add_rows(shard: ShardWriter, split: int, rows: Sequence[Sequence[int]]) -> N
     """Add whole documents to a split."""
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
     tokens = np.array([id_ for row in rows for id_ in row], dtype=np.uint32)
-    shard.add(tokens, offsets, np.full(len(rows), split, dtype=np.bool_))
+    places = np.arange(len(rows), dtype=np.uint64)
+    shard.begin_source(0)
+    shard.add(tokens, offsets, np.full(len(rows), split, dtype=np.bool_), places)
 
 
 def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) -> ShardRecord:
     """Finish the shard; its record."""
-    digests, places, inline, train, validation = shard.finish()
+    digests, places, inline, train, validation, sources = shard.finish()
     return ShardRecord(
         ShardId(chunk_index),
         True,
@@ -68,6 +77,7 @@ def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) ->
         intake=IntakeCounts(train.documents + validation.documents),
         places=places,
         inline=inline,
+        sources=sources,
     )
 
 
@@ -95,6 +105,7 @@ class NoText(NamedTuple):
     chunk_count: int
     chunk_bytes: int = 1
     total_bytes: int = 0
+    sources: tuple[None, ...] = (None,)
 
     def chunk(self, index: int) -> TextChunk:
         return TextChunk(index, 0, 0)
@@ -105,7 +116,7 @@ class NoText(NamedTuple):
 
 def ledger_of(chunk_count: int, layout: ArrayLayout) -> Ledger:
     """The ledger of a plan of so many text chunks."""
-    return Ledger(cast(Plan, NoText(chunk_count)), layout, keeps_intakes=False)
+    return Ledger(cast(Plan, NoText(chunk_count)), layout, keeps_intakes=False, has_places=True)
 
 
 def records_of(recorded: Recorded) -> dict[ShardId, ShardRecord]:

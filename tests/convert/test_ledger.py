@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from shards import change_part, ids_of, ledger_of, shard_of
 
-from convert.driver.ledger import ARRAYS, Ledger, shard_bytes
+from convert.driver.ledger import ARRAYS, Ledger
 from convert.errors import BrokenInvariant
 from convert.planning.plan import ShardId
 from convert.shards import runs as runs_module
@@ -24,7 +24,7 @@ from convert.shards.runs import NO_SHARD, Run
 from convert.shards.shard import PARTS, ShardRecord, token_dtype
 from convert.shards.shard_reader import DamagedShard, ShardReader
 from convert.shards.shard_store import FolderShards
-from convert.shards.write_run import encoded_units, starts_run
+from convert.shards.write_run import encoded_units, sequences_run
 from flat_tokens.storage.layout import ArrayLayout
 
 
@@ -73,6 +73,7 @@ def test_runs_put_the_shards_together(
     monkeypatch.setattr(runs_module, "RUN_TOKENS", (2 * unit, 2 * unit))
     layout = ArrayLayout.create(chunk_tokens=unit)
     rows: dict[str, list[list[int]]] = {"train": [], "validation": []}
+    placed: dict[str, list[int]] = {"train": [], "validation": []}
     records = []
     for index in range(shards):
         own = {
@@ -84,6 +85,7 @@ def test_runs_put_the_shards_together(
         records.append(shard_of(tmp_path, index, own, token_bytes))
         for split in rows:
             rows[split] += own[split]
+            placed[split].append(len(own[split]))
     records = dealt_to_chunks(records, rng)
     ledger, all_runs = runs_of(rng.sample(records, len(records)), layout)
     for split, expected in rows.items():
@@ -92,7 +94,9 @@ def test_runs_put_the_shards_together(
         runs = [run for run in all_runs if run.split == split]
         tokens = [run for run in runs if run.array == "tokens"]
         starts = [run for run in runs if run.array == "starts"]
-        for some, size in ((tokens, layout.write_unit_tokens), (starts, layout.write_unit_starts)):
+        places = [run for run in runs if run.array == "places"]
+        starts_unit = layout.write_unit_starts
+        for some, size in ((tokens, layout.write_unit_tokens), (starts, starts_unit), (places, starts_unit)):
             assert all(run.first % size == 0 for run in some)
             assert all(run.item_count % size == 0 for run in some[:-1])
         encoded = [
@@ -102,13 +106,15 @@ def test_runs_put_the_shards_together(
             for value in part.tolist()
         ]
         assert encoded == [id_ * 2 + (place == 0) for row in expected for place, id_ in enumerate(row)]
-        assert [value for run in starts for value in starts_run(FolderShards(tmp_path), run).tolist()] == [
+        assert [value for run in starts for value in sequences_run(FolderShards(tmp_path), run).tolist()] == [
             0,
             *accumulate(map(len, expected)),
         ]
+        found = [value for run in places for value in sequences_run(FolderShards(tmp_path), run).tolist()]
+        assert found == [place for count in placed[split] for place in range(count)]
     # Each file is told to be unneeded once, after the last run that reads it.
     unneeded: list[str] = []
-    assert ledger.unmerged_bytes == sum(map(shard_bytes, records))
+    assert ledger.unmerged_bytes == sum(map(ledger.bytes_to_merge, records))
     with pytest.raises(BrokenInvariant) if records else nullcontext():
         ledger.check_whole()
     for run in all_runs:
@@ -201,7 +207,8 @@ def test_no_byte_of_a_shard_is_merged_that_its_writer_did_not_record(
     _, runs = runs_of([replace(record, id=ShardId(0))], layout)
     merge: dict[str, Callable[[Run], object]] = {
         "tokens": lambda run: list(encoded_units(FolderShards(tmp_path), run, 8)),
-        "starts": partial(starts_run, FolderShards(tmp_path)),
+        "starts": partial(sequences_run, FolderShards(tmp_path)),
+        "places": partial(sequences_run, FolderShards(tmp_path)),
     }
     own = [run for run in runs if run.array == array]
     reads = {part for run in own for part in run.reads}
@@ -250,6 +257,6 @@ def test_a_slice_of_a_shard_brings_the_digests_it_needs_and_no_others(
         for stop in (start + 1, start + 8, start + 9, len(flat)):
             shape = record.shape.for_slice("train", start, min(stop, len(flat)))
             blocks = -(-min(stop, len(flat)) * 2 // 16) - start * 2 // 16
-            assert [len(digests) for digests in shape.digests] == [8 * blocks, 0, 8 * 15, 0]
+            assert [len(digests) for digests in shape.digests] == [8 * blocks, 0, 8 * 15, 0, 0, 0]
             with ShardReader(FolderShards(tmp_path), record.shape) as reader:
                 assert ids_of(reader, "train", start, min(stop, len(flat))) == flat[start:stop]

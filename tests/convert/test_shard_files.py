@@ -31,7 +31,7 @@ from convert.shards.shard import PARTS, ShardRecord
 from convert.shards.shard_reader import DamagedShard
 from convert.shards.shard_store import FolderShards
 from convert.shards.shard_writer import ShardWriter
-from convert.shards.write_run import encoded_units, starts_run
+from convert.shards.write_run import encoded_units, sequences_run
 from engines.inline_engine import InlineEngine
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -48,7 +48,9 @@ class Attempt:
         self.is_lost = False
         self.unused = list(spares)
         self.rows = rows_of(chunk)
-        self.writer = ShardWriter(folder, ShardId(chunk), np.dtype("u2"), 999, spares=self.unused)
+        self.writer = ShardWriter(
+            folder, ShardId(chunk), np.dtype("u2"), 999, spares=self.unused, has_places=True
+        )
 
 
 def rows_of(chunk: int) -> list[tuple[int, list[list[int]]]]:
@@ -171,9 +173,11 @@ class ShardFilesMachine(RuleBasedStateMachine):
             flags = [place for place, token in enumerate(self.expected[run.split]) if token % 2]
             starts = [*flags, len(self.expected[run.split])]
             assert (
-                starts_run(FolderShards(self.folder), run).tolist()
+                sequences_run(FolderShards(self.folder), run).tolist()
                 == starts[run.first : run.first + run.item_count]
             )
+        elif run.array == "places":
+            assert len(sequences_run(FolderShards(self.folder), run)) == run.item_count
         else:
             tokens = [
                 token

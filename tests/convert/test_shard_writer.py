@@ -11,7 +11,7 @@ from shards import add_rows, ids_of, is_intact, record_of, writer_of
 
 from convert.errors import BrokenInvariant
 from convert.shards import shard as shard_module
-from convert.shards.shard import NOWHERE, PARTS, SPLITS
+from convert.shards.shard import NOWHERE, PARTS, SPLITS, STARTS_OF
 from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_store import FolderShards
 
@@ -63,7 +63,7 @@ def test_whole_documents_and_documents_in_pieces(
             assert (counts.sequences, counts.tokens) == (len(written), len(flat))
             assert counts.max_token_id == max(flat)
             assert ids_of(reader, split_name, 0, len(flat)) == flat
-            assert reader.starts(split_name, 0, len(written)).tolist() == starts
+            assert reader.of_sequences(STARTS_OF[split_name], 0, len(written)).tolist() == starts
             for begin in range(0, len(flat), 7):
                 end = min(len(flat), begin + rng.randrange(1, 12))
                 assert ids_of(reader, split_name, begin, end) == flat[begin:end]
@@ -77,7 +77,7 @@ def test_a_part_without_items_is_nowhere_and_small_ones_share_a_file(tmp_path: P
         shard.end_document(1)
         record = record_of(shard)
     (name,) = (path.name for path in tmp_path.iterdir())
-    assert record.places == (NOWHERE, (name, 0), NOWHERE, (name, 6))
+    assert record.places == (NOWHERE, (name, 0), NOWHERE, (name, 6), NOWHERE, (name, 14))
     assert is_intact(tmp_path, record)
 
 
@@ -90,7 +90,7 @@ def test_what_was_in_a_file_for_a_moment_leaves_none(tmp_path: Path) -> None:
         shard.drop_document()
         record = record_of(shard)
     kinds = [name.rpartition(".")[2] for name, _ in record.places]
-    assert kinds == ["train", "validation", "small", "small"]
+    assert kinds == ["train", "validation", *["small"] * 4]
     assert is_intact(tmp_path, record)
     with writer_of(tmp_path, 1) as shard:
         shard.extend(ids([3, 4, 5]))

@@ -10,7 +10,7 @@ import pytest
 from shards import ids_of, record_of, writer_of
 
 from convert.encode.splitting import hash_threshold, is_validation
-from convert.shards.shard import SPLITS
+from convert.shards.shard import SPLITS, STARTS_OF
 from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_store import FolderShards
 
@@ -35,14 +35,19 @@ def test_documents_keep_their_order_within_their_split(count: int, share: float,
             rows = [[rng.randrange(1000) for _ in range(rng.choice([0, 1, 5]))] for _ in range(count)]
             held_out = np.array([rng.random() < share for _ in rows], dtype=np.bool_)
             offsets = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
-            shard.add(np.array([i for row in rows for i in row], dtype=np.uint32), offsets, held_out)
+            shard.add(
+                np.array([i for row in rows for i in row], dtype=np.uint32),
+                offsets,
+                held_out,
+                np.arange(count, dtype=np.uint64),
+            )
             for row, out in zip(rows, held_out.tolist(), strict=True):
                 expected[out].append(row)
         record = record_of(shard)
     for split, rows in zip(SPLITS, expected, strict=True):
         counts = record.split(split)
         with ShardReader(FolderShards(tmp_path), record.shape) as reader:
-            starts = reader.starts(split, 0, counts.sequences)
+            starts = reader.of_sequences(STARTS_OF[split], 0, counts.sequences)
             tokens = np.array(ids_of(reader, split, 0, counts.tokens))
         written = [row for row in rows if row]
         assert [row.tolist() for row in np.split(tokens, starts.astype(int))[1:]] == written
