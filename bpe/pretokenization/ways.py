@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from bpe.pretokenization.classes import told_apart_by
 from bpe.pretokenization.program import END
+from bpe.pretokenization.program import NotBoundedError as NotBoundedError
 from bpe.pretokenization.stage import SKIPPING, Stage, Turn, Where
 
 MOST_RIGHT_CONTEXTS: Final = 500
@@ -19,10 +20,6 @@ Walks: TypeAlias = tuple[Where, ...]  # a state of each stage
 _State = TypeVar("_State", bound=tuple[Any, ...])
 _Due = TypeVar("_Due")
 _NOTHING: Final = Turn(False, False, 0, False)
-
-
-class NotBoundedError(Exception):
-    """The stages ask for more states than an automaton has."""
 
 
 def explored(

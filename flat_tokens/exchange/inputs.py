@@ -17,6 +17,7 @@ from flat_tokens.exchange.blocks import BLOCK_TOKENS, Block, Ends
 from stores import NO_OPTIONS, StorageOptions
 
 PIECE = 2**16  # entries of an index that are held at once
+LONGEST_NAME_BYTES = 255  # of a file, on the file systems there are
 LARGEST_INDEX_BYTES = 2**28  # of one that is JSON and parsed as a whole
 
 
@@ -38,7 +39,7 @@ class InputFile:
         if not stores.is_url(place):
             try:
                 is_file = stat.S_ISREG(os.stat(place).st_mode)  # noqa: PTH116 - a pipe is not waited for
-            except (FileNotFoundError, NotADirectoryError):
+            except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):
                 raise ArgumentError(f"{self.name}: does not exist") from None
             if not is_file:
                 raise ArgumentError(f"{self.name}: not a regular file")
@@ -197,7 +198,8 @@ def joined(folder: str, name: Any) -> str:
     """The place of a file in a folder or below a URL, by a name that an index gives; DatasetError for one that leads
     out of it."""
     parts = name.split("/") if isinstance(name, str) else [""]
-    if "" in parts or ".." in parts or "\0" in str(name):
+    sizes = [len(part.encode(errors="surrogatepass")) for part in parts]
+    if "" in parts or ".." in parts or "\0" in str(name) or max(sizes) > LONGEST_NAME_BYTES:
         raise DatasetError(f"{printable(folder)}: its index names {printable(repr(name), 80)}, no file in it")
     head, mark, query = folder.partition("?") if stores.is_url(folder) else (folder, "", "")
     return f"{head.rstrip('/')}/{name}{mark}{query}"
