@@ -31,7 +31,7 @@ from bpe.pretokenization.syntax import (
 
 MOST_STEPS: Final = 4_000
 # Looks at steps: of a pattern that needs more, a process would be busy for longer than a user waits.
-MOST_LOOKS: Final = 1_000_000
+MOST_LOOKS: Final = 500_000
 
 # What the right context is where no character is left.
 END: Final = -1
