@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.errors import BadArgument, BadTokenizer, UncoveredText, UnsupportedPattern, shown
+from bpe.errors import BadArgument, UncoveredText, UnsupportedPattern, shown
 from bpe.normalizers import INPUT, Normalizer
 from bpe.patterns import PATTERNS, pattern_name
 from bpe.pretokenization import components as known_components

@@ -27,9 +27,13 @@ def growth(made: Iterable[object]) -> int:
             case normalizers.Replace(pattern, content, is_expression):
                 # An expression may match a byte, or nothing on both sides of one.
                 replaced = len(content.encode())
-                times *= 1 + 2 * replaced if is_expression else -(-replaced // max(1, len(pattern.encode()))) or 1
+                times *= (
+                    1 + 2 * replaced if is_expression else -(-replaced // max(1, len(pattern.encode()))) or 1
+                )
             case normalizers.Precompiled(charsmap):
-                texts = charsmap[4 + int.from_bytes(charsmap[:4], "little") :]  # behind the double array of the keys
+                texts = charsmap[
+                    4 + int.from_bytes(charsmap[:4], "little") :
+                ]  # behind the double array of the keys
                 times *= max(map(len, texts.split(b"\0"))) or 1
     return times
 

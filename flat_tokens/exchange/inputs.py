@@ -136,12 +136,13 @@ class EndsColumn:
             count = min(PIECE, self._count - self._next)
             offset = self._offset + self._next * self._dtype.itemsize
             piece = self._file.numbers(offset, count, self._dtype).astype(np.int64)
-            falls = np.flatnonzero(np.diff(piece, prepend=self._last) < 0)
+            before_each = np.concatenate([np.array([self._last], np.int64), piece[:-1]])
+            falls = np.flatnonzero(piece < before_each)  # compared, since a difference may wrap
             if len(falls):
                 at = int(falls[0])
-                before = self._last if at == 0 else piece[at - 1]
                 raise DatasetError(
-                    f"{self._file.name}: entry {self._next + at} is {piece[at]}, below {before} before it; damaged"
+                    f"{self._file.name}: entry {self._next + at} is {piece[at]}, below {before_each[at]} before it; "
+                    "damaged"
                 )
             self._piece, self._last = piece, int(piece[-1])
             self._next += count

@@ -9,6 +9,7 @@ again by these; many run in one child process, and a child that ends early says 
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import mmap
 import os
 import random
@@ -30,10 +31,20 @@ from stores.errors import TokenmillError
 M_ARENA_MAX = -8  # mallopt: each thread's arena takes 64 MiB of address space
 MOST_SILENT_SECONDS = 120.0  # of the clock, for a child that hangs where no timer of its own ends it
 _FORBIDDEN = (
-    *("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "subprocess.Popen", "pickle.find_class"),
+    *(
+        "os.system",
+        "os.exec",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.fork",
+        "subprocess.Popen",
+        "pickle.find_class",
+    ),
     *("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto", "shutil.", "os.remove"),
     *("os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.chmod", "os.truncate", "os.utime"),
 )
+# A sanitizer's runtime takes terabytes of address space, and many times the time.
+IS_SANITIZED = any(name in os.environ.get("LD_PRELOAD", "") for name in ("libasan", "libtsan"))
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -106,7 +117,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         if not getattr(arguments[0], "co_filename", "<").startswith("<"):
             return
     elif event == "ctypes.dlopen":
-        if arguments[0] is None or str(arguments[0]).startswith(sys.prefix):  # the process, an installed library
+        if arguments[0] is None or str(arguments[0]).startswith(
+            sys.prefix
+        ):  # the process, an installed library
             return
     elif not event.startswith(_FORBIDDEN):
         return
@@ -129,6 +142,7 @@ def _out_of_time(*_: object) -> None:
 
 def prepare_process() -> None:
     """What holds for the rest of this process, a child that does nothing else."""
+    faulthandler.disable()  # a signal is told by the parent
     ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     sys.addaudithook(_audit)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -138,7 +152,7 @@ def prepare_process() -> None:
 
 @contextmanager
 def _limited(memory_bytes: int, seconds: float) -> Iterator[None]:
-    global _watching  # noqa: PLW0603 - an audit hook is given nothing of ours
+    global _watching
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     endless = resource.RLIM_INFINITY
     if not IS_SANITIZED:  # whose runtime takes terabytes of address space
@@ -153,9 +167,6 @@ def _limited(memory_bytes: int, seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, (endless, endless))
         resource.setrlimit(resource.RLIMIT_FSIZE, (endless, endless))
-
-
-IS_SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "") or "libtsan" in os.environ.get("LD_PRELOAD", "")
 
 
 def size_of(made: Any) -> int:
@@ -182,7 +193,10 @@ def run_one(target: Target, seed: int, number: int, folder: Path) -> tuple[str, 
         text = str(error)
         return ("" if text.isprintable() and text else f"an error that is no line: {text!r}"), True
     except TookTooLong:
-        return f"took more than {target.seconds(size):.1f} s for {size} bytes\n{traceback.format_exc()}", False
+        return (
+            f"took more than {target.seconds(size):.1f} s for {size} bytes\n{traceback.format_exc()}",
+            False,
+        )
     except BaseException:
         return f"{size} bytes: {traceback.format_exc()}", False
     return ("a result of what must be refused" if target.must_refuse else ""), False
@@ -277,6 +291,9 @@ def fuzz(
     Yields the tally, the same one, after each slice; after the last one everything is in it.
     """
     tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        for target in targets:  # what its inputs are made of is there before the children are
+            target.make(random.Random(0), Path(tempfile.mkdtemp(dir=folder)))
     deadline = None if seconds is None else time.monotonic() + seconds
     following = {target.name: first for target in targets}
     stop = None if executions is None else first + executions

@@ -18,7 +18,25 @@ from bpe.errors import BadTokenizer
 from bpe.formats.protobuf import FIXED32, VARINT, bytes_field, fields, float_field, varint_field
 
 HUGE = (
-    *(0, 1, 2, 3, -1, 127, 128, 255, 256, 65535, 65536, 2**26, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2500000000),
+    *(
+        0,
+        1,
+        2,
+        3,
+        -1,
+        127,
+        128,
+        255,
+        256,
+        65535,
+        65536,
+        2**26,
+        2**31 - 1,
+        2**31,
+        2**32 - 1,
+        2**32,
+        2500000000,
+    ),
     *(2**40, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**30),
 )
 VALUES: tuple[Any, ...] = (
@@ -48,7 +66,7 @@ def change_bytes(rng: random.Random, data: bytes, others: Sequence[bytes] = ()) 
                 )
             case 4:
                 times = rng.choice([2, 2, 3, 50, LARGEST_BYTES // (stop - at + 1)])
-                made[at:stop] = (bytes(made[at:stop]) * times)[: LARGEST_BYTES]
+                made[at:stop] = (bytes(made[at:stop]) * times)[:LARGEST_BYTES]
             case 5 if others:
                 other = rng.choice(others)
                 first = rng.randrange(len(other) + 1)
@@ -101,7 +119,9 @@ def change_value(rng: random.Random, value: Any, others: Sequence[Any] = ()) -> 
                     other, name = rng.choice(there)
                     node[key] = copy.deepcopy(other[name])
             case 4 if isinstance(node, list):
-                times = rng.choice([1, 1, 2, 100, max(1, LARGEST_BYTES // 8 // (len(json.dumps(node[key])) + 1))])
+                times = rng.choice(
+                    [1, 1, 2, 100, max(1, LARGEST_BYTES // 8 // (len(json.dumps(node[key])) + 1))]
+                )
                 node[key:key] = [node[key]] * times
             case 5 if isinstance(node, dict):
                 name = rng.choice([*(name for _, name in found if isinstance(name, str)), "é", ""])
@@ -131,9 +151,56 @@ def change_json(rng: random.Random, value: Any, others: Sequence[Any] = ()) -> b
 
 
 _FRAGMENTS = (
-    *("", "+", "*", "?", "{3}", "{0,}", "{1000}", "{2,99999}", "(", ")", "[", "]", "[^", "(?:", "(?i:", "(?!", "(?<="),
-    *(r"\p{L}", r"\P{Nd}", r"\s", r"\S", r"\w", r"\b", r"\K", r"\G", r"\1", r"(?<n>a)\k<n>", "(?R)", "|", "||", "^", "$"),
-    *(r"\p{", r"\x{110000}", r"\u0000", "&&", "--", "[[:alpha:]]", "(?#", "(a|b)*", "(?:a?){50}a{50}", "\\", "é", "漢"),
+    *(
+        "",
+        "+",
+        "*",
+        "?",
+        "{3}",
+        "{0,}",
+        "{1000}",
+        "{2,99999}",
+        "(",
+        ")",
+        "[",
+        "]",
+        "[^",
+        "(?:",
+        "(?i:",
+        "(?!",
+        "(?<=",
+    ),
+    *(
+        r"\p{L}",
+        r"\P{Nd}",
+        r"\s",
+        r"\S",
+        r"\w",
+        r"\b",
+        r"\K",
+        r"\G",
+        r"\1",
+        r"(?<n>a)\k<n>",
+        "(?R)",
+        "|",
+        "||",
+        "^",
+        "$",
+    ),
+    *(
+        r"\p{",
+        r"\x{110000}",
+        r"\u0000",
+        "&&",
+        "--",
+        "[[:alpha:]]",
+        "(?#",
+        "(a|b)*",
+        "(?:a?){50}a{50}",
+        "\\",
+        "é",
+        "漢",
+    ),
 )
 
 
@@ -151,7 +218,7 @@ def change_text(rng: random.Random, text: str) -> str:
                 text = text[:at] + text[at:stop] * rng.choice([2, 3, 40]) + text[stop:]
             case _:
                 text = text[:at] + rng.choice(_FRAGMENTS) + text[stop:]
-    return text[: LARGEST_BYTES]
+    return text[:LARGEST_BYTES]
 
 
 Field = tuple[int, int, int | bytes]
@@ -160,7 +227,9 @@ Field = tuple[int, int, int | bytes]
 def fields_of(message: bytes) -> list[Field]:
     """The fields of a message; none where it is no message."""
     try:
-        return [(n, kind, v if isinstance(v, int) else bytes(v)) for n, kind, v in fields(memoryview(message))]
+        return [
+            (n, kind, v if isinstance(v, int) else bytes(v)) for n, kind, v in fields(memoryview(message))
+        ]
     except BadTokenizer:
         return []
 
@@ -199,7 +268,9 @@ def change_message(rng: random.Random, message: bytes, depth: int = 2) -> bytes:
             case _ if kind == VARINT:
                 found[at] = number, kind, rng.choice([0, 1, 2, 3, 4, 5, 6, 7, *HUGE]) & 2**64 - 1
             case _ if kind == FIXED32:
-                changed = rng.choice([0.0, -1.0, -2.0, float("nan"), float("inf"), -float("inf"), 1e38, -1e-45])
+                changed = rng.choice(
+                    [0.0, -1.0, -2.0, float("nan"), float("inf"), -float("inf"), 1e38, -1e-45]
+                )
                 found[at] = number, kind, struct.pack("<f", changed)
             case _ if isinstance(value, bytes):
                 inner = change_message(rng, value, depth - 1) if depth else change_bytes(rng, value)

@@ -42,7 +42,7 @@ def _make_records(form: str) -> Callable[[random.Random, Path], Path]:
         data = _sound(kind, rng.randrange(2))
         path = folder / f"a.{form}{'.xz' if form == 'tsv' else ''}"
         if form == "tsv":
-            rows = compressed(change_bytes(rng, b"id\ttext\n1\ta\n2\t\"b\nc\"\n" * rng.choice([1, 50])), "xz")
+            rows = compressed(change_bytes(rng, b'id\ttext\n1\ta\n2\t"b\nc"\n' * rng.choice([1, 50])), "xz")
             data = rows if rng.random() < 0.8 else change_bytes(rng, data)
         elif form == "parquet" and rng.random() < 0.7:  # of the metadata, which all else hangs on
             size = int.from_bytes(data[-8:-4], "little")
@@ -122,5 +122,8 @@ TARGETS = [
     Target("text", make_text, read_documents),
     *(Target(f"table: {form}", _make_records(form), read_documents, base_bytes=1 << 29) for form in FORMATS),
     # The decoder of zstd has a window of up to 128 MiB, and what comes out is a bounded part of it at a time.
-    *(Target(f"compressed: {form}", _make_stream(form), read_documents, base_bytes=1 << 29) for form in PACKED),
+    *(
+        Target(f"compressed: {form}", _make_stream(form), read_documents, base_bytes=1 << 29)
+        for form in PACKED
+    ),
 ]

@@ -1,4 +1,4 @@
-"""Targets of flat_tokens: datasets, their metadata, versions, codecs, and the files of other tools that are imported."""
+"""Targets of flat_tokens: datasets, their metadata, versions, codecs, and files of other tools."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from hostile_datasets import BOMB_BYTES, CHANGES, CODECS, LAYOUTS, bomb, files_o
 from mutations import HUGE, VALUES, change_bytes, change_json, change_value
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "flat_tokens"))
-from exchange_layouts import write_datatrove, write_litdata, write_mds, write_megatron  # noqa: E402
+from exchange_layouts import write_datatrove, write_litdata, write_mds, write_megatron
 
-import flat_tokens  # noqa: E402
-from flat_tokens import statistics  # noqa: E402
-from flat_tokens.errors import FlatTokensError  # noqa: E402
-from flat_tokens.exchange.formats import FORMATS, reader_of  # noqa: E402
-from flat_tokens.exchange.inputs import ReadOptions  # noqa: E402
-from flat_tokens.storage.codecs import CodecChain  # noqa: E402
-from flat_tokens.storage.entries import load_entries  # noqa: E402
-from flat_tokens.storage.layout import ArrayLayout  # noqa: E402
-from flat_tokens.storage.manifest import read_manifest  # noqa: E402
-from flat_tokens.storage.manifest_head import read_head  # noqa: E402
-from flat_tokens.storage.manifest_lines import SELF_HASH_NAME, SELF_HASH_ZEROS  # noqa: E402
-from flat_tokens.storage.versions import Part, Version, describe_part, part_path, read_version, write_version  # noqa: E402
-from flat_tokens.storage.zarr_metadata import read_array, read_group  # noqa: E402
-from stores import open_store  # noqa: E402
-from stores.errors import TokenmillError  # noqa: E402
+import flat_tokens
+from flat_tokens import statistics
+from flat_tokens.errors import FlatTokensError
+from flat_tokens.exchange.formats import FORMATS, reader_of
+from flat_tokens.exchange.inputs import ReadOptions
+from flat_tokens.storage.codecs import CodecChain
+from flat_tokens.storage.entries import load_entries
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import read_manifest
+from flat_tokens.storage.manifest_head import read_head
+from flat_tokens.storage.manifest_lines import SELF_HASH_NAME, SELF_HASH_ZEROS
+from flat_tokens.storage.versions import Part, Version, describe_part, part_path, read_version, write_version
+from flat_tokens.storage.zarr_metadata import read_array, read_group
+from stores import open_store
+from stores.errors import TokenmillError
 
 ERRORS = (FlatTokensError, TokenmillError)
 
@@ -118,7 +118,11 @@ def _sound(layout: int, wanted: str) -> dict[str, bytes]:
     with TemporaryDirectory() as folder:
         root = Path(folder, "d")
         write_sound(root, _Drawn(layout))
-        return {str(path.relative_to(root)): path.read_bytes() for path in files_of(root) if path.name.endswith(wanted)}
+        return {
+            str(path.relative_to(root)): path.read_bytes()
+            for path in files_of(root)
+            if path.name.endswith(wanted)
+        }
 
 
 class _Drawn(random.Random):
@@ -196,7 +200,7 @@ def read_metadata(folder: Path) -> None:
 
 
 @cache
-def _grown() -> dict[str, bytes]:
+def grown_files() -> dict[str, bytes]:
     """A dataset with two parts."""
     from small_datasets import write_dataset
 
@@ -213,7 +217,7 @@ def _grown() -> dict[str, bytes]:
 
 def make_version(rng: random.Random, folder: Path) -> Path:
     """A dataset that grew, its version changed, with a hash that fits."""
-    files = dict(_grown())
+    files = dict(grown_files())
     value = json.loads(files["versions/1.json"])
     del value["sha256"]
     value = change_value(rng, value) if rng.random() < 0.9 else value
@@ -327,7 +331,9 @@ def _make_foreign(name: str) -> Callable[[random.Random, Path], Path]:
                 files[changed] = _npy_header(rng, data)
             elif changed.endswith((".idx", ".index")) and rng.random() < 0.5:
                 at = rng.choice([9, 17, 18, 26, 34, *range(34, len(data), 4)])
-                files[changed] = (data[:at] + struct.pack("<q", rng.choice(HUGE) % 2**63) + data[at + 8 :])[: len(data)]
+                files[changed] = (data[:at] + struct.pack("<q", rng.choice(HUGE) % 2**63) + data[at + 8 :])[
+                    : len(data)
+                ]
             else:
                 files[changed] = change_bytes(rng, data)
         root = folder / "a"
@@ -344,7 +350,9 @@ def _make_foreign(name: str) -> Callable[[random.Random, Path], Path]:
 def _npy_header(rng: random.Random, data: bytes) -> bytes:
     """Another header in front of the same numbers."""
     described = {
-        "descr": rng.choice(["<u2", "<i8", ">u4", "|O", "<f8", "<M8[s]", "|V100000000", "<U9", [("a", "<i4")], "b1"]),
+        "descr": rng.choice(
+            ["<u2", "<i8", ">u4", "|O", "<f8", "<M8[s]", "|V100000000", "<U9", [("a", "<i4")], "b1"]
+        ),
         "fortran_order": rng.choice([False, True]),
         "shape": rng.choice([(rng.choice(HUGE),), (), (2, 3), (len(data) - 128,), (2**40, 0), (-1,), ("a",)]),
     }

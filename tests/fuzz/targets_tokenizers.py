@@ -18,23 +18,30 @@ from bounded_run import Target
 from mutations import HUGE, change_bytes, change_json, change_message, change_text, change_value
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bpe"))
-from random_patterns import TEXT, random_pattern  # noqa: E402 - found on the path above
+from random_patterns import TEXT, random_pattern
 
-from bpe import Tokenizer, reference  # noqa: E402
-from bpe.cli.ids_file import read_ids  # noqa: E402
-from bpe.formats import gpt2, huggingface, sentencepiece, tekken, tiktoken  # noqa: E402
-from bpe.formats.byte_alphabet import to_characters  # noqa: E402
-from bpe.formats.protobuf import bytes_field, float_field, varint_field  # noqa: E402
-from bpe.normalizers import Charsmap, Normalizer, Precompiled  # noqa: E402
-from bpe.patterns import HUGGINGFACE_SPELLINGS  # noqa: E402
-from bpe.presets import PRESETS  # noqa: E402
-from bpe.pretoken_counts.counts import PretokenCounts  # noqa: E402
-from bpe.pretoken_counts.counts_file import CountsFile  # noqa: E402
-from bpe.pretokenization.components import Split  # noqa: E402
-from bpe.pretokenizer import Pretokenizer  # noqa: E402
-from corpus import _core  # noqa: E402
+from bpe import Tokenizer, reference
+from bpe.cli.ids_file import read_ids
+from bpe.formats import gpt2, huggingface, sentencepiece, tekken, tiktoken
+from bpe.formats.byte_alphabet import to_characters
+from bpe.formats.protobuf import bytes_field, float_field, varint_field
+from bpe.normalizers import Charsmap, Normalizer, Precompiled
+from bpe.patterns import HUGGINGFACE_SPELLINGS
+from bpe.presets import PRESETS
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretokenization.components import Split
+from bpe.pretokenizer import Pretokenizer
+from corpus import _core
 
-TEXTS = ("", "the mill stands", " a  b\n\n12 3.\t", "naïve Größe e\u0301 你好 🙂", "<s>the</s> <|x|>", "a" * 300)
+TEXTS = (
+    "",
+    "the mill stands",
+    " a  b\n\n12 3.\t",
+    "naïve Größe e\u0301 你好 🙂",
+    "<s>the</s> <|x|>",
+    "a" * 300,
+)
 WORDS = {b"the": 9, b" the": 7, b" then": 3, b" mill": 5, "Größe".encode(): 2, " 你好".encode(): 2, b"12": 4}
 MERGES = reference.train(WORDS, 30)
 ENTRIES = list(dict.fromkeys([*(bytes([b]) for b in range(256)), *(left + right for left, right in MERGES)]))
@@ -65,10 +72,19 @@ def _split(expression: str, behavior: str = "Isolated") -> dict[str, Any]:
 
 _PRETOKENIZERS: tuple[Any, ...] = (
     _BYTE_LEVEL,
-    {"type": "Sequence", "pretokenizers": [_split(r"\p{N}{1,3}"), _split(HUGGINGFACE_SPELLINGS["llama3"]), _NO_REGEX]},
+    {
+        "type": "Sequence",
+        "pretokenizers": [_split(r"\p{N}{1,3}"), _split(HUGGINGFACE_SPELLINGS["llama3"]), _NO_REGEX],
+    },
     {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, _BYTE_LEVEL]},
-    {"type": "Sequence", "pretokenizers": [{"type": "Punctuation", "behavior": "Contiguous"}, _METASPACE, _NO_REGEX]},
-    {"type": "Sequence", "pretokenizers": [_split(r"\s+(?!\S)|[a-z]+", "Removed"), {"type": "WhitespaceSplit"}, _NO_REGEX]},
+    {
+        "type": "Sequence",
+        "pretokenizers": [{"type": "Punctuation", "behavior": "Contiguous"}, _METASPACE, _NO_REGEX],
+    },
+    {
+        "type": "Sequence",
+        "pretokenizers": [_split(r"\s+(?!\S)|[a-z]+", "Removed"), {"type": "WhitespaceSplit"}, _NO_REGEX],
+    },
     {"type": "Sequence", "pretokenizers": [{"type": "BertPreTokenizer"}, _NO_REGEX]},
 )
 _NORMALIZERS: tuple[Any, ...] = (
@@ -90,7 +106,13 @@ _NORMALIZERS: tuple[Any, ...] = (
 _POST_PROCESSORS: tuple[Any, ...] = (
     None,
     _BYTE_LEVEL,
-    {"type": "RobertaProcessing", "sep": ["</s>", 301], "cls": ["<s>", 300], "trim_offsets": True, "add_prefix_space": False},
+    {
+        "type": "RobertaProcessing",
+        "sep": ["</s>", 301],
+        "cls": ["<s>", 300],
+        "trim_offsets": True,
+        "add_prefix_space": False,
+    },
     {
         "type": "TemplateProcessing",
         "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, _A_AND_B["A"]],
@@ -110,8 +132,8 @@ def tokenizer_documents() -> list[dict[str, Any]]:
     renumbered = json.dumps(_POST_PROCESSORS).replace("300", str(first)).replace("301", str(first + 1))
     in_vocab = {to_characters(entry): id_ for id_, entry in enumerate(ENTRIES)}
     added = [
-        {"id": in_vocab.get(text, first + at), "content": text, "single_word": at == 2, "lstrip": at == 1, "rstrip": False,
-         "normalized": at > 1, "special": at < 2}
+        {"id": in_vocab.get(text, first + at), "content": text, "single_word": at == 2, "lstrip": at == 1,
+         "rstrip": False, "normalized": at > 1, "special": at < 2}
         for at, text in enumerate(("<s>", "</s>", "<|x|>", "the"))
     ]  # fmt: skip
     for pretokenizer in _PRETOKENIZERS:
@@ -138,8 +160,8 @@ def tokenizer_documents() -> list[dict[str, Any]]:
 def _text_documents() -> list[dict[str, Any]]:
     """Of entries that are texts: with bytes to fall back to, with an unknown token, with a suffix."""
     texts = ["<unk>", "<s>", "▁", "t", "h", "e", "▁t", "he", "▁the", "é", "é</w>", "the</w>"]
-    decoders = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
-                {"type": "Strip", "content": " ", "start": 1, "stop": 0}]  # fmt: skip
+    decoders = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
+                {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]  # fmt: skip
     made = []
     for fallback, suffix in ((True, None), (False, None), (False, "</w>")):
         vocab = [*texts[:2], *(f"<0x{byte:02X}>" for byte in range(256) if fallback), *texts[2:]]
@@ -204,7 +226,9 @@ def make_rank_file(rng: random.Random, _: Path) -> bytes:
     lines = [base64.b64encode(entry) + b" %d" % id_ for id_, entry in enumerate(ENTRIES)]
     for _ in range(rng.choice([0, 1, 1, 3])):
         at = rng.randrange(len(lines))
-        entry = rng.choice([rng.randbytes(rng.choice([0, 1, 2, 9])), ENTRIES[rng.randrange(len(ENTRIES))] * 2000])
+        entry = rng.choice(
+            [rng.randbytes(rng.choice([0, 1, 2, 9])), ENTRIES[rng.randrange(len(ENTRIES))] * 2000]
+        )
         number = rng.choice([at, len(lines), rng.choice(HUGE), rng.randrange(300)])
         line = base64.b64encode(entry) + rng.choice([b" ", b" ", b"  ", b"\t", b""]) + b"%d" % number
         lines[at : at + rng.randrange(2)] = [line] * rng.choice([1, 1, 2])
@@ -229,7 +253,9 @@ def make_tekken(rng: random.Random, _: Path) -> bytes:
         "special_tokens": [{"rank": rank, "token_str": f"<{rank}>", "is_control": True} for rank in range(2)],
     }  # fmt: skip
     if rng.random() < 0.6:
-        return json.dumps(root | change_value(rng, {k: root[k] for k in ("config", "special_tokens")})).encode()
+        return json.dumps(
+            root | change_value(rng, {k: root[k] for k in ("config", "special_tokens")})
+        ).encode()
     return change_json(rng, root)
 
 
@@ -253,7 +279,9 @@ def make_charsmap(rng: random.Random, _: Path) -> bytes:
         used = [place for place in range(0, len(data) - 4, 4) if any(data[place : place + 4])]
         at = rng.choice([at, *rng.choices(used, k=3)])
         (unit,) = struct.unpack_from("<I", data, at)
-        changed = rng.choice([unit ^ 1 << rng.randrange(32), rng.choice(HUGE), unit | 1 << 31, unit + 1 << 10])
+        changed = rng.choice(
+            [unit ^ 1 << rng.randrange(32), rng.choice(HUGE), unit | 1 << 31, unit + 1 << 10]
+        )
         struct.pack_into("<I", data, at, changed & 2**32 - 1)
     return change_bytes(rng, bytes(data)) if rng.random() < 0.3 else bytes(data)
 
@@ -267,9 +295,16 @@ def read_charsmap(data: bytes) -> None:
 
 @cache
 def _model(charsmap: bytes) -> bytes:
-    pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3), *((f"<0x{b:02X}>", 0.0, 6) for b in range(256))]
+    pieces = [
+        ("<unk>", 0.0, 2),
+        ("<s>", 0.0, 3),
+        ("</s>", 0.0, 3),
+        *((f"<0x{b:02X}>", 0.0, 6) for b in range(256)),
+    ]
     texts = ["▁t", "he", "▁the", "▁", "t", "h", "e", "a", "é", "<x>"]
-    pieces += [(text, -float(at), 4 if text == "<x>" and not charsmap else 1) for at, text in enumerate(texts)]
+    pieces += [
+        (text, -float(at), 4 if text == "<x>" and not charsmap else 1) for at, text in enumerate(texts)
+    ]
     message = b"".join(
         bytes_field(1, bytes_field(1, text.encode()) + float_field(2, score) + varint_field(3, kind))
         for text, score, kind in pieces
@@ -291,7 +326,10 @@ def read_sentencepiece(data: bytes) -> None:
 
 _PATTERN_TEXTS = (*TEXTS, TEXT, "it's 12345 " * 20, "ab" * 200)
 _PRESET_EXPRESSIONS = [
-    component.expression for preset in PRESETS for component in preset.components if isinstance(component, Split)
+    component.expression
+    for preset in PRESETS
+    for component in preset.components
+    if isinstance(component, Split)
 ]
 
 
@@ -362,7 +400,9 @@ def read_counts(path: Path) -> None:
 def make_ids(rng: random.Random, _: Path) -> bytes:
     form = rng.choice(["npy", "bin", "text"])
     written = io.BytesIO()
-    ids = np.array(rng.choices([1, 5, 300, 2**16 - 1], k=rng.choice([0, 1, 50])), rng.choice(["<u4", "<i8", "<u2"]))
+    ids = np.array(
+        rng.choices([1, 5, 300, 2**16 - 1], k=rng.choice([0, 1, 50])), rng.choice(["<u4", "<i8", "<u2"])
+    )
     np.save(written, ids)
     data = {"npy": written.getvalue(), "bin": ids.tobytes(), "text": " ".join(map(str, ids)).encode()}[form]
     return form.encode().ljust(4) + change_bytes(rng, data)
