@@ -36,7 +36,7 @@ SCALARS_A_TEXT = 128
 
 def normalizers() -> dict[str, Normalizer]:
     """Those of tokenizer.json, one by one and as files combine them."""
-    parts: dict[str, tuple[Any, ...]] = {name: (Form(name),) for name in ("NFC", "NFD", "NFKC", "NFKD")}  # type: ignore[arg-type]
+    parts: dict[str, tuple[Any, ...]] = {name: (Form(name),) for name in ("NFC", "NFD", "NFKC", "NFKD")}
     parts |= {type(each).__name__: (each,) for each in (Lowercase(), Nmt(), StripAccents(), ByteLevel())}
     parts |= {
         "Strip": (Strip(True, True),),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from targets_corpus import read_documents
 from targets_datasets import grown_files, write_litdata, write_mds, write_megatron
 from targets_tokenizers import tokenizer_documents
 
@@ -21,6 +22,7 @@ from bpe.pretokenization import ways
 from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_growth import MOST_GROWTH
+from corpus.errors import BadInput
 from flat_tokens.errors import DatasetError
 from flat_tokens.exchange.formats import reader_of
 from flat_tokens.exchange.inputs import ReadOptions
@@ -122,3 +124,11 @@ def test_a_version_with_values_of_other_types(tmp_path: Path, change: dict[str, 
     (tmp_path / "versions/1.json").write_text(json.dumps(value))
     with pytest.raises(DatasetError, match="restore it"):
         read_version(tmp_path, 1)
+
+
+def test_a_separator_in_a_message_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes(b'"id"x\ttext\n1\ta\n')
+    with pytest.raises(BadInput, match="the header is no row of CSV") as caught:
+        read_documents(path)
+    assert str(caught.value).isprintable()
