@@ -84,6 +84,8 @@ def _places(chunks: Chunks) -> Iterator[tuple[int, int]]:
 
 
 def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
+    if rules.marks is not None and source.kind.format != "text":
+        return _table_sample(source, rules)
     if source.kind.format == "parquet":
         return _parquet_sample(source, rules)
     if source.kind.format not in ("text", "jsonl"):

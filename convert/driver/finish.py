@@ -71,6 +71,7 @@ class Finish:
             ledger,
             self._files,
             context.layout,
+            context.options.has_mask,
             self._tokenizer_facts,
             {
                 **context.recorded,
@@ -88,7 +89,14 @@ class Finish:
         dataset, layout, files = self._context.workspace.dataset, self._context.layout, []
         for split, counts in ledger.counts.items():
             files += create_split(
-                dataset, split, counts.tokens, counts.sequences, counts.max_token_id, layout, has_places
+                dataset,
+                split,
+                counts.tokens,
+                counts.sequences,
+                counts.max_token_id,
+                layout,
+                has_places,
+                self._context.options.has_mask,
             )
         return files
 
@@ -134,6 +142,7 @@ class Finish:
             disk_bytes=sum(file.bytes for file in self._files),
             array_bytes=sum(file.bytes for file in self._array_files),
             splits=ledger.counts,
+            has_mask=context.options.has_mask,
             replaced=ledger.replaced,
             intake=intake,
             first_words=self._tokenizer.decode(list(intake.first_ids)),

@@ -72,6 +72,7 @@ def write_manifest(
     ledger: Ledger,
     files: list[FileRecord],
     layout: ArrayLayout,
+    has_mask: bool,
     tokenizer: Mapping[str, str],
     options: Mapping[str, Any],
 ) -> Manifest:
@@ -82,7 +83,15 @@ def write_manifest(
     intake, counts = ledger.intake, ledger.counts
     return write_root(
         dataset,
-        {split: SplitRecord(own.tokens, own.sequences, own.max_token_id) for split, own in counts.items()},
+        {
+            split: SplitRecord(
+                own.tokens,
+                own.sequences,
+                own.max_token_id,
+                own.tokens - own.not_trained if has_mask else None,
+            )
+            for split, own in counts.items()
+        },
         files,
         layout,
         tokenizer=tokenizer,
