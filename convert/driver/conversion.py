@@ -143,6 +143,10 @@ def carry_out(
 
 def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
     options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
+    if options.messages_field is not None:
+        from convert.driver.chat_rules import with_chat_rules
+
+        options = with_chat_rules(options, tokenizer)
     sources, layout = begun.sources, begun.layout
     if note := tokenizer.pretokenizer.slow_note:
         progress.note(note)

@@ -51,6 +51,10 @@ def dry_run(options: ConvertOptions) -> list[str]:
             raise UsageError("-: a dry run cannot look into standard input; name a file")
         begun = begin(options)
     tokenizer, _ = loading.result()
+    if options.messages_field is not None:
+        from convert.driver.chat_rules import with_chat_rules
+
+        options = with_chat_rules(options, tokenizer)
     plan = make_plan(begun.sources, options.text_chunk_bytes)
     return estimate_lines(estimate(tokenizer, plan, begun.layout, options), plan, options, begun.layout)
 
