@@ -123,7 +123,7 @@ def test_what_was_done_is_taken_over(here: Path, monkeypatch: pytest.MonkeyPatch
     assert tree(here / "out") == tree(here / "clean")
     (here / "out").rename(here / "done")
     leave_partial(monkeypatch, **more)
-    with pytest.raises(Refused, match="begun with --completion-field"):
+    with pytest.raises(Refused, match="--completion-field .completion. .now .answer.."):
         convert(options(**more | {"completion_field": "answer"}), InlineEngine())
 
 
