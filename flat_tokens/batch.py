@@ -25,12 +25,12 @@ class Batch:
     """The rows of one step on one host; all arrays are [rows, seq_len] and belong to the caller.
 
     inputs, ids: integers of the loader's dtype; ids are the tokens. targets: the ids, of a dataset with a loss mask
-    IGNORED_LABEL where a token is not to be learned. is_seq_start: bool, true at the first token of a
-    sequence; in packs also of each part of one that is cut. segment_ids: int32, 1 for the first sequence of a row
-    (which may have begun in another row), 2 for the next and so on, 0 at padding. positions: int32, counted from 0 at
-    each start and at the row's first token. lengths: int32[rows], tokens before the padding (0 for a row of padding
-    alone), None where there is none. cu_seqlens: int32[segments + 1], bounds of the segments of the flattened rows, the
-    padding of a row being one; max_seqlen: the longest. trained: bool, false at tokens that are not to be learned, None
+    IGNORED_LABEL where a token is not to be learned. is_seq_start: bool, true at the first token of a sequence; in
+    packs also of each part of one that is cut. segment_ids: int32, 1 for the first sequence of a row (which may have
+    begun in another row), 2 for the next and so on, 0 at padding. positions: int32, counted from 0 at each start and at
+    the row's first token. lengths: int32[rows], tokens before the padding (0 for a row of padding alone), None where
+    there is none. cu_seqlens: int32[segments + 1], bounds of the segments of the flattened rows, the padding of a row
+    being one; max_seqlen: the longest. trained: bool, false at tokens that are not to be learned and at padding, None
     for a dataset without a loss mask. cut_labels: labels that adapters have cut with the targets
     (flat_tokens/fields.py), inputs are not there then; else None.
 
@@ -53,18 +53,18 @@ class Batch:
         self.lengths = lengths
         self.cut_labels = cut_labels
         self.trained = trained
+        if trained is None:
+            self.targets = ids
 
     @cached_property
     def targets(self) -> npt.NDArray[Any]:
         """See the class. Made the first time where there is a mask."""
-        if self.trained is None:
-            return self.ids
         return np.where(self.loss_mask, self.ids, self.ids.dtype.type(IGNORED_LABEL))
 
     @property
     def loss_mask(self) -> Bools:
         """True where a loss belongs: at tokens that are to be learned, not at padding."""
-        return ~self.is_padding if self.trained is None else self.trained & ~self.is_padding
+        return ~self.is_padding if self.trained is None else self.trained
 
     @cached_property
     def cu_seqlens(self) -> Int32:

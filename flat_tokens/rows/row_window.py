@@ -51,7 +51,13 @@ class RowWindow:
         if self.lengths is not None and other.lengths is not None:
             self.lengths[places] = other.lengths[rows]
         if self.trained is not None:
-            self.trained[places] = True if other.trained is None else other.trained[rows]
+            self.trained[places] = other.all_trained()[rows] if other.trained is None else other.trained[rows]
+
+    def all_trained(self) -> Bools:
+        """Where tokens are: `trained` if all of them are to be learned."""
+        if self.lengths is None:
+            return np.ones((len(self.firsts), self.length), dtype=np.bool_)
+        return np.arange(self.length) < self.lengths[:, None]
 
     def batch(self, first: int, stop: int, cut: RowCut) -> Batch:
         """The rows [first, stop) as a batch of its own memory."""

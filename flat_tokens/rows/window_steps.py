@@ -130,7 +130,7 @@ class WindowSteps:
         if memory.trained is not None and self._mask is not None:
             put_trained(self._mask, self._source.token_ranges(rows), memory.trained)
         elif memory.trained is not None:
-            memory.trained[:] = True
+            memory.trained[:] = memory.all_trained()
 
     def _chunks(self) -> ChunkReader:
         if self._reader is None:
