@@ -105,19 +105,19 @@ class ChatTemplate:
         return "".join([*parts, text[done:]])
 
     def _rendered(self, messages: list[Any], tools: Any, add_generation_prompt: bool = False) -> str:
-        from corpus.template_sandbox import Steps
+        from corpus.template_sandbox import STEPS
 
+        STEPS.begin()
         try:
-            with Steps():
-                return str(
-                    self._template.render(
-                        messages=messages,
-                        tools=tools,
-                        documents=None,
-                        add_generation_prompt=add_generation_prompt,
-                        **self._variables,
-                    )
+            return str(
+                self._template.render(
+                    messages=messages,
+                    tools=tools,
+                    documents=None,
+                    add_generation_prompt=add_generation_prompt,
+                    **self._variables,
                 )
+            )
         except Exception as error:  # a stranger's template may raise anything
             text = printable(" ".join(str(error).split()))[:200]
             raise RecordFault(

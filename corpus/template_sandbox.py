@@ -1,8 +1,8 @@
 """Jinja templates of strangers: in the sandbox, with bounds on their steps and on every text that they make.
 
-A step is a line of the compiled template or a call of a function, counted in the thread that renders, so a template
-takes as many on every machine. A text is what a filter, a call, an operator, a block or the template gives; it is made
-before it is found too long, so one may be twice the bound, or what one call makes of a number.
+A step is an item of a loop or a call, so a template takes as many on every machine. A text is what a filter, a call, an
+operator, a block or the template gives; it is made before it is found too long, so one may be twice the bound, or what
+one call makes of a number.
 
 Transformers' names are there: `raise_exception`, `tojson` that leaves characters as they are, `break` and `continue`,
 and `{% generation %}`, whose content stands between BEGIN and END afterwards. There is no clock (`strftime_now`): the
@@ -14,10 +14,9 @@ Importing this module imports jinja2.
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from types import FrameType
 from typing import Any, NoReturn
 
 import jinja2
@@ -25,12 +24,12 @@ from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.ext import Extension
 from jinja2.parser import Parser
+from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MOST_STEPS = 1_000_000
 MOST_CHARACTERS = 16 << 20
 BEGIN, END = "\ufdd0", "\ufdd1"  # noncharacters, which no text is meant to hold
-_FILE = "<template>"  # as jinja2 names it
 
 
 class Bound(ValueError):  # noqa: N818 - named for what was met
@@ -76,7 +75,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         )
         self.concat = _joined  # type: ignore[method-assign]
         self.filters = {name: _bounding(made) for name, made in self.filters.items()}
-        self.filters["tojson"] = _tojson
+        self.filters |= {"tojson": _tojson, "_counted": _counted}
         self.globals["raise_exception"] = _raise
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
@@ -90,27 +89,43 @@ class Sandbox(ImmutableSandboxedEnvironment):
             _require(bits <= MOST_CHARACTERS)
         return _checked(super().call_binop(context, operator, left, right))
 
+    def _generate(self, source: nodes.Template, *more: Any, **named: Any) -> str:
+        for loop in source.find_all(nodes.For):
+            loop.iter = nodes.Filter(loop.iter, "_counted", [], [], None, None)
+        return super()._generate(source, *more, **named)
+
     def call(self, context: Any, function: Any, *arguments: Any, **named: Any) -> Any:
         """See jinja2."""
+        STEPS.take()
+        if isinstance(function, LoopContext):  # of a loop within itself
+            arguments = (_counted(arguments[0]), *arguments[1:]) if arguments else ()
         return _checked(super().call(context, function, *arguments, **named))
 
 
-class Steps:
-    """In this context the thread may take MOST_STEPS; Bound beyond."""
+class Steps(threading.local):
+    """What is left to the thread's template; `begin` gives it MOST_STEPS, `take` one less and Bound beyond."""
 
-    def __enter__(self) -> None:
+    def __init__(self) -> None:
+        self._left = 0
+
+    def begin(self) -> None:
+        """A template begins."""
         self._left = MOST_STEPS
-        self._before = sys.gettrace()
-        sys.settrace(self._trace)
 
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(self._before)
-
-    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+    def take(self) -> None:
+        """It takes a step."""
         self._left -= 1
         if self._left < 0:
             raise Bound(f"it takes more than {MOST_STEPS:,} steps")
-        return self._trace if frame.f_code.co_filename == _FILE else None
+
+
+STEPS = Steps()
+
+
+def _counted(values: Any) -> Iterator[Any]:
+    for value in values:
+        STEPS.take()
+        yield value
 
 
 def _require(is_within: bool) -> None:

@@ -184,6 +184,17 @@ BAD = [
         USER,
         "1,000,000 steps",
     ),
+    (
+        "{% for a in [1] recursive %}{% for b in range(99) %}{{ loop.length }}{% endfor %}"
+        "{% if loop.depth < 5 %}{{ loop(range(99)) }}{% endif %}{% endfor %}",
+        USER,
+        "1,000,000 steps",
+    ),
+    (
+        "{% macro f(n) %}{% if n %}{{ f(n - 1) ~ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+        USER,
+        "1,000,000 steps",
+    ),
     ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", USER, "the chat template refuses it: .*recursion"),
     (
         "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
