@@ -114,6 +114,32 @@ def test_as_transformers(here: Path, template: str) -> None:
         assert bits == [bool(bit) for bit in wanted["assistant_masks"]]
 
 
+def test_as_naive(here: Path) -> None:
+    """CHATML by hand: ids of the whole text, trained where a byte is of what the assistant says."""
+    tokenizer = Tokenizer.load(here / "tok.json")
+    chats = make_chats(20, seed=6)
+    write_chats(here / "c.jsonl", chats)
+    write_template(here, CHATML)
+    convert(options(**CHATS), InlineEngine())
+    for chat, (ids, bits) in zip(chats, rows_of(here / "out"), strict=True):
+        text, wanted = b"", b""  # a 1 for each byte that is to be learned
+        for turn in chat:
+            for part, is_trained in (
+                (f"<|im_start|>{turn['role']}\n", False),
+                (turn["content"] + END, turn["role"] == "assistant"),
+                ("\n", False),
+            ):
+                text += part.encode()
+                wanted += bytes([is_trained]) * len(part.encode())
+        assert ids == tokenizer.encode(text.decode())
+        at, found = 0, []
+        for id_ in ids:
+            length = len(tokenizer.decode_bytes([id_]))
+            found.append(1 in wanted[at : at + length])
+            at += length
+        assert bits == found
+
+
 def test_without_generation_blocks(here: Path) -> None:
     """What a message of the assistant adds: as with the blocks, and the line end behind it."""
     write_chats(here / "c.jsonl", make_chats(20, seed=8))
