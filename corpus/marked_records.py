@@ -19,6 +19,7 @@ from corpus.intake import INVALID_UTF8, MALFORMED
 from corpus.rules import IntakeRules, pointer_path
 
 RECORD_BYTES = 64 << 20  # of a record that is held whole
+MARKED_FORMATS = {"jsonl", "parquet"}  # of FORMATS (corpus/kinds.py), those whose readers know marks
 
 
 class MarkedText(NamedTuple):

@@ -262,12 +262,15 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
                     f"{shown}: has no column {missing[0]!r} (there is {there or 'none'}); name another"
                 )
             columns += [name for name in ("tools",) if name in names and marks.chat is not None]
-            reading.need(0, source.size_bytes)
-            first_row = 0
+            footer_bytes = file.metadata.serialized_size + 8
+            reading.need(source.size_bytes - footer_bytes, source.size_bytes)
+            first_row = before = 0
             for group in range(file.metadata.num_row_groups):
                 facts = file.metadata.row_group(group)
-                start = min(facts.column(0).data_page_offset, source.size_bytes - 1)
+                start, stop = _group_range(facts)
+                start = before = max(before, min(start, source.size_bytes - 1))  # as for _ParquetText.groups
                 if piece.start <= start < piece.stop:
+                    reading.need(start, min(max(start, stop), source.size_bytes))
                     row = first_row
                     for batch in file.iter_batches(
                         READ_ROWS, row_groups=[group], columns=columns, use_threads=False
@@ -292,6 +295,19 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
             raise
         detail = printable(" ".join(str(error).split()))[:300]
         raise BadInput(f"{shown}: not readable as Parquet: {detail}") from None
+
+
+def _group_range(facts: Any) -> tuple[int, int]:
+    """The bytes of the file [start, stop) that the columns of a row group lie in, as its metadata has it."""
+    starts, stops = [], []
+    for index in range(facts.num_columns):
+        column = facts.column(index)
+        places = [column.data_page_offset]
+        if column.has_dictionary_page and column.dictionary_page_offset is not None:
+            places.append(column.dictionary_page_offset)
+        starts.append(max(0, min(places)))
+        stops.append(starts[-1] + max(0, column.total_compressed_size))
+    return min(starts, default=0), max(stops, default=0)
 
 
 def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:

@@ -60,9 +60,9 @@ def _bytes_of(start: int, stop: int) -> tuple[int, int]:
 def open_mask(path: Place, name: str, token_count: int, read: ReadMetadata) -> MaskElements | None:
     """The loss_mask of the split at `path`, None if it has none. DatasetError unless it has a bit for each token."""
     folder = path / MASK_NAME
+    refuse_link(folder)
     if all(read(folder / file) is None for file in ("zarr.json", ".zarray")):
         return None
-    refuse_link(folder)
     packed = open_elements(f"{name}/{MASK_NAME}", folder, MASK_DTYPE, False, read=read)
     if len(packed) != -(-token_count // MASK_BITS):
         raise DatasetError(

@@ -18,7 +18,7 @@ import corpus.read_jsonl
 import flat_tokens
 from convert import append, convert
 from convert.__main__ import main
-from convert.errors import BadInput, Refused
+from convert.errors import BadInput, Refused, UsageError
 from engines.inline_engine import InlineEngine
 from flat_tokens.storage.manifest import read_manifest
 
@@ -198,6 +198,17 @@ def test_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main(["en.txt", "--tokenizer", "tok.json", "--output", "out", *words]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_inputs_without_such_records(here: Path) -> None:
+    """They would be learned whole."""
+    (here / "t.csv").write_text("text,prompt,completion\na,b,c\n")
+    write_records(here / "r.jsonl", make_records(2, seed=1))
+    for inputs, said in ((["en.txt"], "text"), (["t.csv"], "csv"), (["r.jsonl", "t.csv"], "csv, jsonl")):
+        with pytest.raises(
+            UsageError, match=f"--prompt-field reads JSON Lines and Parquet, the inputs are {said};"
+        ):
+            convert(options(**FIELDS | {"inputs": inputs}), InlineEngine())
 
 
 def test_a_column_that_is_not_there(here: Path) -> None:
