@@ -70,9 +70,9 @@ class Finish:
             ledger,
             self._files,
             context.layout,
-            context.options.has_mask,
             self._tokenizer_facts,
             {**context.recorded, "on_error": context.options.on_error},
+            context.options.has_mask,
         ).files  # of the sources, perhaps a million, nothing is kept
         # What is not on the disk yet goes there while it is read back from memory.
         merged = {file.path for file in self._array_files}

@@ -72,13 +72,14 @@ def write_manifest(
     ledger: Ledger,
     files: list[FileRecord],
     layout: ArrayLayout,
-    has_mask: bool,
     tokenizer: Mapping[str, str],
     options: Mapping[str, Any],
+    has_mask: bool = False,
 ) -> Manifest:
     """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from.
 
-    tokenizer: what `save_tokenizer` says of it. options: of the conversion, as the manifest keeps them.
+    tokenizer: what `save_tokenizer` says of it. options: of the conversion, as the manifest keeps them. has_mask:
+    whether loss_mask is written.
     """
     intake, counts = ledger.intake, ledger.counts
     return write_root(
