@@ -42,7 +42,7 @@ class ChatTemplate:
         "error"; RecordFault for this, and for what the template or its bounds refuse."""
         if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
             raise RecordFault("no messages", "its messages are no list of objects")
-        if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False)):
+        if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
             raise RecordFault("no messages", "its messages hold U+FDD0, U+FDD1 or U+FDD2")
         found: list[str] = []
         given = self._cut(messages, found), self._cut(tools, found)
@@ -64,7 +64,7 @@ class ChatTemplate:
         if isinstance(value, list):
             return [self._cut(item, found) for item in value]
         if isinstance(value, dict):
-            return {name: self._cut(item, found) for name, item in value.items()}
+            return {self._cut(name, found): self._cut(item, found) for name, item in value.items()}
         return value
 
     def _marked(self, messages: list[Any], tools: Any, replaces: bool) -> MarkedText:

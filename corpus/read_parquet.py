@@ -279,7 +279,7 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
                         for record in batch.to_pylist():
                             intake.records += 1
                             try:
-                                found.add(marked.text_of(record), row)
+                                found.add(marked.text_of(_without_nulls(record)), row)
                             except RecordFault as fault:
                                 data = json.dumps(record, default=str).encode()
                                 bad = BadRecord(fault.reason, str(fault), row, data, len(data), is_row=True)
@@ -295,6 +295,15 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
             raise
         detail = printable(" ".join(str(error).split()))[:300]
         raise BadInput(f"{shown}: not readable as Parquet: {detail}") from None
+
+
+def _without_nulls(value: Any) -> Any:
+    """A record as JSON Lines would have it: a column gives each object the fields of all, null where it has none."""
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return value
 
 
 def _group_range(facts: Any) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-MOST_STEPS = 1_000_000
+MOST_STEPS = 200_000
 MOST_CHARACTERS = 16 << 20
 BEGIN, END = "\ufdd0", "\ufdd1"  # noncharacters, which no text is meant to hold
 

@@ -182,13 +182,16 @@ def test_parquet(here: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
 
     chats = make_chats(12, seed=9)
+    chats[0][1]["tool_calls"] = [{"name": "f", "arguments": "{}"}]  # which the others have as null, then
     write_chats(here / "c.jsonl", chats)
     parquet.write_table(
         pyarrow.Table.from_pylist([{"messages": chat} for chat in chats]),
         here / "c.parquet",
         row_group_size=5,
     )
-    write_template(here, CHATML)
+    write_template(
+        here, CHATML + "{% if 'tool_calls' in messages[1] %}{{ messages[1].tool_calls }}{% endif %}"
+    )
     for name in ("c.jsonl", "c.parquet"):
         convert(options(**CHATS | {"inputs": [name]}, output=name.replace(".", "-")), InlineEngine())
     assert rows_of(here / "c-jsonl") == rows_of(here / "c-parquet")
@@ -208,18 +211,18 @@ BAD = [
     (
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
         USER,
-        "1,000,000 steps",
+        "200,000 steps",
     ),
     (
         "{% for a in [1] recursive %}{% for b in range(99) %}{{ loop.length }}{% endfor %}"
         "{% if loop.depth < 5 %}{{ loop(range(99)) }}{% endif %}{% endfor %}",
         USER,
-        "1,000,000 steps",
+        "200,000 steps",
     ),
     (
         "{% macro f(n) %}{% if n %}{{ f(n - 1) ~ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
         USER,
-        "1,000,000 steps",
+        "200,000 steps",
     ),
     ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", USER, "the chat template refuses it: .*recursion"),
     (
@@ -251,11 +254,11 @@ BAD = [
 
 @pytest.mark.parametrize(("template", "messages", "said"), BAD)
 def test_what_is_refused(template: str, messages: Any, said: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(RecordFault, match=said) as error:
         ChatTemplate(ChatRules(template, (("bos_token", ""),), (END,))).text_of(messages, None, "text", False)
     assert "\n" not in str(error.value)
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_no_template(here: Path) -> None:
