@@ -157,6 +157,22 @@ def _parser() -> argparse.ArgumentParser:
         help="JSON field or Parquet column of the text (default %(default)s); /a/b is text within a",
     )
     add(
+        "--prompt-field",
+        metavar="NAME",
+        help="of JSON or Parquet records whose completion alone is to be learned",
+    )
+    add("--completion-field", metavar="NAME", help="what follows the prompt, and is to be learned")
+    add(
+        "--messages-field",
+        metavar="NAME",
+        help="of chats, usually messages: what the assistant says is to be learned",
+    )
+    add(
+        "--chat-template",
+        metavar="FILE",
+        help="the Jinja template of chats (default: the tokenizer's, chat_template.jinja or tokenizer_config.json)",
+    )
+    add(
         "--separator",
         default="<|endoftext|>",
         metavar="TEXT",
@@ -251,7 +267,8 @@ def _parser() -> argparse.ArgumentParser:
         "--source-places",
         choices=SOURCE_PLACES_MODES,
         default="auto",
-        help="keep where each sequence begins in its source (default auto: if it takes at most 2 %% of the dataset)",
+        help="keep where each sequence begins in its source (default auto: where documents are not short, which is at "
+        "most 2 %% of the dataset)",
     )
     add(
         "--overwrite",
@@ -311,6 +328,10 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         validation_docs=parsed.validation_docs,
         input_format=parsed.input_format,
         text_field=parsed.text_field,
+        prompt_field=parsed.prompt_field,
+        completion_field=parsed.completion_field,
+        messages_field=parsed.messages_field,
+        chat_template=parsed.chat_template,
         on_error=parsed.on_error,
         max_errors=parsed.max_errors,
         special_in_text=parsed.special_in_text,
