@@ -114,7 +114,8 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         if not is_writing and "outside" not in str(path):
             return
     elif event == "exec":
-        if not getattr(arguments[0], "co_filename", "<").startswith("<"):
+        name = getattr(arguments[0], "co_filename", "<")
+        if not name.startswith("<") or name == "<template>":  # which Jinja2's sandbox runs
             return
     elif event == "ctypes.dlopen":
         if arguments[0] is None or str(arguments[0]).startswith(

@@ -26,7 +26,7 @@ from targets_datasets import read_all
 from flat_tokens.errors import DatasetError
 
 ROOT = Path(__file__).resolve().parents[2]
-EXECUTIONS = 8
+EXECUTIONS = 6
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits address space as Linux does"),
