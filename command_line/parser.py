@@ -84,9 +84,10 @@ class Parser(argparse.ArgumentParser):
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         if action.option_strings and arg_strings == ["--"]:  # argparse would make an empty list of it
             raise argparse.ArgumentError(action, "got no value but --")
-        if action.nargs != argparse.PARSER:
-            arg_strings = [word.removeprefix(_BEHIND) for word in arg_strings]
         return super()._get_values(action, arg_strings)
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        return super()._get_value(action, arg_string.removeprefix(_BEHIND))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

@@ -60,8 +60,8 @@ class ConvertOptions:
     `scheduler`; "ray", that at `address` ("auto": the one that runs here). workers None: one a usable core; of a
     cluster, all. scratch: a folder that all workers see, for temporary shards; None: beside the output.
     storage_options: of the stores that URLs name, such as {"region": "eu-west-1"}, above environment variables.
-    source_places: whether the dataset says of each sequence where it begins in its source; auto: if that takes at most
-    2 % of its bytes.
+    source_places: whether the dataset says of each sequence where it begins in its source; auto: if
+    those of a sample have 512 bytes of text or more on average (at most 2 % of the dataset, there).
     text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None: flat_tokens' default. UsageError (exit
     2) for a value outside its range.
     """

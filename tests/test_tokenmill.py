@@ -67,7 +67,7 @@ def test_from_text_to_a_sound_dataset(here: Path, capfd: pytest.CaptureFixture[s
         (["verify", "no.zarr"], "no.zarr: does not exist"),
         (["info"], "the following arguments are required: tokenizer; see tokenmill info --help"),
         (["completion", "csh"], "must be one of bash, zsh, fish, got 'csh'"),
-        (["train", "a.txt", "--vocab-size", "300", "--output", "t", "--", "--no"], "--no: "),
+        (["train", "a.txt", "--vocab-size", "300", "--output", "t", "--", "--no"], "--no does not exist"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

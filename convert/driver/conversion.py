@@ -25,6 +25,7 @@ from convert.driver.context import Context
 from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space
+from convert.driver.source_places import has_places
 from convert.driver.touched import check_meanwhile
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
@@ -147,10 +148,11 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
     if note := tokenizer.pretokenizer.slow_note:
         progress.note(note)
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
-    recorded = {**options.recorded(), **ends.recorded()}
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
     plan = make_plan(sources, options.text_chunk_bytes)
+    places = has_places(plan, options)
+    recorded = {**options.recorded(), "source_places": "yes" if places else "no", **ends.recorded()}
     check_space(tokenizer, plan, layout, options)
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"going on from {workspace.root}")
@@ -167,7 +169,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         workspace.shards,
         workspace.dataset,
         layout,
-        options.source_places != "no",
+        places,
         decompress_ahead=plan.compressed_count < engine.worker_count,
     )
     pool = TaskPool(engine)

@@ -127,8 +127,8 @@ class DocumentEncoder:
         self._intake.text_bytes += memoryview(text).nbytes - (len(ragged) - 1) * len(self._separator)
         self._clock.lap("encode")
         if self._end_text and self._separator != END_TEXT:
-            places = find_separators(text, END_TEXT)
-            documents = find_separators(text, self._separator).searchsorted(places)
+            held = find_separators(text, END_TEXT)
+            documents = find_separators(text, self._separator).searchsorted(held)
             self._intake.with_end_text += len(np.unique(documents))
             self._clock.lap("check")
         hashes = None

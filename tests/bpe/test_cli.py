@@ -197,7 +197,7 @@ def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
     failed(
         capfdbinary,
         2,
-        "invalid choice",
+        "must be one of error, replace, got 'skip'",
         "encode",
         "--tokenizer",
         tokenizer_file,

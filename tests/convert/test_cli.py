@@ -235,7 +235,8 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     assert out == ""
     plain = [line for line in err.splitlines() if not line.startswith("{")]
     assert plain == [
-        "convert: interrupted; what is encoded is kept in out.zarr.partial, the same command goes on from there"
+        "tokenmill: error: interrupted; what is encoded is kept in out.zarr.partial, "
+        "the same command goes on from there"
     ]
     assert not (here / "out.zarr").exists()
     done = len(journal.recorded().shards)

@@ -99,7 +99,14 @@ def test_nanogpt_keeps_documents_by_a_token(
             "--from",
             "nanogpt",
         ]
-        arguments += ["--separator-token", "50256", "--separator", place, "--output", str(tmp_path / place)]
+        arguments += [
+            "--separator-token",
+            "50256",
+            "--separator-place",
+            place,
+            "--output",
+            str(tmp_path / place),
+        ]
         assert main(arguments) == 0
         assert documents(tmp_path / place) == {
             split: [change(ids) for ids in found] for split, found in documents(dataset).items()
@@ -222,7 +229,7 @@ def test_a_split_is_written_the_same_however_it_is_blocked(tmp_path: Path) -> No
         written = writer.end()
         assert written.record.seq_count == sum(bool(document) for document in expected)
         assert written.empty_documents == sum(not document for document in expected)
-        array = open_split(root / "train", "train", False)
+        array = open_split(root, "train", False)
         assert [found.tolist() for found in array] == [document for document in expected if document]
 
 

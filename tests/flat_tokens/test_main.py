@@ -136,11 +136,11 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
     [
         ([], 2, "required"),
         (["info"], 2, "DATASET"),
-        (["frob", "d"], 2, "invalid choice"),
+        (["frob", "d"], 2, "no such command: 'frob'"),
         (["head", "-n", "0", "d"], 2, "at least 1 and at most 2147483647, got '0'"),
         (["head", "-n", "9" * 20, "d"], 2, "at least 1 and at most 2147483647"),
         (["verify", "--workers", "abc", "d"], 2, "at least 1 and at most 4096, got 'abc'"),
-        (["head", "--split", "test", "d"], 2, "invalid choice"),
+        (["head", "--split", "test", "d"], 2, "must be one of train, validation"),
         (["info", "nothing\x1b[2J"], 2, "tokenmill: error: nothing\\x1b[2J: does not exist"),
         (["verify", "nothing"], 2, "tokenmill: error: nothing: does not exist"),
         (["verify", "DATASET/manifest.json"], 3, "manifest.json: not a directory"),
