@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import Final
 
 from bpe.cli.arguments import build_parser
-from bpe.errors import BpeError, printable
+from bpe.errors import BadArgument, BpeError, printable
 from command_line.standard_streams import complain, prepare_standard_streams
 
 # Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
@@ -36,7 +36,8 @@ _MODULES: Final = {"train": "training_commands", "count": "training_commands", "
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") -> int:
     """The exit code. prog: how the program was called."""
     prepare_standard_streams()
-    debug = "--debug" in (sys.argv[1:] if arguments is None else arguments)
+    words = {word.partition("=")[0] for word in (sys.argv[1:] if arguments is None else arguments)}
+    debug = "--debug" in words
     try:
         options = build_parser(prog).parse_args(arguments)
         commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
@@ -52,7 +53,10 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") ->
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except BpeError as error:
-        return _failed(str(error), error.exit_code, debug)
+        name, space, rest = str(error).partition(" ")
+        if f"--{name.replace('_', '-')}" in words and isinstance(error, BadArgument):  # as Python calls it
+            name = f"--{name.replace('_', '-')}"
+        return _failed(name + space + rest, error.exit_code, debug)
     except MemoryError:
         return _failed("out of memory; give --max-memory, less text or fewer threads", 5, debug)
     except ImportError as error:

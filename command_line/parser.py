@@ -108,7 +108,9 @@ class Parser(argparse.ArgumentParser):
         message = re.sub(
             r"^argument (\S+): (must )?", lambda found: f"{found[1]}{' must ' if found[2] else ': '}", message
         )
-        message = printable(message)
+        message = re.sub(
+            r"(--[\w-]+)/-\w\b|-\w/(--[\w-]+)", r"\1\2", printable(message)
+        )  # --output/-o: one name is enough
         if len(message) > _LONGEST:
             message = message[: _LONGEST - 1] + "…"
         raise BadArgument(f"{message}; see {self.prog} --help")

@@ -12,8 +12,15 @@ is `tokenmill`, or `python -m tokenmill`.
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+if sys.version_info < (3, 11):  # noqa: UP036 - from a checkout; pip says the same
+    raise ImportError(
+        f"tokenmill needs Python 3.11 or newer, this is {sys.version.split()[0]} ({sys.executable})",
+        name=__name__,
+    )
 
 _found = find_spec("convert")
 if _found is not None and _found.submodule_search_locations is None:  # a file of one's own; it is not run

@@ -45,6 +45,7 @@ COMMANDS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
         "completion bash > ~/.local/share/bash-completion/completions/tokenmill",
     ),
 }
+_OTHER_NAMES: Final = {"tokenize": "encode", "detokenize": "decode", "check": "verify", "show": "head"}
 _WHOLE: Final = ("convert", "retokenize", "completion")  # the command is all of its module
 
 
@@ -65,7 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from command_line.parser import nearest
         from corpus.errors import shown
 
-        known = f"; there are {', '.join(COMMANDS)}" if not (near := nearest(command, COMMANDS)) else near
+        if command.startswith("-"):
+            complain(
+                f"{shown(command)}: the command comes first: tokenmill COMMAND ...; see tokenmill --help"
+            )
+            return 2
+        near = nearest(_OTHER_NAMES.get(command, command), COMMANDS)
+        known = near or f"; there are {', '.join(COMMANDS)}"
         complain(f"no such command: {shown(command)}{known}; see tokenmill --help")
         return 2
     modules = COMMANDS[command][0]
