@@ -48,20 +48,22 @@ __all__ += _convert.__all__
 __all__ += _flat_tokens.__all__
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # a checker knows the names by their imports above, and tells of others
 
-        value: Any = version("tokenmill")
-    else:
-        for package in (_bpe, _convert, _flat_tokens):
-            if name in package.__all__:
-                value = getattr(package, name)
-                break
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            value: Any = version("tokenmill")
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+            for package in (_bpe, _convert, _flat_tokens):
+                if name in package.__all__:
+                    value = getattr(package, name)
+                    break
+            else:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
