@@ -6,8 +6,7 @@ value. `recorded()` holds those options that decide the dataset's bytes, and onl
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -67,10 +66,10 @@ class ConvertOptions:
     2) for a value outside its range.
     """
 
-    inputs: PathsField = PathsField()
-    tokenizer: PathField = PathField()
-    output: PathField = PathField()
-    validation: PathsField = PathsField(is_optional=True)
+    inputs: PathsField = PathsField()  # noqa: RUF009 - a descriptor
+    tokenizer: PathField = PathField()  # noqa: RUF009 - a descriptor
+    output: PathField = PathField()  # noqa: RUF009 - a descriptor
+    validation: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
     validation_fraction: float | None = None
     validation_docs: int | None = None
     input_format: str = "auto"

@@ -1,4 +1,4 @@
-"""Fields of a dataclass that are given as any path and kept as text: what callers may write and what code reads differ."""
+"""Fields of a dataclass that take any path and are read as text: what callers may write and what code reads differ."""
 
 from __future__ import annotations
 
