@@ -203,8 +203,8 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         "--source-places",
         choices=SOURCE_PLACES_MODES,
         default="auto",
-        help="keep where each sequence begins in its source (default auto: where documents are not short, so that it "
-        "is at most 2 %% of the dataset)",
+        help="keep where each sequence begins in its source (default auto: where documents are not short, which is at "
+        "most 2 %% of the dataset)",
     )
     add(
         "--overwrite",

@@ -20,12 +20,10 @@ from input_kinds import KINDS, write_kind
 from naive_conversion import END, Naive, make_documents, tree
 from stopped_runs import leave_partial, options
 
-import convert.encode.worker
 import flat_tokens
 from convert import ConvertOptions, append
 from convert import convert as run_conversion
 from convert.__main__ import main
-from convert.errors import BadInput
 from engines.inline_engine import InlineEngine
 from engines.process_engine import ProcessEngine
 from flat_tokens import DatasetError, Loader, PackedSequences, RangeError, SourcePlace, verify_dataset
@@ -224,6 +222,125 @@ def test_places_of_short_documents_are_left_out_unless_asked_for(here: Path) -> 
     Path("long.txt").write_text("".join(make_documents(300, seed=1)).replace(END, ""))
     run("auto-long", [Path("long.txt")], source_places="auto", chunk_tokens=1 << 12)
     assert Path("auto-long", "train", "seq_places").exists()
+
+
+@pytest.mark.parametrize("merged_runs", [0, 1, 7])
+def test_resumed(merged_runs: int, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"source_places": "yes", "chunk_tokens": 64, "validation_fraction": 0.3}
+    run_conversion(options(output="clean", **given), InlineEngine())
+    leave_partial(monkeypatch, merged_runs, **given)
+    run_conversion(options(**given), InlineEngine())
+    assert tree(here / "out") == tree(here / "clean")
+
+
+def test_damage_is_found(here: Path) -> None:
+    for zarr_format, compression in ((2, "zstd"), (2, "none"), (3, "zstd")):
+        name = f"out-{zarr_format}-{compression}"
+        run(name, [Path("en.txt")], zarr_format=zarr_format, compression=compression)
+        files = [path for path in Path(name, "train", "seq_places").rglob("*") if path.is_file()]
+        assert len(files) > 1
+        for path in files:
+            data = path.read_bytes()
+            for changed in (data[:-1], bytes([data[0] ^ 4]) + data[1:], None):
+                path.unlink()
+                if changed is not None:
+                    path.write_bytes(changed)
+                report = verify_dataset(name)
+                assert any("train/seq_places" in problem for problem in report.problems)
+                path.write_bytes(data)
+        assert verify_dataset(name).ok
+
+
+def test_views_and_parts(here: Path) -> None:
+    write_kind(Path("a"), documents_of(1), "txt.none")
+    write_kind(Path("b"), documents_of(4), "jsonl.none")
+    run("out", [Path("en.txt")])
+    for name in ("a.txt", "b.jsonl"):
+        append(
+            ConvertOptions(
+                [name], "tok.json", "out", progress="none", validation_fraction=0.3, source_places="yes"
+            ),
+            InlineEngine(),
+        )
+    train = flat_tokens.open("out").train
+    all_places = train.sources_of(range(train.seq_count))
+    parts = [flat_tokens.open(path).train for path in ("out", "out/part-1", "out/part-2")]
+    alone = [place for part in parts[1:] for place in part.sources_of(range(part.seq_count))]
+    assert all_places[-len(alone) :] == alone
+    assert list(dict.fromkeys(place.path for place in all_places)) == [
+        "en.txt",
+        "a.txt",
+        "b.jsonl",
+    ]
+    chosen = np.arange(2, train.seq_count, 3)
+    view = selected(train, chosen)
+    assert view.sources_of(range(view.seq_count)) == [all_places[number] for number in chosen]
+    assert pickle.loads(pickle.dumps(view)).source_of(-1) == all_places[chosen[-1]]
+    with pytest.raises(RangeError, match="is outside"):
+        view.source_of(view.seq_count)
+
+
+@pytest.mark.parametrize("rows", ["packed", "with a tail", "sequences", "greedy packs", "best-fit packs"])
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_sources_of_a_step(rows: str, hosts: int, here: Path) -> None:
+    run("out", [Path("en.txt")], validation_fraction=0.0)
+    train = flat_tokens.open("out").train
+    all_places = train.sources_of(range(train.seq_count))
+    array: Any = train
+    if "packs" in rows:
+        strategy = rows.split()[0]
+        array = PackedSequences(train, 32, split_across_pack=True, strategy=strategy)
+    seen = np.zeros(train.seq_count, dtype=np.int64)
+    for host in range(hosts):
+        loader = Loader(
+            array,
+            seq_len=32,
+            batch_size=4,
+            packed=rows != "sequences",
+            drop_last=rows == "packed",
+            host_index=host,
+            host_count=hosts,
+        )
+        for step in range(loader.steps_per_epoch):
+            found, batch = loader.sources_of(step), loader.batch(step)
+            assert len(found) == len(batch.targets)
+            for row, parts in enumerate(found):
+                is_token = ~batch.is_padding[row]
+                assert bool(parts) == is_token.any()
+                bounds = [*(part.column for part in parts), int(is_token.sum())]
+                assert bounds == sorted(bounds)
+                assert bounds[0] == 0
+                for part, start, stop in zip(parts, bounds[:-1], bounds[1:], strict=True):
+                    assert part.source == all_places[part.sequence]
+                    ids = batch.targets[row, start:stop].astype(np.uint32)
+                    assert ids.tobytes() in train.sequence(part.sequence).tobytes()
+                    seen[part.sequence] += len(ids)
+    if rows != "packed":  # then nothing is left out
+        assert seen.tolist() == np.diff(train.seq_starts[:].astype(np.int64)).tolist()
+
+
+def test_the_commands(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["en.txt", "--tokenizer", "tok.json", "--output", "out", "--source-places", "yes", "--quiet"])
+        == 0
+    )
+    capsys.readouterr()
+    assert read_command(["head", "out", "--sequences", "2", "--json"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    train = flat_tokens.open("out").train
+    assert [first["source"], second["source"]] == [place._asdict() for place in train.sources_of([0, 1])]
+    assert read_command(["head", "out", "--sequences", "1"]) == 0
+    assert "  source: en.txt, byte 0" in capsys.readouterr().out
+    assert read_command(["info", "out"]) == 0
+    assert f"train tokens {train.token_count:,}" in capsys.readouterr().out
+
+
+def test_an_older_manifest_says_what_it_lacks(here: Path) -> None:
+    run("out", [Path("en.txt")])
+    manifest = Path("out/manifest.json")
+    manifest.unlink()
+    with pytest.raises(DatasetError, match="entries in seq_places and 0 in the sources"):
+        flat_tokens.open("out").train.source_of(0)
 
 
 @pytest.mark.parametrize("mode", ["auto", "yes"])
