@@ -39,6 +39,8 @@ def info(arguments: argparse.Namespace) -> int:
             f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences"
             + (f", ids up to {split['max_token_id']:,}" if split["token_count"] else "")
         )
+        if split["trained_tokens"] is not None:
+            print(f"  to be learned: {split['trained_tokens']:,} tokens")
         if split["seq_tokens"]:
             tokens = split["seq_tokens"]
             print(

@@ -6,6 +6,8 @@ escaped, so that a hostile name cannot drive a terminal.
 
 from __future__ import annotations
 
+from stores.errors import printable as whole_printable
+
 
 class FlatTokensError(Exception):
     """Anything this package reports to a user; exit_code is what the command line ends with."""
@@ -46,7 +48,5 @@ def printable(text: str, limit: int = 200) -> str:
     """Text with control characters, line ends and lone surrogates escaped, cut to `limit` characters.
 
     "a\\x1b[2J" -> "a\\\\x1b[2J". Printable Unicode is kept."""
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
-    )
+    shown = whole_printable(text)
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."

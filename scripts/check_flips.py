@@ -10,6 +10,7 @@ or a wrong batch where there are checksums. A flip is made again by its seed: --
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import shutil
 import sys
@@ -29,7 +30,8 @@ from convert import ConvertOptions, append, convert  # noqa: E402
 from flat_tokens.verify import verify_dataset  # noqa: E402
 
 END = "<|endoftext|>"
-# zarr format, compression, whether reading compares a checksum, whether documents were appended.
+# zarr format, compression, whether reading compares a checksum, whether documents were appended. Those of prompts and
+# completions, by their name, have a loss mask.
 LAYOUTS = {
     "2-zstd": (2, "zstd", True, False),
     "2-lz4": (2, "lz4", False, False),
@@ -40,13 +42,19 @@ LAYOUTS = {
     "3-none": (3, "none", True, False),
     "parts-2-zstd": (2, "zstd", True, True),
     "parts-3-zstd": (3, "zstd", True, True),
+    "mask-2-zstd": (2, "zstd", True, False),
+    "mask-2-none": (2, "none", False, False),
+    "mask-3-lz4": (3, "lz4", True, False),
 }
 
 
 def write_corpus(path: Path, rng: random.Random, documents: int) -> None:
     words = ["mill", "stone", "river", "grain", "wheel", "Größe", "水", "🙂", "\n", "1,234"]
     texts = (" ".join(rng.choices(words, k=rng.randrange(1, 300))) for _ in range(documents))
-    path.write_text(END.join(texts), encoding="utf-8")
+    found = list(texts)
+    path.write_text(END.join(found), encoding="utf-8")
+    records = ({"prompt": text[:40], "completion": text[40:]} for text in found)
+    path.with_suffix(".jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
 
 
 def make(folder: Path, layout: str) -> Path:
@@ -63,7 +71,11 @@ def make(folder: Path, layout: str) -> Path:
         "progress": "none",
     }
     tokenizer = str(folder / "tokenizer.json")
-    convert(ConvertOptions((str(folder / "a.txt"),), tokenizer, str(out), **given))
+    source = folder / "a.txt"
+    if layout.startswith("mask-"):
+        source = folder / "a.jsonl"
+        given |= {"prompt_field": "prompt", "completion_field": "completion"}
+    convert(ConvertOptions((str(source),), tokenizer, str(out), **given))
     if has_parts:
         append(ConvertOptions((str(folder / "b.txt"),), tokenizer, str(out), workers=1, progress="none"))
     return out

@@ -37,6 +37,7 @@ from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import plan_record
 from convert.shown.progress import Progress, make_progress
 from corpus.kinds import is_marked_up
+from corpus.marked_records import MARKED_FORMATS
 from corpus.sizes import counted
 from corpus.source_list import Source, SourceList
 from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
@@ -144,12 +145,17 @@ def carry_out(
 
 def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
     options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
+    if options.messages_field is not None:
+        from convert.driver.chat_rules import with_chat_rules
+
+        options = with_chat_rules(options, tokenizer)
     sources, layout = begun.sources, begun.layout
     if note := tokenizer.pretokenizer.slow_note:
         progress.note(note)
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
+    check_records(sources, options)
     plan = make_plan(sources, options.text_chunk_bytes)
     places = has_places(plan, options)
     recorded = {**options.recorded(), "source_places": "yes" if places else "no", **ends.recorded()}
@@ -206,6 +212,17 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
     workspace.publish()
     times.lap("publish")
     return finish.summary(work, times.seconds)
+
+
+def check_records(sources: SourceList, options: ConvertOptions) -> None:
+    """UsageError where a part of records is to be learned and there are none, or such as it is not known of."""
+    formats = {kind.format for kind in sources.kinds}
+    if options.has_mask and (formats - {"text", *MARKED_FORMATS} or not formats & MARKED_FORMATS):
+        flag = "--messages-field" if options.messages_field is not None else "--prompt-field"
+        raise UsageError(
+            f"{flag} reads JSON Lines and Parquet, the inputs are {', '.join(sorted(formats))}; write them as JSON "
+            "Lines, or say --input-format jsonl"
+        )
 
 
 def _with_standard_input(options: ConvertOptions, workspace: AnyWorkspace) -> SourceList:

@@ -72,6 +72,7 @@ class Finish:
             context.layout,
             self._tokenizer_facts,
             {**context.recorded, "on_error": context.options.on_error},
+            context.options.has_mask,
         ).files  # of the sources, perhaps a million, nothing is kept
         # What is not on the disk yet goes there while it is read back from memory.
         merged = {file.path for file in self._array_files}
@@ -90,6 +91,7 @@ class Finish:
                 counts.max_token_id,
                 layout,
                 ledger.has_places,
+                self._context.options.has_mask,
             )
         return files
 
@@ -135,6 +137,7 @@ class Finish:
             disk_bytes=sum(file.bytes for file in self._files),
             array_bytes=sum(file.bytes for file in self._array_files),
             splits=ledger.counts,
+            has_mask=context.options.has_mask,
             replaced=ledger.replaced,
             intake=intake,
             first_words=self._tokenizer.decode(list(intake.first_ids)),

@@ -104,6 +104,22 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         help="JSON field or Parquet column of the text (default %(default)s); /a/b is text within a",
     )
     add(
+        "--prompt-field",
+        metavar="NAME",
+        help="of JSON or Parquet records whose completion alone is to be learned",
+    )
+    add("--completion-field", metavar="NAME", help="what follows the prompt, and is to be learned")
+    add(
+        "--messages-field",
+        metavar="NAME",
+        help="of chats, usually messages: what the assistant says is to be learned",
+    )
+    add(
+        "--chat-template",
+        metavar="FILE",
+        help="the Jinja template of chats (default: the tokenizer's, chat_template.jinja or tokenizer_config.json)",
+    )
+    add(
         "--separator",
         default="<|endoftext|>",
         metavar="TEXT",
@@ -262,6 +278,10 @@ def parse_arguments(
         validation_docs=parsed.validation_docs,
         input_format=parsed.input_format,
         text_field=parsed.text_field,
+        prompt_field=parsed.prompt_field,
+        completion_field=parsed.completion_field,
+        messages_field=parsed.messages_field,
+        chat_template=parsed.chat_template,
         on_error=parsed.on_error,
         max_errors=parsed.max_errors,
         special_in_text=parsed.special_in_text,

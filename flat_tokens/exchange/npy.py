@@ -31,7 +31,7 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
         offsets_file.write(_header(np.dtype("<i8"), contents.documents + 1))
         offsets_file.write(bytes(8))
         written = 0
-        for ids, ends in blocks:
+        for ids, ends, _ in blocks:
             assert ends is not None
             ids_file.write(ids.astype(contents.dtype).data)
             offsets_file.write((ends + written).astype("<i8").data)

@@ -139,7 +139,7 @@ def write_version(store: Store, version: Version) -> None:
                 "path": part.path,
                 "manifest": {"bytes": part.manifest.bytes, "xxh64": part.manifest.digest},
                 "layout": part.layout.to_json(),
-                "splits": {name: list(part.splits[name]) for name in SPLITS},
+                "splits": {name: list(part.splits[name].facts().values()) for name in SPLITS},
             }
             for part in version.parts
         ],

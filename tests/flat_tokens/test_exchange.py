@@ -198,7 +198,7 @@ def joined_documents(blocks: list[Block]) -> list[list[int]]:
     """The documents of blocks, by the plain rule."""
     found: list[list[int]] = []
     waiting: list[int] = []
-    for ids, ends in blocks:
+    for ids, ends, _ in blocks:
         start = 0
         assert ends is not None
         for end in ends.tolist():
