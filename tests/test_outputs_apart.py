@@ -54,6 +54,9 @@ class Command:
 COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field"})
 RANKS = frozenset({"--pattern", "--special-token"})
 FIELD = frozenset({"--text-field"})
+MARKED = frozenset(
+    {"--prompt-field", "--completion-field", "--messages-field", "--chat-template"}
+)  # a template needs a field
 CLUSTER = frozenset({"--scheduler", "--address", "--scratch"})
 ENDS = frozenset({"--prepend-token", "--append-token"})
 COMMANDS = [
@@ -122,7 +125,7 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        FIELD | CLUSTER | ENDS | {"--separator", "--append-to"},
+        FIELD | MARKED | CLUSTER | ENDS | {"--separator", "--append-to"},
         folders={"--output": "d.zarr"},
     ),
     Command(
