@@ -7,14 +7,14 @@ value. `recorded()` holds those options that decide the dataset's bytes, and onl
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bpe.threads import available_threads
 from convert.errors import UsageError
+from convert.path_fields import PathField, PathsField, checked_path
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES, ChatRules, IntakeRules, MarkRules, pointer_path
 from engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
@@ -72,10 +72,10 @@ class ConvertOptions:
     2) for a value outside its range.
     """
 
-    inputs: tuple[str, ...]
-    tokenizer: str
-    output: str
-    validation: tuple[str, ...] = ()
+    inputs: PathsField = PathsField()  # noqa: RUF009 - a descriptor
+    tokenizer: PathField = PathField()  # noqa: RUF009 - a descriptor
+    output: PathField = PathField()  # noqa: RUF009 - a descriptor
+    validation: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
     validation_fraction: float | None = None
     validation_docs: int | None = None
     input_format: str = "auto"
@@ -112,10 +112,6 @@ class ConvertOptions:
     stall_seconds: float = STALL_SECONDS  # a worker that hangs for so long is ended; 0: never
 
     def __post_init__(self) -> None:
-        for name in ("inputs", "validation"):
-            object.__setattr__(self, name, _paths(name, getattr(self, name)))
-        for name in ("tokenizer", "output"):
-            object.__setattr__(self, name, _path(name, getattr(self, name)))
         if not self.inputs and not self.validation:
             raise UsageError("no input given; name at least one file, folder or glob")
         self._check_split()
@@ -164,7 +160,7 @@ class ConvertOptions:
         except ValueError as error:
             raise UsageError(str(error)) from None
         if self.scratch is not None:
-            object.__setattr__(self, "scratch", _path("scratch", self.scratch))
+            object.__setattr__(self, "scratch", checked_path("scratch", self.scratch))
 
     def _check_split(self) -> None:
         given = [
@@ -308,22 +304,6 @@ def _field(flag: str, name: Any) -> None:
         raise UsageError(f"{flag} must be valid text, got {name!r}") from None
     if len(pointer_path(name)) > 64:
         raise UsageError(f"{flag} must have at most 64 parts")
-
-
-def _path(name: str, value: Any) -> str:
-    flag = "INPUT" if name == "inputs" else f"--{name}"
-    path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None
-    if not path:
-        raise UsageError(f"{flag} must be a path, got {value!r}")
-    if "\0" in path:
-        raise UsageError(f"{flag} must not hold a NUL character, got {path!r}")
-    return path
-
-
-def _paths(name: str, values: Iterable[Any]) -> tuple[str, ...]:
-    if isinstance(values, (str, bytes, os.PathLike)):
-        values = (values,)
-    return tuple(_path(name, value) for value in values)
 
 
 def _whole(flag: str, value: Any, lowest: int, highest: int) -> None:

@@ -114,10 +114,13 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
 
 
 def _check_place(options: ConvertOptions) -> None:
-    """Refuse an output that would replace the tokenizer or what is standard input; see `_find_sources` too."""
+    """Refuse an output that would replace the tokenizer, the chat template or standard input; see `_find_sources` too."""
     problems: list[str] = []
     with suppress(BadTokenizer):  # told when it is loaded
         problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))
+    if options.chat_template is not None:
+        template = Path(options.chat_template)
+        problems.extend(overlaps_of_files("the chat template", [template], options.output))
     if STANDARD_INPUT in options.inputs and (file := standard_input_file()) is not None:
         problems.extend(overlaps_of_files("standard input", [file], options.output))
     if problems:
