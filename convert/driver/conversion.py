@@ -114,7 +114,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
 
 
 def _check_place(options: ConvertOptions) -> None:
-    """Refuse an output that would replace the tokenizer, the chat template or standard input; see `_find_sources` too."""
+    """Refuse an output that would replace the tokenizer, chat template or standard input; see `_find_sources`."""
     problems: list[str] = []
     with suppress(BadTokenizer):  # told when it is loaded
         problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))

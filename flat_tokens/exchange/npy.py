@@ -74,7 +74,7 @@ def _parse_header(file: InputFile) -> tuple[np.dtype[Any], int, int]:
             shape, in_columns, dtype = npy_format.read_array_header_1_0(start)
         else:
             shape, in_columns, dtype = npy_format.read_array_header_2_0(start)
-    except ValueError as error:
+    except Exception as error:  # of a damaged header: ValueError, SyntaxError, TokenError, ...
         raise DatasetError(f"{file.name}: no npy file ({printable(str(error), 80)})") from None
     if (
         len(shape) != 1

@@ -99,7 +99,7 @@ def read_version(root: Place, number: int) -> Version:
         )
     try:
         return Version(number, tuple(_part(part) for part in value["parts"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DatasetError(
             f"{where}: {type(error).__name__} {printable(str(error), 80)}; restore it"
         ) from None
