@@ -7,18 +7,17 @@ value. `recorded()` holds those options that decide the dataset's bytes, and onl
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bpe.threads import available_threads
 from convert.errors import UsageError
+from convert.path_fields import PathField, PathsField, checked_path
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES, ChatRules, IntakeRules, MarkRules, pointer_path
 from engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
-from flat_tokens.format import MASK_BITS
 from stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
@@ -45,6 +44,7 @@ RECORDED = (  # see ConvertOptions.recorded
 RECORDED_OF_MARKS = ("prompt_field", "completion_field", "messages_field")  # where they are given
 SOURCE_PLACES_MODES = ("auto", "yes", "no")
 _MAX_UINT64 = 2**64 - 1
+_MASK_BITS = 8  # tokens a byte of a loss mask
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class ConvertOptions:
     2) for a value outside its range.
     """
 
-    inputs: tuple[str, ...]
-    tokenizer: str
-    output: str
-    validation: tuple[str, ...] = ()
+    inputs: PathsField = PathsField()  # noqa: RUF009 - a descriptor
+    tokenizer: PathField = PathField()  # noqa: RUF009 - a descriptor
+    output: PathField = PathField()  # noqa: RUF009 - a descriptor
+    validation: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
     validation_fraction: float | None = None
     validation_docs: int | None = None
     input_format: str = "auto"
@@ -112,10 +112,6 @@ class ConvertOptions:
     stall_seconds: float = STALL_SECONDS  # a worker that hangs for so long is ended; 0: never
 
     def __post_init__(self) -> None:
-        for name in ("inputs", "validation"):
-            object.__setattr__(self, name, _paths(name, getattr(self, name)))
-        for name in ("tokenizer", "output"):
-            object.__setattr__(self, name, _path(name, getattr(self, name)))
         if not self.inputs and not self.validation:
             raise UsageError("no input given; name at least one file, folder or glob")
         self._check_split()
@@ -164,7 +160,7 @@ class ConvertOptions:
         except ValueError as error:
             raise UsageError(str(error)) from None
         if self.scratch is not None:
-            object.__setattr__(self, "scratch", _path("scratch", self.scratch))
+            object.__setattr__(self, "scratch", checked_path("scratch", self.scratch))
 
     def _check_split(self) -> None:
         given = [
@@ -205,9 +201,9 @@ class ConvertOptions:
             raise UsageError("--chat-template needs --messages-field, the field of the messages")
         if self.has_mask and self.text_field != "text":
             raise UsageError("--text-field is of records without a loss mask; leave it out")
-        if self.has_mask and (self.chunk_tokens or MASK_BITS) % MASK_BITS:
+        if self.has_mask and (self.chunk_tokens or _MASK_BITS) % _MASK_BITS:
             raise UsageError(
-                f"--chunk-tokens must be a multiple of {MASK_BITS} with a loss mask, got {self.chunk_tokens}"
+                f"--chunk-tokens must be a multiple of {_MASK_BITS} with a loss mask, got {self.chunk_tokens}"
             )
 
     def _check_ends(self) -> None:
@@ -308,22 +304,6 @@ def _field(flag: str, name: Any) -> None:
         raise UsageError(f"{flag} must be valid text, got {name!r}") from None
     if len(pointer_path(name)) > 64:
         raise UsageError(f"{flag} must have at most 64 parts")
-
-
-def _path(name: str, value: Any) -> str:
-    flag = "INPUT" if name == "inputs" else f"--{name}"
-    path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None
-    if not path:
-        raise UsageError(f"{flag} must be a path, got {value!r}")
-    if "\0" in path:
-        raise UsageError(f"{flag} must not hold a NUL character, got {path!r}")
-    return path
-
-
-def _paths(name: str, values: Iterable[Any]) -> tuple[str, ...]:
-    if isinstance(values, (str, bytes, os.PathLike)):
-        values = (values,)
-    return tuple(_path(name, value) for value in values)
 
 
 def _whole(flag: str, value: Any, lowest: int, highest: int) -> None:

@@ -14,8 +14,9 @@ from dataclasses import asdict
 from multiprocessing import get_context
 from typing import Any
 
+from command_line.standard_streams import complain
 from flat_tokens import opening, statistics
-from flat_tokens.errors import ArgumentError, complain, printable
+from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.format import decode_ids
 from flat_tokens.sources import open_places
 from flat_tokens.storage import entries

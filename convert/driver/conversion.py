@@ -114,10 +114,13 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
 
 
 def _check_place(options: ConvertOptions) -> None:
-    """Refuse an output that would replace the tokenizer or what is standard input; see `_find_sources` too."""
+    """Refuse an output that would replace the tokenizer, chat template or standard input; see `_find_sources`."""
     problems: list[str] = []
     with suppress(BadTokenizer):  # told when it is loaded
         problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))
+    if options.chat_template is not None:
+        template = Path(options.chat_template)
+        problems.extend(overlaps_of_files("the chat template", [template], options.output))
     if STANDARD_INPUT in options.inputs and (file := standard_input_file()) is not None:
         problems.extend(overlaps_of_files("standard input", [file], options.output))
     if problems:
@@ -158,10 +161,11 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
     check_records(sources, options)
     plan = make_plan(sources, options.text_chunk_bytes)
     places = has_places(plan, options)
-    recorded = {**options.recorded(), "source_places": "yes" if places else "no", **ends.recorded()}
+    recorded = {**options.recorded(), **ends.recorded()}
     check_space(tokenizer, plan, layout, options)
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"going on from {workspace.root}")
+    recorded["source_places"] = "yes" if places else "no"  # of auto, what it came to
     job = Job(
         tokenizer,
         tokenizer.max_token_id,

@@ -46,7 +46,7 @@ def corpus(here: Path) -> Path:
 
 def run(output: str, **more: Any) -> Summary:
     base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "output": output, "progress": "auto"}
-    more = {"workers": 2, "validation_fraction": 0.3, **more}
+    more = {"workers": 2, "validation_fraction": 0.3, "source_places": "yes", **more}
     return run_conversion(
         ConvertOptions(**base, text_chunk_bytes=600, chunk_tokens=64, **more), InlineEngine()
     )
@@ -142,7 +142,7 @@ def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
     words = [str(source), "--tokenizer", "tok.json", "--output", "out", "--text-chunk-bytes", "1Mi"]
     assert main([*words, "--progress", "none", "--chunk-tokens", "64"]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("convert: error: out.partial/shards/0.")
+    assert error.startswith("tokenmill: error: out.partial/shards/0.")
     assert f"are not what was written there, and it can't be encoded again: {source}" in error
     assert error.count("\n") == 1
     assert not (corpus / "out").exists()
