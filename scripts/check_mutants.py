@@ -50,13 +50,17 @@ def main() -> int:
     survivors = [
         change for change in changes if logged.get(change.key, {}).get("result") in ("survived", "untested")
     ]
+
+    def tests_of(change: Change) -> list[str]:
+        return covering.tests(change.path)[: options.test_files]
+
     stop = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=options.folder) as folder:
         context = multiprocessing.get_context("fork")
         arguments = (root, Path(folder), options.native)
         with ProcessPoolExecutor(options.jobs, context, begin, arguments) as pool:
             jobs = {
-                pool.submit(attempt, change, covering.tests(change.path), options.test_seconds, stop): change
+                pool.submit(attempt, change, tests_of(change), options.test_seconds, stop): change
                 for change in waiting
             }
             for job in as_completed(jobs):
@@ -71,7 +75,9 @@ def main() -> int:
                     survivors.append(change)
                     if change.key not in judged:
                         count = len(outcome.tests)
-                        print(f"{change.key} {outcome.result} {change.told()} ({count} test files)", flush=True)
+                        print(
+                            f"{change.key} {outcome.result} {change.told()} ({count} test files)", flush=True
+                        )
     verdicts = Counter(judged.get(change.key, "new") for change in survivors)
     tried = sum(counts[name] for name in ("killed", "survived", "untested"))
     figures = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
@@ -94,6 +100,7 @@ def parse() -> argparse.Namespace:
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     add("--minutes", type=float, default=1e9, help="begin none after so long")
     add("--test-seconds", type=float, default=15.0, help="of tests, for each mutant")
+    add("--test-files", type=int, default=5, help="the nearest so many, for each mutant")
     add("--folder", type=Path, help="where the copies of the tree lie")
     add("--root", type=Path, default=ROOT, help="the tree")
     return parser.parse_args()
@@ -134,7 +141,9 @@ def read_judged(path: Path) -> dict[str, str]:
         if line and not line.startswith("#"):
             key, verdict = line.split()[:2]
             if verdict not in VERDICTS:
-                raise ValueError(f"{path}: {key} is judged {verdict}; a verdict is one of {', '.join(VERDICTS)}")
+                raise ValueError(
+                    f"{path}: {key} is judged {verdict}; a verdict is one of {', '.join(VERDICTS)}"
+                )
             judged[key] = verdict
     return judged
 

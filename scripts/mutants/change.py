@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,5 @@ def with_keys(changes: list[Change]) -> list[Change]:
         parts = (change.path, change.scope, change.kind, change.before, change.after)
         name = "\0".join((*parts, str(seen[parts])))
         seen[parts] += 1
-        key = hashlib.sha256(name.encode()).hexdigest()[:10]
-        keyed.append(Change(*(getattr(change, field) for field in _FIELDS), key=key))
+        keyed.append(replace(change, key=hashlib.sha256(name.encode()).hexdigest()[:10]))
     return keyed
-
-
-_FIELDS = ("path", "scope", "line", "kind", "start", "stop", "before", "after")

@@ -21,7 +21,10 @@ PATTERNS = [
     ("dropped check", re.compile(r"(?<=\n)[ \t]+((?:if \([^;{}\n]*\) )?throw [^;]*;)(?=\n)")),
     ("loop", re.compile(r"\b(break|continue)(?=;)")),
 ]
-LEFT_ALONE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#[^\n]*|static_assert[^;]*;', re.S | re.M)
+LEFT_ALONE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#[^\n]*|static_assert[^;]*;',
+    re.S | re.M,
+)
 FUNCTION = re.compile(r"^[A-Za-z][^\n;]*?([\w~:]+)\([^;]*?\)[^;{]*\{$", re.M)
 
 

@@ -6,6 +6,7 @@ Texts of errors, annotations and docstrings stay as they are: what a sentence sa
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -48,7 +49,7 @@ class _Finder:
                 name == "exc" and isinstance(node, ast.Raise)
             ):
                 continue
-            children = [child for child in (value if isinstance(value, list) else [value])]
+            children = list(value if isinstance(value, list) else [value])
             for child in children:
                 if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr):
                     yield from self.visit(child, scope)
@@ -66,7 +67,7 @@ class _Finder:
                     yield self._between(operands[i], operands[i + 1], after, "bound", node, scope)
             case ast.BoolOp(op=connective, values=values):
                 after = "or" if isinstance(connective, ast.And) else "and"
-                for left, right in zip(values, values[1:], strict=False):
+                for left, right in itertools.pairwise(values):
                     yield self._between(left, right, after, "connective", node, scope)
             case ast.BinOp(op=operator, left=left, right=right) if type(operator) in ARITHMETIC and not (
                 _is_text(left) or _is_text(right)
@@ -97,7 +98,7 @@ class _Finder:
 
     def _order(self, body: list[ast.stmt], scope: str) -> Iterator[Change]:
         """Two calls after each other change places."""
-        for first, second in zip(body, body[1:], strict=False):
+        for first, second in itertools.pairwise(body):
             if _is_call(first) and _is_call(second):
                 start, stop = self._span(first)[0], self._span(second)[1]
                 gap = self._text[self._span(first)[1] : self._span(second)[0]]

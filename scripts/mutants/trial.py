@@ -24,13 +24,22 @@ import pytest
 
 from mutants.change import Change
 
-LEFT_OUT = (".git", ".venv", ".bench-venv", "build", "dist", "__pycache__", ".*_cache", ".hypothesis", "*.zarr")
+LEFT_OUT = (
+    ".git",
+    ".venv",
+    ".bench-venv",
+    "build",
+    "dist",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    "*.zarr",
+)
 LIBRARIES = (
     "numpy", "zarr", "numcodecs", "regex", "tqdm", "hypothesis", "hypothesis.stateful", "hypothesis.extra.numpy",
     "tokenizers", "tiktoken", "sentencepiece", "xxhash", "pyarrow", "pyarrow.parquet", "obstore", "obstore.store",
 )  # fmt: skip
 MEASURE_SECONDS = 30.0  # of a test file
-MOST_FILES = 3  # the nearest
 SLOW_SECONDS = 0.7  # a test that takes longer on unchanged code has no part in this
 
 
@@ -62,11 +71,26 @@ class Tree:
 
     def _configure(self, root: Path) -> None:
         """A build of its own, beside the copy; the cores lie in the copy's packages, before the installed ones."""
-        nanobind = subprocess.check_output([sys.executable, "-m", "nanobind", "--cmake_dir"], text=True).strip()
-        command = ["cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-Dnanobind_DIR={nanobind}"]
+        nanobind = subprocess.check_output(
+            [sys.executable, "-m", "nanobind", "--cmake_dir"], text=True
+        ).strip()
+        command = [
+            "cmake",
+            "-S",
+            ".",
+            "-B",
+            "build",
+            "-G",
+            "Ninja",
+            "-DCMAKE_BUILD_TYPE=Release",
+            f"-Dnanobind_DIR={nanobind}",
+        ]
         version = "-DSKBUILD_PROJECT_VERSION=0.1.0"
         subprocess.run(
-            [*command, version, f"-DPython_EXECUTABLE={sys.executable}"], cwd=self.folder, check=True, capture_output=True
+            [*command, version, f"-DPython_EXECUTABLE={sys.executable}"],
+            cwd=self.folder,
+            check=True,
+            capture_output=True,
         )
         if not self._build():
             raise RuntimeError("the unchanged core does not build")
@@ -87,7 +111,7 @@ class Tree:
         """Make the change, run the tests, take it back."""
         started = time.monotonic()
         chosen, budget = [], 0.0
-        for test in tests[:MOST_FILES]:
+        for test in tests:
             times = self._times_of(test)
             if not times:
                 continue
@@ -179,7 +203,15 @@ def _pytest(folder: Path, tests: list[str], plugin: object, stop: bool) -> int:
     temporary.mkdir()
     sys.dont_write_bytecode = stop  # what is not changed is compiled once
     try:
-        arguments = ["-q", "-W", "ignore:Module already imported", "-p", "no:cacheprovider", f"--basetemp={temporary}/base", *(["-x"] if stop else [])]
+        arguments = [
+            "-q",
+            "-W",
+            "ignore:Module already imported",
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp={temporary}/base",
+            *(["-x"] if stop else []),
+        ]
         return int(pytest.main([*arguments, *tests], plugins=[plugin]))
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -212,7 +244,9 @@ class _Times:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" and report.passed:
             self._passed[report.nodeid] = report.duration
-            made = self._kept.with_suffix(f".{os.getpid()}")  # at once: a file that takes too long counts in part
+            made = self._kept.with_suffix(
+                f".{os.getpid()}"
+            )  # at once: a file that takes too long counts in part
             made.write_text(json.dumps(self._passed))
             made.rename(self._kept)
 

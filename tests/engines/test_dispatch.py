@@ -244,5 +244,4 @@ LOSE, GIVE = Dispatch.lose, Dispatch._give
 def test_random_games_find_faults(name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Dispatch, name, fault)
     with pytest.raises((AssertionError, KeyError)):
-        for seed in range(30):
-            play(seed)
+        deque(map(play, range(30)))

@@ -1,5 +1,5 @@
-"""A model of work begun ahead: a thread that works in its own time, errors, and children of forks, which have no thread.
-Whatever happens, items come once each and in order."""
+"""A model of work begun ahead: a thread that works in its own time, and children of forks, which have no
+thread. Whatever happens, items come once each and in order."""
 
 from __future__ import annotations
 
