@@ -1,11 +1,11 @@
 """Does a test fail when the code is changed a little?
 
-    python scripts/check_mutants.py [--mutants 100] [--seed 0] [--under stores convert/places ...] [--log FILE] [--jobs N]
+    python scripts/check_mutants.py [--mutants 100] [--seed 0] [--under stores convert/places ...] [--log FILE]
 
-Bounds, conditions, numbers, order, calls and checks left out, in Python and in the core, a seeded sample of all; each is
-made in a copy of the tree, where the quick tests of the module run (scripts/mutants/covering.py, trial.py). One line for
-each survivor that scripts/mutants/judged.txt does not name, and at last a line of figures. Exit status 1 if there was
-one. With --log what was tried already is not tried again. Needs the extra `test`; the core (--native) a compiler.
+Bounds, conditions, numbers, order, calls and checks left out, in Python or (--native) in the core, a seeded sample of
+all; each is made in a copy of the tree, where the quick tests near the module run (scripts/mutants/).
+One line for each survivor that scripts/mutants/judged.txt does not name, and at last a line of figures. Exit status 1
+if there was one. With --log what was tried already is not tried again. Needs the extra `test`, for the core a compiler.
 """
 
 from __future__ import annotations

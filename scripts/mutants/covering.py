@@ -14,29 +14,54 @@ from pathlib import Path
 PACKAGES = ("bpe", "convert", "corpus", "engines", "flat_tokens", "stores")
 # What calls the code of a folder of C++, where no test file has its name.
 NATIVE_TESTS = {
-    "bpe/native/train": "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs bpe/test_count_sums"
-    " bpe/test_spilling bpe/test_counting bpe/test_counts_file bpe/test_reference_trainer",
-    "bpe/native/merge": "bpe/test_merge_pretoken bpe/test_encoder_core bpe/test_long_pretoken bpe/test_walk_words",
-    "bpe/native/encode": "bpe/test_encoder_core bpe/test_encoding bpe/test_decoder bpe/test_gathered_misses"
-    " bpe/test_walk_characters bpe/test_long_pretoken bpe/test_tokenizer bpe/test_normalized_text bpe/test_uncut_separator",
-    "bpe/native/cache": "bpe/test_pretoken_cache bpe/test_walk_keys bpe/test_encoder_core bpe/test_gathered_misses",
-    "bpe/native/pretokenize": "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way"
-    " bpe/test_pretoken_counts bpe/test_stream_rest bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken",
-    "bpe/native/normalize": "bpe/test_normalizers bpe/test_normalized_text bpe/test_normalized_pieces"
-    " bpe/test_formats_sentencepiece bpe/test_unicode_tables bpe/test_normalized_counts bpe/test_components",
-    "bpe/native/vocabulary": "bpe/test_vocabulary bpe/test_entry_files bpe/test_text_vocabulary bpe/test_encoder_core"
-    " bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters bpe/test_tokenizer",
-    "bpe/native/text": "corpus/test_special_tokens corpus/test_utf8 corpus/test_validate_utf8 bpe/test_added_tokens"
-    " bpe/test_characters bpe/test_encoder_core bpe/test_pretokenize",
-    "bpe/native/common": "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory corpus/test_content_hash"
-    " bpe/test_encoder_core bpe/test_training bpe/test_count_sums",
-    "bpe/native/bindings": "bpe/test_arguments bpe/test_buffers bpe/test_ragged bpe/test_tokenizer bpe/test_trainer"
-    " bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_entry_files bpe/test_ids_file",
-    "corpus/native": "corpus/test_json_texts corpus/test_json_long_line corpus/test_sources",
-    "convert/native": "convert/test_stored_ids convert/test_encode_and_merge",
-    "flat_tokens/native": "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/test_token_facts"
-    " flat_tokens/test_token_matches flat_tokens/test_bounded flat_tokens/test_loader flat_tokens/test_verify",
-}  # fmt: skip
+    "bpe/native/train": (
+        "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs bpe/test_count_sums "
+        "bpe/test_spilling bpe/test_counting bpe/test_counts_file bpe/test_reference_trainer"
+    ),
+    "bpe/native/merge": (
+        "bpe/test_merge_pretoken bpe/test_encoder_core bpe/test_long_pretoken bpe/test_walk_words"
+    ),
+    "bpe/native/encode": (
+        "bpe/test_encoder_core bpe/test_encoding bpe/test_decoder bpe/test_gathered_misses "
+        "bpe/test_walk_characters bpe/test_long_pretoken bpe/test_tokenizer bpe/test_normalized_text "
+        "bpe/test_uncut_separator"
+    ),
+    "bpe/native/cache": (
+        "bpe/test_pretoken_cache bpe/test_walk_keys bpe/test_encoder_core bpe/test_gathered_misses"
+    ),
+    "bpe/native/pretokenize": (
+        "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way bpe/test_pretoken_counts "
+        "bpe/test_stream_rest bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken"
+    ),
+    "bpe/native/normalize": (
+        "bpe/test_normalizers bpe/test_normalized_text bpe/test_normalized_pieces "
+        "bpe/test_formats_sentencepiece bpe/test_unicode_tables bpe/test_normalized_counts "
+        "bpe/test_components"
+    ),
+    "bpe/native/vocabulary": (
+        "bpe/test_vocabulary bpe/test_entry_files bpe/test_text_vocabulary bpe/test_encoder_core "
+        "bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters bpe/test_tokenizer"
+    ),
+    "bpe/native/text": (
+        "corpus/test_special_tokens corpus/test_utf8 corpus/test_validate_utf8 bpe/test_added_tokens "
+        "bpe/test_characters bpe/test_encoder_core bpe/test_pretokenize"
+    ),
+    "bpe/native/common": (
+        "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory corpus/test_content_hash "
+        "bpe/test_encoder_core bpe/test_training bpe/test_count_sums"
+    ),
+    "bpe/native/bindings": (
+        "bpe/test_arguments bpe/test_buffers bpe/test_ragged bpe/test_tokenizer bpe/test_trainer "
+        "bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_entry_files bpe/test_ids_file"
+    ),
+    "corpus/native": ("corpus/test_json_texts corpus/test_json_long_line corpus/test_sources"),
+    "convert/native": ("convert/test_stored_ids convert/test_encode_and_merge"),
+    "flat_tokens/native": (
+        "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/test_token_facts "
+        "flat_tokens/test_token_matches flat_tokens/test_bounded flat_tokens/test_loader "
+        "flat_tokens/test_verify"
+    ),
+}
 
 
 class Covering:
