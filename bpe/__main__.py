@@ -13,7 +13,6 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
     # Ctrl-C while modules are imported ends the process at once: there is nothing yet to keep.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import contextlib
 import os
 import sys
 import traceback
@@ -27,18 +26,20 @@ from importlib import import_module
 from typing import Final
 
 from bpe.cli.arguments import build_parser
-from bpe.cli.standard_streams import prepare_standard_streams
-from bpe.errors import BpeError, printable
+from bpe.errors import BadArgument, BpeError, printable
+from command_line.standard_streams import complain, prepare_standard_streams
 
 # Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
 _MODULES: Final = {"train": "training_commands", "count": "training_commands", "report": "report_command"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code."""
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") -> int:
+    """The exit code. prog: how the program was called."""
     prepare_standard_streams()
-    options = build_parser().parse_args(arguments)
+    words = {word.partition("=")[0] for word in (sys.argv[1:] if arguments is None else arguments)}
+    debug = "--debug" in words
     try:
+        options = build_parser(prog).parse_args(arguments)
         commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -46,15 +47,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt as error:
-        return _failed(str(error) or "interrupted", getattr(error, "exit_code", 130), options.debug)
+        return _failed(str(error) or "interrupted", getattr(error, "exit_code", 130), debug)
     except BrokenPipeError:
         # Whoever read our output has gone; that is no error, but the interpreter must not flush into it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except BpeError as error:
-        return _failed(str(error), error.exit_code, options.debug)
+        name, space, rest = str(error).partition(" ")
+        if f"--{name.replace('_', '-')}" in words and isinstance(error, BadArgument):  # as Python calls it
+            name = f"--{name.replace('_', '-')}"
+        return _failed(name + space + rest, error.exit_code, debug)
     except MemoryError:
-        return _failed("out of memory; give --max-memory, less text or fewer threads", 5, options.debug)
+        return _failed("out of memory; give --max-memory, less text or fewer threads", 5, debug)
     except ImportError as error:
         missing = "the core is not built" if "_core" in str(error) else f"{error.name} is not installed"
         return _failed(
@@ -64,15 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = (
             f"{error.filename or 'stdout'}: "  # every other file's errors are given its name where it is used
         )
-        return _failed(f"{name}{error.strerror or error}", 4, options.debug)
+        return _failed(f"{name}{error.strerror or error}", 4, debug)
 
 
 def _failed(message: str, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    line = printable(message)
-    with contextlib.suppress(OSError, ValueError):  # stderr is full; the exit code still tells
-        print(f"bpe: {line}", file=sys.stderr, flush=True)
+    complain(printable(message))
     return code
 
 

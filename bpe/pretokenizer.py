@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.errors import BadArgument, BadTokenizer, UncoveredText, UnsupportedPattern, shown
+from bpe.errors import BadArgument, UncoveredText, UnsupportedPattern, shown
 from bpe.normalizers import INPUT, Normalizer
 from bpe.patterns import PATTERNS, pattern_name
 from bpe.pretokenization import components as known_components
@@ -111,7 +111,8 @@ class Pretokenizer:
     @property
     def slow_because(self) -> str | None:
         """Why the `regex` package has to cut the texts, if it has."""
-        return None if self._compiled is not None else _why_not(self.components)
+        found = self._compiled_or_why
+        return found if isinstance(found, str) else None
 
     @property
     def slow_note(self) -> str | None:
@@ -178,29 +179,27 @@ class Pretokenizer:
         return Pretokenizer(tuple(components))
 
     @cached_property
-    def _compiled(self) -> Compiled | None:
+    def _compiled_or_why(self) -> Compiled | str:
+        """The core's form, or why there is none, which takes as long to find out."""
         try:
             return compiled_of(self.components)
-        except UnsupportedPattern:
-            return None
+        except UnsupportedPattern as error:
+            return str(error)
+
+    @property
+    def _compiled(self) -> Compiled | None:
+        found = self._compiled_or_why
+        return found if isinstance(found, Compiled) else None
 
     @cached_property
     def _cutter(self) -> RegexCutter:
-        return RegexCutter(phases_of(self.components), _why_not(self.components))
+        return RegexCutter(phases_of(self.components), str(self._compiled_or_why))
 
 
 @cache
 def named(name: str) -> Pretokenizer:
     """That of a name of PATTERNS."""
     return Pretokenizer((Split(PATTERNS[name], "rust", gaps_are_errors=True),))
-
-
-def _why_not(components: tuple[Component, ...]) -> str:
-    try:
-        compiled_of(components)
-    except UnsupportedPattern as error:
-        return str(error)
-    raise BadTokenizer(f"{components} is compiled")
 
 
 def _described(component: Component) -> str:

@@ -79,7 +79,7 @@ class TrainingProgress:
             self._say(f"{self._phase}: {amount}, {seconds:.1f} s")
         self._phase = ""
         for note in self._notes:
-            self._say(f"bpe: {note}")
+            self._say(f"tokenmill: note: {note}")
         self._notes.clear()
 
     def _say(self, line: str) -> None:

@@ -24,10 +24,16 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Exported names are imported on first use: `python -m convert --help` needs neither numpy nor zarr."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'convert' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a checker knows the names by their imports above, and tells of others
 
-    return getattr(import_module(_HOME[name]), name)
+    def __getattr__(name: str) -> Any:
+        """Exported names are imported on first use: `python -m convert --help` needs neither numpy nor zarr."""
+        if name not in _HOME:
+            raise AttributeError(f"module 'convert' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -21,29 +21,28 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import NoReturn
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from bpe.cli.standard_streams import prepare_standard_streams
+from command_line.standard_streams import complain, flush_and_leave, prepare_standard_streams
 from convert.errors import BadInput, exit_code_of, one_line, printable
+from convert.shown.arguments import build_parser as build_parser
 from convert.shown.arguments import parse_arguments
 from stores import is_url, shown_url
 
 SAME_COMMAND = ", the same command goes on from there"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Convert as the arguments say; the exit code."""
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert") -> int:
+    """Convert as the arguments say; the exit code. prog: how the program was called."""
     started = time.perf_counter()
     words = sys.argv[1:] if arguments is None else list(arguments)
     output = "the output"
     prepare_standard_streams()
     try:
-        options, parsed = parse_arguments(words)
+        options, parsed = parse_arguments(words, prog)
         output = options.output
         from convert.driver.pipeline import convert, dry_run
         from engines.stop_signals import stop_signals
@@ -61,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print("\n".join(summary.lines(parsed.timings)))
         return 0
     except KeyboardInterrupt as error:
-        _complain(f"convert: {str(error) or 'interrupted'}{_kept(output, error)}")
+        complain(f"{str(error) or 'interrupted'}{_kept(output, error)}")
         return getattr(error, "exit_code", 130)
     except Exception as error:
         code = exit_code_of(error)
@@ -78,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         elif code in (4, 5):
             line += _kept(output, error, "" if "same command" in line else SAME_COMMAND)
-        _complain(f"convert: error: {line}")
+        complain(line)
         return code
 
 
@@ -101,20 +100,5 @@ def _print(text: str) -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - or Python would complain once more at exit
 
 
-def _complain(line: str) -> None:
-    try:
-        print(line, file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        return
-
-
-def _flush_and_leave(code: int) -> NoReturn:
-    """End at once: the workers are gone and all files closed; to free a vocabulary entry by entry takes 50 ms."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # full, closed, or not there at all
-            stream.flush()
-    os._exit(code)
-
-
 if __name__ == "__main__":
-    _flush_and_leave(main())
+    flush_and_leave(main())

@@ -6,17 +6,19 @@ value. `recorded()` holds those options that decide the dataset's bytes, and onl
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bpe.threads import available_threads
 from convert.errors import UsageError
+from convert.path_fields import PathField, PathsField, checked_path
 from corpus.kinds import INPUT_FORMATS
-from corpus.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
+from corpus.rules import MAX_RECORD_BYTES, ChatRules, IntakeRules, MarkRules, pointer_path
 from engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
+from flat_tokens.format import MASK_BITS
 from stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
@@ -40,6 +42,7 @@ RECORDED = (  # see ConvertOptions.recorded
     "chunk_tokens",
     "source_places",
 )
+RECORDED_OF_MARKS = ("prompt_field", "completion_field", "messages_field")  # where they are given
 SOURCE_PLACES_MODES = ("auto", "yes", "no")
 _MAX_UINT64 = 2**64 - 1
 
@@ -52,7 +55,10 @@ class ConvertOptions:
     validation split, else a document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or
     0 with `validation`); or validation_docs names how many documents, those with the smallest hashes, are.
     input_format: auto (by the file's name), text, jsonl or parquet. text_field: the field or column of the text, or a
-    JSON pointer ("/a/b"). on_error: what a bad record does; max_errors: how many are tolerated, None for any number.
+    JSON pointer ("/a/b"). prompt_field, completion_field: of records whose completion alone is to be learned, in place
+    of text_field; messages_field: of chats, of which what the assistant says is, by the template in the file
+    chat_template or, None, the tokenizer's own. on_error: what a bad record does; max_errors: how many are tolerated,
+    None for any number.
     special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
     for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each
     document that has tokens; None: nothing.
@@ -60,20 +66,25 @@ class ConvertOptions:
     `scheduler`; "ray", that at `address` ("auto": the one that runs here). workers None: one a usable core; of a
     cluster, all. scratch: a folder that all workers see, for temporary shards; None: beside the output.
     storage_options: of the stores that URLs name, such as {"region": "eu-west-1"}, above environment variables.
-    source_places: whether the dataset says of each sequence where it begins in its source; auto: if that takes at most
-    2 % of its bytes.
+    source_places: whether the dataset says of each sequence where it begins in its source; auto: if
+    those of a sample have 512 bytes of text or more on average (at most 2 % of the dataset, there).
     text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None: flat_tokens' default. UsageError (exit
     2) for a value outside its range.
     """
 
-    inputs: tuple[str, ...]
-    tokenizer: str
-    output: str
-    validation: tuple[str, ...] = ()
+    inputs: PathsField = PathsField()  # noqa: RUF009 - a descriptor
+    tokenizer: PathField = PathField()  # noqa: RUF009 - a descriptor
+    output: PathField = PathField()  # noqa: RUF009 - a descriptor
+    validation: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
     validation_fraction: float | None = None
     validation_docs: int | None = None
     input_format: str = "auto"
     text_field: str = "text"
+    prompt_field: str | None = None
+    completion_field: str | None = None
+    messages_field: str | None = None
+    chat_template: str | None = None
+    chat: ChatRules | None = None  # what chat_template came to (convert/driver/chat_rules.py)
     on_error: str = "fail"
     max_errors: int | None = None
     special_in_text: str | None = None
@@ -101,10 +112,6 @@ class ConvertOptions:
     stall_seconds: float = STALL_SECONDS  # a worker that hangs for so long is ended; 0: never
 
     def __post_init__(self) -> None:
-        for name in ("inputs", "validation"):
-            object.__setattr__(self, name, _paths(name, getattr(self, name)))
-        for name in ("tokenizer", "output"):
-            object.__setattr__(self, name, _path(name, getattr(self, name)))
         if not self.inputs and not self.validation:
             raise UsageError("no input given; name at least one file, folder or glob")
         self._check_split()
@@ -153,7 +160,7 @@ class ConvertOptions:
         except ValueError as error:
             raise UsageError(str(error)) from None
         if self.scratch is not None:
-            object.__setattr__(self, "scratch", _path("scratch", self.scratch))
+            object.__setattr__(self, "scratch", checked_path("scratch", self.scratch))
 
     def _check_split(self) -> None:
         given = [
@@ -179,14 +186,25 @@ class ConvertOptions:
             _whole("--max-errors", self.max_errors, 0, _MAX_UINT64)
         _whole("--max-record-bytes", self.max_record_bytes, 1, 1 << 40)
         _whole("--max-window-bytes", self.max_window_bytes, 1 << 10, 1 << 32)
-        if not isinstance(self.text_field, str) or not self.text_field:
-            raise UsageError(f"--text-field must name a field, got {self.text_field!r}")
-        try:
-            self.text_field.encode()
-        except UnicodeEncodeError:
-            raise UsageError(f"--text-field must be valid text, got {self.text_field!r}") from None
-        if len(pointer_path(self.text_field)) > 64:
-            raise UsageError("--text-field must have at most 64 parts")
+        _field("--text-field", self.text_field)
+        self._check_marks()
+
+    def _check_marks(self) -> None:
+        for name in ("prompt_field", "completion_field", "messages_field"):
+            if getattr(self, name) is not None:
+                _field(f"--{name.replace('_', '-')}", getattr(self, name))
+        if (self.prompt_field is None) != (self.completion_field is None):
+            raise UsageError("--prompt-field and --completion-field go together; give both")
+        if self.prompt_field is not None and self.messages_field is not None:
+            raise UsageError("--prompt-field and --messages-field exclude each other; give one of them")
+        if self.chat_template is not None and self.messages_field is None:
+            raise UsageError("--chat-template needs --messages-field, the field of the messages")
+        if self.has_mask and self.text_field != "text":
+            raise UsageError("--text-field is of records without a loss mask; leave it out")
+        if self.has_mask and (self.chunk_tokens or MASK_BITS) % MASK_BITS:
+            raise UsageError(
+                f"--chunk-tokens must be a multiple of {MASK_BITS} with a loss mask, got {self.chunk_tokens}"
+            )
 
     def _check_ends(self) -> None:
         for flag, token in (("--prepend-token", self.prepend_token), ("--append-token", self.append_token)):
@@ -225,6 +243,20 @@ class ConvertOptions:
             self.special_in_text,
             self.max_record_bytes,
             self.max_window_bytes,
+            self._mark_rules,
+        )
+
+    @property
+    def has_mask(self) -> bool:
+        """Whether a part of documents is to be learned."""
+        return self.prompt_field is not None or self.messages_field is not None
+
+    @property
+    def _mark_rules(self) -> MarkRules | None:
+        if not self.has_mask:
+            return None
+        return MarkRules(
+            self.prompt_field or "", self.completion_field or "", self.messages_field or "", self.chat
         )
 
     @property
@@ -256,23 +288,22 @@ class ConvertOptions:
         JSON-able. Not `on_error`: shards without bad records are the same whatever is to be done with those, so a run
         that failed at one may go on with --on-error skip. Those with some are looked at (convert/encode_and_merge.py).
         """
-        return {name: getattr(self, name) for name in RECORDED}
+        found = {name: getattr(self, name) for name in RECORDED}
+        found |= {name: value for name in RECORDED_OF_MARKS if (value := getattr(self, name)) is not None}
+        if self.chat is not None:
+            found["chat_rules_sha256"] = hashlib.sha256(repr(self.chat).encode()).hexdigest()
+        return found
 
 
-def _path(name: str, value: Any) -> str:
-    flag = "INPUT" if name == "inputs" else f"--{name}"
-    path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None
-    if not path:
-        raise UsageError(f"{flag} must be a path, got {value!r}")
-    if "\0" in path:
-        raise UsageError(f"{flag} must not hold a NUL character, got {path!r}")
-    return path
-
-
-def _paths(name: str, values: Iterable[Any]) -> tuple[str, ...]:
-    if isinstance(values, (str, bytes, os.PathLike)):
-        values = (values,)
-    return tuple(_path(name, value) for value in values)
+def _field(flag: str, name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"{flag} must name a field, got {name!r}")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{flag} must be valid text, got {name!r}") from None
+    if len(pointer_path(name)) > 64:
+        raise UsageError(f"{flag} must have at most 64 parts")
 
 
 def _whole(flag: str, value: Any, lowest: int, highest: int) -> None:

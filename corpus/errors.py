@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import ClassVar
 
 from stores.errors import TokenmillError as TokenmillError
+from stores.errors import printable as printable
 
 
 class BadArgument(TokenmillError, ValueError):
@@ -35,16 +36,6 @@ def shown(value: object, limit: int = 60) -> str:
     """The value as a printable line of at most `limit` characters: "a\\nb" -> 'a\\nb' in quotes; long ones end in …"""
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def printable(text: object) -> str:
-    """`text` with control characters and undecodable bytes escaped, safe for a terminal: "a\\nb" -> "a\\\\nb"."""
-    if str(text).isprintable():
-        return str(text)
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in str(text)
-    )
 
 
 class naming:  # noqa: N801 - used like contextlib.suppress

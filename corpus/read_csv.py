@@ -67,7 +67,7 @@ class _Rows:
         if header is None:
             return  # nothing at all
         if isinstance(header, csv.Error):
-            raise BadInput(f"{self._where}: the header is no row of CSV: {header}")
+            raise BadInput(f"{self._where}: the header is no row of CSV: {printable(header)}")
         column = self._column(header)
         number = 0
         while (row := self._row()) is not None:

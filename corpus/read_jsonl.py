@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from corpus.documents import Documents, Event, Reading
 from corpus.errors import printable
 from corpus.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord
 from corpus.long_line import LongLine
+from corpus.marked_records import RECORD_BYTES, MarkedBatch, MarkedRecords, RecordFault
 
 _FAULTS = {
     "cut": (MALFORMED, "it ends before it is complete"),
@@ -106,9 +108,13 @@ class _Lines:
         self._intake, self._buffers = reading.intake, reading.buffers
         self._path = [name.encode() for name in reading.rules.text_path]
         self.count = 0
+        self._marked = None if reading.rules.marks is None else MarkedRecords(reading.rules)
 
-    def long_line(self, block: Block, blocks: Iterator[Block]) -> Iterator[LongLine]:
+    def long_line(self, block: Block, blocks: Iterator[Block]) -> Iterator[LongLine | Documents]:
         text, start = self._without_mark(block)
+        if self._marked is not None:
+            yield from self._long_marked(block._replace(text=text), blocks, start)
+            return
         pieces = pieces_of(block._replace(text=text), blocks)
         line = LongLine(pieces, start, self.count, self._intake.rules)
         yield line
@@ -149,6 +155,9 @@ class _Lines:
 
     def _texts(self, text: memoryview, start: int) -> Iterator[Documents]:
         """The documents of lines that are valid UTF-8; `start`: of the text in the source."""
+        if self._marked is not None:
+            yield from self._marked_texts(self._marked, bytes(text), start)
+            return
         rules = self._intake.rules
         out = self._buffers.values(len(text))
         offsets, line_starts, bad, lines, blank, replaced = json_texts(
@@ -176,6 +185,48 @@ class _Lines:
             text_view = out[: int(offsets[-1])].data
             line_of = _LineNumbers(text, start, first_line)
             yield Documents(Batch(text_view, offsets, line_of), line_starts + np.uint64(start))
+
+    def _marked_texts(self, marked: MarkedRecords, data: bytes, start: int) -> Iterator[Documents]:
+        """The same of records of which a part is to be learned."""
+        found, place, first_line = MarkedBatch(), 0, self.count
+        for line in data.removesuffix(b"\n").split(b"\n") if data else ():
+            if not line.strip(b" \t\r"):
+                self._intake.blank += 1
+            else:
+                self._intake.records += 1
+                try:
+                    if len(line) > self._intake.rules.max_record_bytes:
+                        limit = self._intake.rules.max_record_bytes
+                        raise RecordFault("too long", f"it has more than {limit} bytes (--max-record-bytes)")
+                    found.add(marked.text_of(marked.parsed(line)), start + place)
+                except RecordFault as fault:
+                    kept = line if fault.reason != "too long" else line[:HEAD_BYTES]
+                    self._bad_record(fault.reason, str(fault), start + place, kept, len(line), self.count)
+            self.count += 1
+            place += len(line) + 1
+        if len(found):
+            documents = found.documents()
+            line_of = _LineNumbers(memoryview(data), start, first_line)
+            yield documents._replace(batch=replace(documents.batch, line_of=line_of))
+
+    def _long_marked(self, block: Block, blocks: Iterator[Block], start: int) -> Iterator[Documents]:
+        """A line that is longer than a block, held whole up to RECORD_BYTES."""
+        held, length = bytearray(), 0
+        for piece, _ in pieces_of(block, blocks):
+            length += len(piece)
+            held += piece[: max(0, RECORD_BYTES - len(held))]
+        if length > RECORD_BYTES:
+            self._intake.records += 1
+            detail = (
+                f"it has more than {RECORD_BYTES} bytes, which records with a part to be learned may have"
+            )
+            self._bad_record("too long", detail, start, bytes(held[:HEAD_BYTES]), length, self.count)
+            self.count += 1
+        elif _core.validate_utf8(held) < 0:
+            yield from self._texts(memoryview(held), start)
+        else:
+            for run, run_start in self._valid_runs(bytes(held), start):
+                yield from self._texts(memoryview(run), run_start)
 
     def _valid_runs(self, data: bytes, start: int) -> Iterator[tuple[bytes, int]]:
         """Runs of valid lines with their place in the source; bad ones between them are mended or set aside."""

@@ -9,6 +9,7 @@ pyarrow is imported where the first piece is read, in a worker.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Any
@@ -24,7 +25,9 @@ from corpus.arrow_texts import (
 )
 from corpus.documents import Event, Reading
 from corpus.errors import BadInput, printable
-from corpus.rules import IntakeRules
+from corpus.intake import BadRecord
+from corpus.marked_records import MarkedBatch, MarkedRecords, RecordFault
+from corpus.rules import IntakeRules, MarkRules, pointer_path
 from corpus.source_list import Piece, Source
 from stores import RandomFile
 from stores.arrow_file import ArrowFile
@@ -225,6 +228,9 @@ class _ParquetText:
 def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the row groups that begin in the piece."""
     source = reading.source
+    if reading.rules.marks is not None:
+        yield from _marked_documents(reading, MarkedRecords(reading.rules), reading.rules.marks)
+        return
     with _ParquetText(source, reading.file, reading.rules.text_path) as file:
         reading.need(source.size_bytes - file.footer_bytes, source.size_bytes)
         groups = list(file.groups(source.size_bytes, reading.piece))
@@ -235,6 +241,82 @@ def documents(reading: Reading) -> Iterator[Event]:
                 yield array_documents(reading, array, row)
                 yield None
                 row += len(array)
+
+
+def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules) -> Iterator[Event]:
+    """The documents of records of which a part is to be learned, some rows at a time as Python objects; a row group
+    belongs to the piece that it begins in."""
+    import pyarrow
+    import pyarrow.parquet
+
+    source, piece, intake = reading.source, reading.piece, reading.intake
+    shown = printable(source.shown)
+    columns = [pointer_path(name)[0] for name in marks.fields]
+    try:
+        opened = ArrowFile(reading.file) if source.version else source.path
+        with pyarrow.parquet.ParquetFile(opened, page_checksum_verification=True) as file:
+            names = file.schema_arrow.names
+            if missing := [name for name in columns if name not in names]:
+                there = printable(", ".join(names[:10]))
+                raise BadInput(
+                    f"{shown}: has no column {missing[0]!r} (there is {there or 'none'}); name another"
+                )
+            columns += [name for name in ("tools",) if name in names and marks.chat is not None]
+            footer_bytes = file.metadata.serialized_size + 8
+            reading.need(source.size_bytes - footer_bytes, source.size_bytes)
+            first_row = before = 0
+            for group in range(file.metadata.num_row_groups):
+                facts = file.metadata.row_group(group)
+                start, stop = _group_range(facts)
+                start = before = max(before, min(start, source.size_bytes - 1))  # as for _ParquetText.groups
+                if piece.start <= start < piece.stop:
+                    reading.need(start, min(max(start, stop), source.size_bytes))
+                    row = first_row
+                    for batch in file.iter_batches(
+                        READ_ROWS, row_groups=[group], columns=columns, use_threads=False
+                    ):
+                        found = MarkedBatch()
+                        for record in batch.to_pylist():
+                            intake.records += 1
+                            try:
+                                found.add(marked.text_of(_without_nulls(record)), row)
+                            except RecordFault as fault:
+                                data = json.dumps(record, default=str).encode()
+                                bad = BadRecord(fault.reason, str(fault), row, data, len(data), is_row=True)
+                                intake.bad(reading.source_index, source, bad)
+                            row += 1
+                        if len(found):
+                            documents = found.documents(are_rows=True)
+                            yield reading.rows(documents.batch, documents.places, start - piece.start)
+                        yield None
+                first_row += facts.num_rows
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        detail = printable(" ".join(str(error).split()))[:300]
+        raise BadInput(f"{shown}: not readable as Parquet: {detail}") from None
+
+
+def _without_nulls(value: Any) -> Any:
+    """A record as JSON Lines would have it: a column gives each object the fields of all, null where it has none."""
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return value
+
+
+def _group_range(facts: Any) -> tuple[int, int]:
+    """The bytes of the file [start, stop) that the columns of a row group lie in, as its metadata has it."""
+    starts, stops = [], []
+    for index in range(facts.num_columns):
+        column = facts.column(index)
+        places = [column.data_page_offset]
+        if column.has_dictionary_page and column.dictionary_page_offset is not None:
+            places.append(column.dictionary_page_offset)
+        starts.append(max(0, min(places)))
+        stops.append(starts[-1] + max(0, column.total_compressed_size))
+    return min(starts, default=0), max(stops, default=0)
 
 
 def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:

@@ -8,6 +8,29 @@ from typing import NamedTuple
 MAX_RECORD_BYTES = 4 << 30
 
 
+class ChatRules(NamedTuple):
+    """How a chat becomes text. template: Jinja; variables: what it finds beside the messages, such as bos_token;
+    special_tokens: texts that are tokens of their own in what the template makes, and text in messages."""
+
+    template: str
+    variables: tuple[tuple[str, str], ...]
+    special_tokens: tuple[str, ...]
+
+
+class MarkRules(NamedTuple):
+    """Where records have what is to be learned: in a field behind the prompt's, or in the messages of a chat."""
+
+    prompt_field: str = ""
+    completion_field: str = ""
+    messages_field: str = ""
+    chat: ChatRules | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that are read."""
+        return (self.messages_field,) if self.messages_field else (self.prompt_field, self.completion_field)
+
+
 class IntakeRules(NamedTuple):
     """What counts as bad and what is done with it; see `ConvertOptions` for each."""
 
@@ -18,6 +41,7 @@ class IntakeRules(NamedTuple):
     special_in_text: str | None = None
     max_record_bytes: int = MAX_RECORD_BYTES
     max_window_bytes: int = 128 << 20
+    marks: MarkRules | None = None
 
     @property
     def text_path(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def samples_of(
     taken: dict[int, int] = {}  # by source: how far
     for index, start in _places(chunks):
         source = chunks.sources[index]
-        is_packed = source.kind.is_decoded  # from the beginning, and once
+        is_packed = source.kind.is_decoded or _is_marked(source, rules)  # from the beginning, and once
         start = max(taken.get(index, 0), 0 if is_packed else start - SAMPLE_BYTES // 2)
         if start >= source.size_bytes:
             continue
@@ -84,6 +84,8 @@ def _places(chunks: Chunks) -> Iterator[tuple[int, int]]:
 
 
 def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
+    if _is_marked(source, rules):
+        return _table_sample(source, rules)
     if source.kind.format == "parquet":
         return _parquet_sample(source, rules)
     if source.kind.format not in ("text", "jsonl"):
@@ -130,6 +132,10 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
     return Sample(source, used, Batch.of(texts), begun, fault)
 
 
+def _is_marked(source: Source, rules: IntakeRules) -> bool:
+    return rules.marks is not None and source.kind.format != "text"
+
+
 def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:
     filled = 0
     with memoryview(data) as view:
@@ -149,7 +155,7 @@ def _table_sample(source: Source, rules: IntakeRules) -> Sample:
         used = done_bytes
 
     piece = Piece(0, 0, source.size_bytes)
-    with Reading(0, source, piece, intake, b"", Buffers(), step=step) as reading:
+    with Reading(0, source, piece, intake, b"", Buffers(SAMPLE_BYTES), step=step) as reading:
         for event in reading.documents():
             if isinstance(event, Documents):
                 view = memoryview(event.batch.text)

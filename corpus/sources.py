@@ -71,12 +71,17 @@ def search_sources(
         problems.append("-: there is no standard input here; name a file")
     elif list(inputs).count(STANDARD_INPUT) > 1:
         problems.append("-: standard input can be read once only")
+    datasets = {named for named in (*inputs, *validation) if _is_dataset(named)}
+    problems += [
+        f"{named}: is a zarr dataset, not text; name the text that it was made of"
+        for named in sorted(datasets)
+    ]
     sources, devices, inodes = SourceList(), array("Q"), array("Q")
     find = _Search(input_format, standard_input, problems, options)
     validation_from = 0
     for arguments, split in ((inputs, None), (validation, "validation")):
         validation_from = len(sources)
-        for (device, inode), source in find(arguments):
+        for (device, inode), source in find([named for named in arguments if named not in datasets]):
             sources.append(source if split is None else source._replace(split=split))
             devices.append(device)
             inodes.append(inode)
@@ -88,6 +93,13 @@ def search_sources(
     if not problems:
         check_libraries(sources.kinds)
     return sources, problems
+
+
+def _is_dataset(named: str) -> bool:
+    """Whether it is a local zarr group: its files would be read as texts."""
+    names = (".zgroup", "zarr.json")
+    # Path's `exists` raises where a name is too long.
+    return not is_url(named) and any(os.path.exists(f"{named}/{name}") for name in names)  # noqa: PTH110
 
 
 def refuse(problems: Sequence[str]) -> None:

@@ -9,23 +9,24 @@ damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory lo
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import signal
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
-from typing import Any, NoReturn
 
+from command_line.parser import Parser
+from command_line.standard_streams import complain, prepare_standard_streams
+from command_line.words import name_and_value, path_word, whole
 from flat_tokens import commands
-from flat_tokens.arguments import option_word, path_word
-from flat_tokens.errors import ArgumentError, FlatTokensError, complain, printable
+from flat_tokens.errors import ArgumentError, FlatTokensError, printable
 from flat_tokens.exchange import command as exchange
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.places import Place, StorePath, locate
-from stores import StoreError, is_url
+from stores import is_url
+from stores.errors import TokenmillError
 
 BROKEN_PIPE = 128 + signal.SIGPIPE
 DEFAULT_WORKERS = min(os.cpu_count() or 1, 16)
@@ -34,11 +35,12 @@ MAX_COUNT = 2**31 - 1  # of sequences or tokens to show or to sample
 INTERRUPTED = 128 + signal.SIGINT
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    _prepare_standard_streams()
-    arguments = _parser().parse_args(argv)
+def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens") -> int:
+    """Run the command line; returns the exit code. prog: how the program was called."""
+    prepare_standard_streams()
+    debug = "--debug" in (sys.argv[1:] if argv is None else argv)
     try:
+        arguments = build_parser(prog).parse_args(argv)
         if "dataset" in arguments:
             arguments.dataset = _located(arguments)
         code: int = arguments.run(arguments)
@@ -52,15 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain("interrupted")
         return INTERRUPTED
     except (BrokenExecutor, MemoryError) as error:
-        if arguments.debug:
+        if debug:
             raise
         complain(f"lost a worker or memory ({type(error).__name__}); use --workers 1")
         return 5
-    except (FlatTokensError, StoreError, OSError) as error:
-        if arguments.debug:
+    except (FlatTokensError, TokenmillError, OSError) as error:
+        if debug:
             raise
         complain(_one_line(error))
-        return 4 if isinstance(error, OSError) else error.exit_code
+        return int(getattr(error, "exit_code", 4))
 
 
 def _located(arguments: argparse.Namespace) -> Place:
@@ -87,50 +89,27 @@ def _is_stdout_in(dataset: Path) -> bool:
         return False
 
 
-def _prepare_standard_streams() -> None:
-    """LC_ALL=C: what the encoding lacks is escaped. Closed by the shell (`>&-`), where Python has None: a sink."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-class _Parser(argparse.ArgumentParser):
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As ever, but for a value that argparse would make an empty list of."""
-        for word in sys.argv[1:] if args is None else args:
-            if word.startswith("--") and word.endswith("=--"):
-                self.error(f"argument {word[:-3]}: got no value but --")
-        return super().parse_args(args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        """One line instead of the usage and a line."""
-        self.exit(2, f"error: {printable(message, 500)}; see {self.prog} --help\n")
-
-
-def _one_line(error: FlatTokensError | StoreError | OSError) -> str:
+def _one_line(error: FlatTokensError | TokenmillError | OSError) -> str:
     if not isinstance(error, OSError):
         return str(error)
     where = "" if error.filename is None else f"{printable(str(error.filename))}: "
     return f"{where}{error.strerror or error} (errno {error.errno})"
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser(prog: str = "python -m flat_tokens") -> Parser:
+    """The parser of all commands. prog: how the program was called."""
     about = "Look at a flat-tokens dataset, check it, or make it of and into files of other tools."
-    parser = _Parser(
-        prog="python -m flat_tokens",
+    parser = Parser(
+        prog=prog,
         description=about,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="examples:\n"
-        "  python -m flat_tokens info owt.zarr\n"
-        "  python -m flat_tokens verify owt.zarr && echo sound\n"
-        "  python -m flat_tokens head owt.zarr -n 5 --split validation\n"
-        "  python -m flat_tokens report owt.zarr -o owt.html\n"
-        "  python -m flat_tokens verify s3://bucket/owt.zarr --storage-option region=eu-west-1\n"
-        "  python -m flat_tokens export owt.zarr --to megatron --output owt-megatron\n"
-        "  python -m flat_tokens import train.bin --from nanogpt --separator-token 50256 -o owt.zarr\n\n"
+        "  %(prog)s info owt.zarr\n"
+        "  %(prog)s verify owt.zarr && echo sound\n"
+        "  %(prog)s head owt.zarr -n 5 --split validation\n"
+        "  %(prog)s report owt.zarr -o owt.html\n"
+        "  %(prog)s verify s3://bucket/owt.zarr --storage-option region=eu-west-1\n"
+        "  %(prog)s export owt.zarr --to megatron --output owt-megatron\n"
+        "  %(prog)s import train.bin --from nanogpt --separator-token 50256 -o owt.zarr\n\n"
         "Each command has its own --help. Exit codes: 0 done and sound, 2 arguments or no such path,\n"
         "3 no dataset or a damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory\n"
         "lost, 6 refused (a file is in the way), 130 interrupted.",
@@ -150,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     verify.add_argument(
         "--workers",
-        type=_whole(MAX_WORKERS),
+        type=whole(MAX_WORKERS),
         default=DEFAULT_WORKERS,
         metavar="N",
         help="processes (default %(default)s: the cores)",
@@ -161,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     head.add_argument(
         "-n",
         "--sequences",
-        type=_whole(MAX_COUNT),
+        type=whole(MAX_COUNT),
         default=3,
         metavar="N",
         help="how many sequences (default 3)",
@@ -169,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     head.add_argument("--split", choices=SPLITS, default="train", help="whose sequences (default train)")
     head.add_argument(
         "--tokens",
-        type=_whole(MAX_COUNT),
+        type=whole(MAX_COUNT),
         default=64,
         metavar="N",
         help="ids shown of each sequence (default 64)",
@@ -201,21 +180,21 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "-n",
         "--sequences",
-        type=_whole(MAX_COUNT),
+        type=whole(MAX_COUNT),
         default=6,
         metavar="N",
         help="sequences shown of each split (default 6)",
     )
     report.add_argument(
         "--tokens",
-        type=_whole(MAX_COUNT),
+        type=whole(MAX_COUNT),
         default=400,
         metavar="N",
         help="tokens shown of each of them (default 400)",
     )
     report.add_argument(
         "--sample-tokens",
-        type=_whole(MAX_COUNT),
+        type=whole(MAX_COUNT),
         default=2**23,
         metavar="N",
         help="tokens counted of each split, spread evenly (default 8,388,608)",
@@ -238,7 +217,7 @@ def _parser() -> argparse.ArgumentParser:
     for reads in with_versions:
         reads.add_argument(
             "--version",
-            type=_whole(MAX_COUNT, 0),
+            type=whole(MAX_COUNT, 0),
             metavar="N",
             help="of a dataset to which was appended (default: the newest)",
         )
@@ -254,7 +233,7 @@ def _parser() -> argparse.ArgumentParser:
             "--storage-option",
             action="append",
             default=[],
-            type=option_word,
+            type=name_and_value,
             metavar="NAME=VALUE",
             help="a setting of the store, such as region=eu-west-1; as often as needed",
         )
@@ -264,23 +243,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _dataset(text: str) -> Path | str:
     return text if is_url(text) else path_word(text)
-
-
-def _whole(most: int, least: int = 1) -> Callable[[str], int]:
-    """What reads a whole number from `least` to `most`."""
-
-    def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = -1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least {least} and at most {most}, got {printable(text, 40)!r}"
-            )
-        return value
-
-    return read
 
 
 if __name__ == "__main__":

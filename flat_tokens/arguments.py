@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import operator
 import os
 from collections.abc import Iterable
@@ -52,21 +51,6 @@ def path(name: str, value: Any) -> Path:
     if any(len(part.encode(errors="surrogatepass")) > LONGEST_NAME for part in given.parts):
         raise ArgumentError(f"{name} has a name of more than {LONGEST_NAME} bytes, got {shown(value)}")
     return given
-
-
-def path_word(text: str) -> Path:
-    """A path of a command line, for argparse."""
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
-    return Path(text)  # of an empty text it would make the current folder
-
-
-def option_word(text: str) -> tuple[str, str]:
-    """NAME=VALUE of a command line, for argparse."""
-    name, separator, value = text.partition("=")
-    if not name or not separator:
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {printable(text, 40)!r}")
-    return name, value
 
 
 def count_of(name: str, value: Any) -> int:

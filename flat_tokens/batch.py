@@ -24,12 +24,14 @@ FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
 class Batch:
     """The rows of one step on one host; all arrays are [rows, seq_len] and belong to the caller.
 
-    inputs, targets: integers of the loader's dtype. is_seq_start: bool, true at the first token of a
-    sequence; in packs also of each part of one that is cut. segment_ids: int32, 1 for the first sequence of a row
-    (which may have begun in another row), 2 for the next and so on, 0 at padding. positions: int32, counted from 0 at
-    each start and at the row's first token. lengths: int32[rows], tokens before the padding (0 for a row of padding
-    alone), None where there is none. cu_seqlens: int32[segments + 1], bounds of the segments of the flattened rows, the
-    padding of a row being one; max_seqlen: the longest. cut_labels: labels that adapters have cut with the targets
+    inputs, ids: integers of the loader's dtype; ids are the tokens. targets: the ids, of a dataset with a loss mask
+    IGNORED_LABEL where a token is not to be learned. is_seq_start: bool, true at the first token of a sequence; in
+    packs also of each part of one that is cut. segment_ids: int32, 1 for the first sequence of a row (which may have
+    begun in another row), 2 for the next and so on, 0 at padding. positions: int32, counted from 0 at each start and at
+    the row's first token. lengths: int32[rows], tokens before the padding (0 for a row of padding alone), None where
+    there is none. cu_seqlens: int32[segments + 1], bounds of the segments of the flattened rows, the padding of a row
+    being one; max_seqlen: the longest. trained: bool, false at tokens that are not to be learned and at padding, None
+    for a dataset without a loss mask. cut_labels: labels that adapters have cut with the targets
     (flat_tokens/fields.py), inputs are not there then; else None.
 
     Sequences [1, 2], [3, 4, 5], [6, 7, 8] in rows of 4: inputs [[0, 1, 0, 3], [4, 0, 6, 7]], targets
@@ -39,16 +41,30 @@ class Batch:
     def __init__(
         self,
         inputs: npt.NDArray[Any],
-        targets: npt.NDArray[Any],
+        ids: npt.NDArray[Any],
         is_seq_start: Bools,
         lengths: Int32 | None = None,
         cut_labels: npt.NDArray[Any] | None = None,
+        trained: Bools | None = None,
     ) -> None:
         self.inputs = inputs
-        self.targets = targets
+        self.ids = ids
         self.is_seq_start = is_seq_start
         self.lengths = lengths
         self.cut_labels = cut_labels
+        self.trained = trained
+        if trained is None:
+            self.targets = ids
+
+    @cached_property
+    def targets(self) -> npt.NDArray[Any]:
+        """See the class. Made the first time where there is a mask."""
+        return np.where(self.loss_mask, self.ids, self.ids.dtype.type(IGNORED_LABEL))
+
+    @property
+    def loss_mask(self) -> Bools:
+        """True where a loss belongs: at tokens that are to be learned, not at padding."""
+        return ~self.is_padding if self.trained is None else self.trained
 
     @cached_property
     def cu_seqlens(self) -> Int32:
@@ -63,12 +79,12 @@ class Batch:
     @cached_property
     def segment_ids(self) -> Int32:
         """See the class. Made the first time."""
-        return segments.segment_ids(self.cu_seqlens, self.targets.shape[1], self.lengths)
+        return segments.segment_ids(self.cu_seqlens, self.ids.shape[1], self.lengths)
 
     @cached_property
     def positions(self) -> Int32:
         """See the class. Made the first time."""
-        return segments.positions(self.cu_seqlens, self.targets.shape[1], self.lengths)
+        return segments.positions(self.cu_seqlens, self.ids.shape[1], self.lengths)
 
     def mask(self) -> Bools:
         """Who may attend to whom, bool[rows, seq_len, seq_len]; see segments.block_causal_mask."""
@@ -78,8 +94,8 @@ class Batch:
     def is_padding(self) -> Bools:
         """True where a row holds no token: no loss belongs there."""
         if self.lengths is None:
-            return np.zeros(self.targets.shape, dtype=np.bool_)
-        return np.arange(self.targets.shape[1], dtype=np.int32) >= self.lengths[:, None]
+            return np.zeros(self.ids.shape, dtype=np.bool_)
+        return np.arange(self.ids.shape[1], dtype=np.int32) >= self.lengths[:, None]
 
     def as_dict(self) -> dict[str, npt.NDArray[Any]]:
         """The five arrays by name."""
@@ -89,8 +105,8 @@ class Batch:
         return (getattr(self, name) for name in FIELDS)
 
     def __len__(self) -> int:
-        return len(self.targets)
+        return len(self.ids)
 
     def __repr__(self) -> str:
-        rows, length = self.targets.shape
-        return f"<Batch of {rows} rows of {length}, {self.targets.dtype.name}>"
+        rows, length = self.ids.shape
+        return f"<Batch of {rows} rows of {length}, {self.ids.dtype.name}>"

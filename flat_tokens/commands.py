@@ -14,8 +14,9 @@ from dataclasses import asdict
 from multiprocessing import get_context
 from typing import Any
 
+from command_line.standard_streams import complain
 from flat_tokens import opening, statistics
-from flat_tokens.errors import ArgumentError, complain, printable
+from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.format import decode_ids
 from flat_tokens.sources import open_places
 from flat_tokens.storage import entries
@@ -38,6 +39,8 @@ def info(arguments: argparse.Namespace) -> int:
             f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences"
             + (f", ids up to {split['max_token_id']:,}" if split["token_count"] else "")
         )
+        if split["trained_tokens"] is not None:
+            print(f"  to be learned: {split['trained_tokens']:,} tokens")
         if split["seq_tokens"]:
             tokens = split["seq_tokens"]
             print(

@@ -6,8 +6,7 @@ escaped, so that a hostile name cannot drive a terminal.
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
+from stores.errors import printable as whole_printable
 
 
 class FlatTokensError(Exception):
@@ -49,13 +48,5 @@ def printable(text: str, limit: int = 200) -> str:
     """Text with control characters, line ends and lone surrogates escaped, cut to `limit` characters.
 
     "a\\x1b[2J" -> "a\\\\x1b[2J". Printable Unicode is kept."""
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
-    )
+    shown = whole_printable(text)
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."
-
-
-def complain(line: str, kind: str = "error") -> None:
-    """Print "error: " and the line on stderr; where that is full or closed, the exit code tells by itself."""
-    with suppress(OSError, ValueError):
-        print(f"{kind}: {line}", file=sys.stderr, flush=True)

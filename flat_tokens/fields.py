@@ -5,9 +5,10 @@ the model shifts. inputs and targets are the shifted pair: inputs[i] is what sta
 where a sequence starts, and the model must not shift again. Labels and targets are IGNORED_LABEL where nothing is
 predicted.
 
-Invariant: labels equal input_ids except where they are IGNORED_LABEL: at padding, and at the first token of each
-sequence, which a model that shifts would predict from the sequence before. The first token of a row that begins within
-a sequence keeps its label; a model that shifts never compares it (tests/flat_tokens/test_fields.py).
+Invariant: labels equal input_ids except where they are IGNORED_LABEL: at padding, at tokens that the loss mask of the
+dataset has as not to be learned, and at the first token of each sequence, which a model that shifts would predict from
+the sequence before. The first token of a row that begins within a sequence keeps its label; a model that shifts never
+compares it (tests/flat_tokens/test_fields.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ UNSHIFTED = ("input_ids", "labels")
 SHIFTED = ("inputs", "targets")
 WITH_STARTS = (*SHIFTED, "is_seq_start")
 OF_SEGMENTS = ("segment_ids", "positions", "position_ids", "cu_seqlens", "max_seqlen", "mask")
-NAMES = (*UNSHIFTED, *SHIFTED, "is_seq_start", "lengths", *OF_SEGMENTS)
+NAMES = (*UNSHIFTED, *SHIFTED, "is_seq_start", "loss_mask", "lengths", *OF_SEGMENTS)
 
 
 class Fields:
@@ -52,32 +53,36 @@ class Fields:
         return {name: self.field(name, batch, dtype) for name in self.names}
 
     def field(self, name: str, batch: Batch, dtype: type[np.signedinteger[Any]]) -> Any:
-        """Arrays [rows, seq_len] of `dtype`, but: is_seq_start, bool; lengths, `dtype`[rows], tokens in front of the
-        padding; cu_seqlens, int32[segments + 1]; max_seqlen, an int; mask, bool[rows, seq_len, seq_len]."""
+        """Arrays [rows, seq_len] of `dtype`, but: is_seq_start and loss_mask (true where a loss belongs), bool;
+        lengths, `dtype`[rows], tokens in front of the padding; cu_seqlens, int32[segments + 1]; max_seqlen, an int;
+        mask, bool[rows, seq_len, seq_len]."""
+        has_gaps = batch.lengths is not None or batch.trained is not None
         if name == "labels":
-            return self._labels(batch, dtype)
+            return self._labels(batch, dtype, has_gaps)
         if name == "input_ids":
-            return batch.targets.astype(dtype, copy=False)
-        if name == "targets" and batch.lengths is not None:
-            return np.where(batch.is_padding, dtype(IGNORED_LABEL), batch.targets.astype(dtype, copy=False))
+            return batch.ids.astype(dtype, copy=False)
+        if name == "targets" and has_gaps:
+            return np.where(batch.loss_mask, batch.ids.astype(dtype, copy=False), dtype(IGNORED_LABEL))
         if name == "lengths" and batch.lengths is None:
-            return np.full(len(batch), batch.targets.shape[1], dtype=dtype)
+            return np.full(len(batch), batch.ids.shape[1], dtype=dtype)
         if name == "mask":
             return batch.mask()
         found: Any = getattr(batch, "positions" if name == "position_ids" else name)
         return (
-            found if name in ("is_seq_start", "cu_seqlens", "max_seqlen") else found.astype(dtype, copy=False)
+            found
+            if name in ("is_seq_start", "loss_mask", "cu_seqlens", "max_seqlen")
+            else found.astype(dtype, copy=False)
         )
 
-    def _labels(self, batch: Batch, dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
+    def _labels(self, batch: Batch, dtype: type[np.signedinteger[Any]], has_gaps: bool) -> npt.NDArray[Any]:
         if batch.cut_labels is not None and self.ignore_first_labels:
             labels = batch.cut_labels.astype(dtype, copy=False)
         else:
-            labels = batch.targets.astype(dtype)  # memory of its own: input_ids may be the other
+            labels = batch.ids.astype(dtype)  # memory of its own: input_ids may be the other
             if self.ignore_first_labels:
                 np.copyto(labels, IGNORED_LABEL, where=batch.is_seq_start)
-        if batch.lengths is not None:
-            labels[batch.is_padding] = IGNORED_LABEL
+        if has_gaps:
+            np.copyto(labels, IGNORED_LABEL, where=~batch.loss_mask)
         return labels
 
 

@@ -21,9 +21,12 @@ SPLITS = ("train", "validation")
 TOKENS_NAME = "encoded_tokens"
 STARTS_NAME = "seq_starts"
 PLACES_NAME = "seq_places"  # optional
+MASK_NAME = "loss_mask"  # optional
 MAX_TOKEN_ID_NAME = "max_token_id"
 TOKENS_DTYPE = np.dtype("<u4")
 STARTS_DTYPE = np.dtype("<u8")
+MASK_DTYPE = np.dtype("u1")
+MASK_BITS = 8  # tokens a byte of loss_mask
 LARGEST_TOKEN_ID = 2**31 - 1  # the low bit of uint32 is the start flag
 
 Uint32 = npt.NDArray[np.uint32]
@@ -88,6 +91,15 @@ def inputs_and_targets(encoded: Uint32, before: int | Uint32 = 0) -> tuple[Uint3
         inputs[..., 0] = np.asarray(before, dtype=np.uint32) >> np.uint32(1)
         inputs[decode_start_flags(encoded)] = 0
     return inputs, targets
+
+
+def packed_mask(trained: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """bool[n] -> uint8[ceil(n / 8)], bits from the lowest on, the unused ones 0. [1, 0, 1] -> [5]. ArgumentError."""
+    if trained.ndim != 1 or trained.dtype != np.bool_:
+        raise ArgumentError(
+            f"a mask must be bool[tokens], got {trained.dtype.name} of {trained.ndim} dimensions"
+        )
+    return np.packbits(trained, bitorder="little")
 
 
 def from_sequences(sequences: Sequence[Sequence[int]]) -> tuple[Uint32, Uint64, int]:

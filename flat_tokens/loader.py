@@ -28,6 +28,7 @@ from flat_tokens.arguments import choice, flag, integer, split
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import LARGEST_TOKEN_ID
+from flat_tokens.masks import mask_of
 from flat_tokens.packing import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.ahead import Ahead
@@ -66,7 +67,9 @@ class Loader(StepBatches):
     shuffle: False keeps the order of the dataset. block_tokens: tokens that stay neighbours when blocks are permuted,
     by default 2^18, of best-fit packs up to 2^23; take at least one zarr chunk. shuffle_blocks: blocks whose rows are
     shuffled among themselves; memory and mixing grow with block_tokens * shuffle_blocks, 4 Mi tokens by default. dtype:
-    of inputs and targets: int32, int64, uint32, or uint16 if the ids fit. start_id: the input in front of a sequence.
+    of inputs and targets: int32, int64, uint32, or uint16 if the ids fit; int32 or int64 for a split with a loss mask,
+    whose targets are -100 where a token is not to be learned (flat_tokens.views.all_trained leaves the mask out).
+    start_id: the input in front of a sequence.
 
     len(loader) is steps_per_epoch; `for batch in loader` is the first epoch, or from a loaded state to the end of its
     epoch. ArgumentError for values outside their ranges, DatasetError on reading what is damaged. Picklable; safe to
@@ -264,10 +267,11 @@ class Loader(StepBatches):
         """A reader of windows and rows, for callers that put batches together themselves. host: by default this
         loader's."""
         tokens = self.array.encoded_tokens
-        return WindowSteps(tokens, self._source, self.host if host is None else host, self._new_cut())
+        host = self.host if host is None else host
+        return WindowSteps(tokens, self._source, host, self._new_cut(), mask_of(self.array))
 
     def _new_steps(self) -> GatheredSteps | WindowSteps:
-        if isinstance(self._source, PackedRows) and not self._source.is_padded:
+        if isinstance(self._source, PackedRows) and not self._source.is_padded and not self.is_masked:
             gather = RowGather.of(self.array.encoded_tokens, self._new_cut())
             if gather is not None:
                 return GatheredSteps(self.host, gather)
@@ -284,6 +288,11 @@ class Loader(StepBatches):
 
     def _run_units(self, unit: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
         return self._new_steps().run(unit, stop, ahead)
+
+    @property
+    def is_masked(self) -> bool:
+        """See StepBatches."""
+        return mask_of(self.array) is not None
 
     def _largest_id(self) -> int:
         return self.array.max_token_id

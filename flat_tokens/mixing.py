@@ -248,6 +248,11 @@ class Mixture(StepBatches):
         with self._lock:
             return self._unit_batch(unit, follows)
 
+    @property
+    def is_masked(self) -> bool:
+        """See StepBatches."""
+        return any(member.is_masked for member in self.members)
+
     def _largest_id(self) -> int:
         return max(member.array.max_token_id for member in self.members)
 

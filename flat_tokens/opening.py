@@ -188,7 +188,9 @@ def _open_promised(root: Place, layout: ArrayLayout, counts: Mapping[str, SplitR
     promised = {
         f"{root / name / file}": data
         for name, split in counts.items()
-        for file, data in zarr_metadata.split_files(layout, *split).items()
+        for file, data in zarr_metadata.split_files(
+            layout, *split[:3], has_mask=split.trained_tokens is not None
+        ).items()
     }
 
     def read(place: Place) -> dict[str, Any] | None:
@@ -208,7 +210,7 @@ def _open_version(root: Place, number: int) -> Dataset:
             parts.append(_open_promised(place, part.layout, part.splits))
             continue
         parts.append(open_by_files(place))
-        counts = {name: split._asdict() for name, split in part.splits.items()}
+        counts = {name: split.facts() for name, split in part.splits.items()}
         _check_counts(counts, {name: parts[-1][name] for name in flat_format.SPLITS}, str(place))
     splits = {name: joined(root / name, name, [part[name] for part in parts]) for name in flat_format.SPLITS}
     return Dataset(
@@ -221,6 +223,12 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
         record = counts.get(name)
         if record is None:
             raise DatasetError(f"{where}/manifest.json: lacks the split {name}; restore it or convert again")
+        if (array.loss_mask is None) != ("trained_tokens" not in record):
+            has, says = ("no", "one") if array.loss_mask is None else ("a", "none")
+            raise DatasetError(
+                f"{where}/{name}: has {has} {flat_format.MASK_NAME}, the manifest says that it has {says}; "
+                "restore it or convert again"
+            )
         for what in ("token_count", "seq_count", "max_token_id"):
             stored, stated = getattr(array, what), record.get(what)
             if stored != stated:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from flat_tokens.arguments import choice, flag, integer, shown, split
 from flat_tokens.errors import ArgumentError, RangeError, printable
 from flat_tokens.format import LARGEST_TOKEN_ID, Uint32
+from flat_tokens.masks import mask_of, put_trained
 from flat_tokens.packs.pack import Pack, PackBatch
 from flat_tokens.packs.pack_rows import PackRows, layout_of
 from flat_tokens.packs.packing_best_fit import BestFitPlan, default_window_seqs
@@ -27,7 +28,7 @@ from flat_tokens.packs.packing_order import BLOCK_TOKENS, shuffled_packs
 from flat_tokens.packs.packing_plan import PackingReport, Pieces, Plan, Starts
 from flat_tokens.packs.packing_split import SplitPlan
 from flat_tokens.rows.permutation import LARGEST_SEED
-from flat_tokens.rows.row_source import put_pieces
+from flat_tokens.rows.row_source import TokenRanges, put_pieces
 from flat_tokens.storage.elements import Elements
 
 LONGEST_PACK = 2**31 - 1
@@ -133,7 +134,11 @@ class PackedSequences(Sequence[Pack]):
         put_pieces(self._read(pieces), table, places, columns)
         self.rows.mark_starts(table, places, columns, pieces, f"{self.array.name}/encoded_tokens")
         skipped = None if self.restart_positions else self._plan.skipped(packs)
-        return PackBatch.of_table(table, lengths, skipped, self.ignore_first_labels)
+        mask, trained = mask_of(self.array), None
+        if mask is not None:
+            trained = np.empty((len(packs), self.max_seq_len), dtype=np.bool_)
+            put_trained(mask, TokenRanges(places, columns - 1, pieces.starts, pieces.stops), trained)
+        return PackBatch.of_table(table, lengths, skipped, self.ignore_first_labels, trained)
 
     @property
     def rows(self) -> PackRows:

@@ -18,6 +18,7 @@ from flat_tokens.arguments import integer, shown
 from flat_tokens.built import core
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.format import Bools, Uint32
+from flat_tokens.masks import open_mask
 from flat_tokens.sources import SequenceSources, SourcePlace, StoredSources
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.elements import Elements, open_elements
@@ -69,7 +70,8 @@ class FlatTokensArray:
     token_count, seq_count: how many tokens and sequences it has; max_token_id: no id is greater.
 
     encoded_tokens and seq_starts read like one-dimensional numpy arrays, from disk: `array.seq_starts[5]`,
-    `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold)."""
+    `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold). loss_mask likewise, a bool for each
+    token, whether it is to be learned; None where all are."""
 
     def __init__(
         self,
@@ -79,6 +81,7 @@ class FlatTokensArray:
         seq_starts: Elements,
         max_token_id: int,
         sources: SequenceSources,
+        loss_mask: Elements | None = None,
     ) -> None:
         self.name = name
         self.path = path
@@ -88,6 +91,7 @@ class FlatTokensArray:
         self.token_count = len(encoded_tokens)
         self.seq_count = len(seq_starts) - 1
         self.sequence_sources = sources
+        self.loss_mask = loss_mask
 
     def check_ends(self) -> None:
         """DatasetError unless the starts go from 0 to the token count. Reads the first and last of them."""
@@ -159,6 +163,14 @@ class FlatTokensArray:
                 "the dataset is damaged, convert again"
             )
         return start, stop
+
+    def trained_of(self, sequence: int) -> Bools:
+        """Which tokens of a sequence are to be learned, bool[tokens]; all where the split has no loss_mask."""
+        start, stop = self.sequence_range(sequence)
+        if self.loss_mask is None:
+            return np.ones(stop - start, dtype=np.bool_)
+        found: Bools = self.loss_mask.read(start, stop)
+        return found
 
     def source_of(self, sequence: int) -> SourcePlace:
         """Where a sequence comes from: (path, record, byte); sequence in [-seq_count, seq_count).
@@ -298,7 +310,8 @@ def open_split(
             f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
         )
     sources = StoredSources(root, name, len(starts) - 1)
-    return FlatTokensArray(path, name, tokens, starts, max_token_id, sources)
+    mask = open_mask(path, name, len(tokens), read)
+    return FlatTokensArray(path, name, tokens, starts, max_token_id, sources, mask)
 
 
 def _attribute(attributes: dict[str, Any], path: Place) -> int:

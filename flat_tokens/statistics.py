@@ -50,7 +50,8 @@ def _describe_part(part: Dataset) -> dict[str, Any]:
 
 def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool) -> dict[str, Any]:
     """Of the parts of a dataset the first tells how it is stored."""
-    names = array.encoded_tokens.name, array.seq_starts.name
+    names = [array.encoded_tokens.name, array.seq_starts.name]
+    names += [] if array.loss_mask is None else [array.loss_mask.name]
     parts = dataset.parts or (dataset,)
     disk_bytes = sum(size for part in parts for name in names for _, _, size in walk(part.path / name))
     stored = parts[0][array.name].encoded_tokens.stored
@@ -58,6 +59,7 @@ def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool
         "token_count": array.token_count,
         "seq_count": array.seq_count,
         "max_token_id": array.max_token_id,
+        "trained_tokens": _trained_tokens(array),
         "seq_tokens": lengths(array.seq_starts) if with_lengths else None,
         "disk_bytes": disk_bytes,
         "disk_bytes_per_token": round(disk_bytes / array.token_count, 4) if array.token_count else None,
@@ -66,6 +68,13 @@ def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool
         "chunk_tokens": stored.chunk_elements if stored else None,
         "shard_tokens": stored.shard_elements if stored and stored.sharded else None,
     }
+
+
+def _trained_tokens(array: FlatTokensArray) -> int | None:
+    """How many tokens are to be learned, None for a split without a loss mask. Cost: one pass over the mask."""
+    if array.loss_mask is None:
+        return None
+    return sum(int(np.count_nonzero(bits)) for _, bits in array.loss_mask.blocks(0, array.token_count))
 
 
 def lengths(seq_starts: Elements) -> dict[str, float] | None:

@@ -22,6 +22,7 @@ import numpy as np
 from flat_tokens import opening
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import PLACES_NAME, SPLITS
+from flat_tokens.masks import MaskElements
 from flat_tokens.reader import FlatTokensArray, open_split
 from flat_tokens.sources import open_places
 from flat_tokens.storage.elements import Elements
@@ -40,6 +41,7 @@ from flat_tokens.storage.versions import (
 from flat_tokens.verify_units import (
     ArrayUnit,
     UnitResult,
+    verify_bits,
     verify_files,
     verify_starts,
     verify_tokens,
@@ -192,6 +194,7 @@ class _Verification:
         for split in splits:
             self._verify_split(split)
             self._verify_places(split)
+            self._verify_mask(split)
         for _ in self._run(verify_files, file_units(self.root, list(self.unread.values()))):
             pass
         if refusal and not self.problems:
@@ -230,10 +233,7 @@ class _Verification:
         if self.promised is None:
             return
         for name in SPLITS:
-            for theirs, its in (
-                (dataset[name].encoded_tokens, self.promised[name].encoded_tokens),
-                (dataset[name].seq_starts, self.promised[name].seq_starts),
-            ):
+            for theirs, its in zip(_arrays(dataset[name]), _arrays(self.promised[name]), strict=True):
                 if theirs.stored != its.stored:
                     self._report(theirs.name, "its metadata are not what the manifest says; convert again")
 
@@ -300,6 +300,17 @@ class _Verification:
         for _ in self._run(verify_values, ((unit,) for unit in self._units(places))):
             pass
 
+    def _verify_mask(self, split: FlatTokensArray) -> None:
+        if not isinstance(split.loss_mask, MaskElements) or not self._has_its_files(split.loss_mask.packed):
+            return
+        packed, trained = split.loss_mask.packed, 0
+        for result in self._run(verify_bits, ((unit, split.token_count) for unit in self._units(packed))):
+            trained += result.ones
+        stated = None if self.manifest is None else self.manifest.splits[split.name].trained_tokens
+        if stated not in (None, trained) and not self._is_damaged(packed.name):
+            text = f"{trained} tokens are to be learned, the manifest says {stated}; convert again"
+            self._report(packed.name, text)
+
     def _has_its_files(self, elements: Elements) -> bool:
         """Whether an array lacks no more files than are told one by one. What its metadata claims would decide else how
         long this takes."""
@@ -357,6 +368,12 @@ class _Verification:
             if self.progress is not None:
                 self.progress(self.done_bytes, max(self.done_bytes, self.total_bytes))
             yield result
+
+
+def _arrays(split: FlatTokensArray) -> list[Elements]:
+    """The arrays that every reader of a split reads."""
+    mask = [split.loss_mask.packed] if isinstance(split.loss_mask, MaskElements) else []
+    return [split.encoded_tokens, split.seq_starts, *mask]
 
 
 def file_units(root: Place, records: Sequence[FileRecord]) -> Iterator[tuple[Place, tuple[FileRecord, ...]]]:

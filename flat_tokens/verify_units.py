@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import DatasetError, printable
+from flat_tokens.format import MASK_BITS
 from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
 from flat_tokens.storage.file_digest import has_digest
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, check_length
@@ -53,12 +54,13 @@ class ArrayUnit(NamedTuple):
 @dataclass
 class UnitResult:
     """problems: path or array -> one line. borders: (index, first, last entry) of each zarr chunk of
-    seq_starts. encoded_max: the largest encoded token, -1 if there was none."""
+    seq_starts. encoded_max: the largest encoded token, -1 if there was none. ones: bits of a mask that are set."""
 
     problems: dict[str, str] = field(default_factory=dict)
     byte_count: int = 0
     borders: list[tuple[int, int, int]] = field(default_factory=list)
     encoded_max: int = -1
+    ones: int = 0
 
     def report(self, path: str, text: str) -> None:
         """Keep the first problem of each path: the rest mostly follows from it."""
@@ -116,6 +118,19 @@ def verify_values(unit: ArrayUnit) -> UnitResult:
     result = UnitResult()
     for _ in _blocks(unit, result):
         pass
+    return result
+
+
+def verify_bits(unit: ArrayUnit, token_count: int) -> UnitResult:
+    """Count the bits of a mask that are set, which must be none behind those of `token_count` tokens."""
+    result = UnitResult()
+    for first, values in _blocks(unit, result):
+        assert not isinstance(values, TokenFacts)
+        bits = np.unpackbits(values, bitorder="little")
+        result.ones += int(np.count_nonzero(bits))
+        if bits[max(token_count - first * MASK_BITS, 0) :].any():
+            text = f"has bits behind those of its {token_count} tokens, which must be 0; convert again"
+            result.report(unit.elements.name, text)
     return result
 
 

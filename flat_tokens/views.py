@@ -6,6 +6,7 @@ They are FlatTokensArrays like any other, for readers, loaders and packs; what t
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Sequence
 
@@ -13,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.format import STARTS_NAME, TOKENS_NAME, decode_ids
+from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, decode_ids
+from flat_tokens.masks import AllTrained
 from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import FlatTokensArray, indices_of
 from flat_tokens.sources import JoinedSources, SelectedSources, SequenceSources
@@ -40,6 +42,7 @@ def joined(path: Place, name: str, parts: Sequence[FlatTokensArray]) -> FlatToke
         Pieces(numbers, zeros, sequences, np.cumsum(tokens) - tokens),
         max(part.max_token_id for part in parts),
         JoinedSources([part.sequence_sources for part in parts], [part.seq_count for part in parts]),
+        [part.loss_mask for part in parts],
     )
 
 
@@ -85,7 +88,15 @@ def selected(array: FlatTokensArray, sequences: npt.ArrayLike) -> FlatTokensArra
         ),
         array.max_token_id,
         SelectedSources(array.sequence_sources, firsts, counts),
+        [array.loss_mask],
     )
+
+
+def all_trained(array: FlatTokensArray) -> FlatTokensArray:
+    """A split without its loss_mask: every token is to be learned."""
+    view = copy.copy(array)
+    view.loss_mask = None
+    return view
 
 
 def first_of_equals(array: FlatTokensArray) -> Int64:
@@ -121,7 +132,15 @@ def _view(
     start_pieces: Pieces,
     max_token_id: int,
     sources: SequenceSources,
+    masks: Sequence[Elements | None],
 ) -> FlatTokensArray:
+    mask = None
+    if any(part is not None for part in masks):  # the tokens of parts without one are all to be learned
+        own = [
+            AllTrained(whole.name, len(whole)) if part is None else part
+            for part, whole in zip(masks, tokens, strict=True)
+        ]
+        mask = PiecedElements(f"{name}/{MASK_NAME}", own, token_pieces, None)
     return FlatTokensArray(
         path,
         name,
@@ -129,4 +148,5 @@ def _view(
         PiecedElements(f"{name}/{STARTS_NAME}", starts, start_pieces, None),
         max_token_id,
         sources,
+        mask,
     )

@@ -1,11 +1,12 @@
 """Writing a dataset, made for many processes that write disjoint aligned runs of one split.
 
 One process calls `create_split` for each split; any number of processes call `write_tokens`, `write_starts` and, for a
-dataset that has places, `write_places` with runs that begin at multiples of the layout's write units and end there too,
-but for the array's last run; then one process calls `write_root`, which puts the manifest last. Invariant: no file
-holds parts of two runs, so a run can be written again after a failure with the same result. A file of a run that failed
-may be cut off: whoever goes on must write it again. All other files appear under their names only when they are whole,
-and so do all objects of a store, of which the manifest is put only if there is none: of two writers one succeeds.
+dataset that has them, `write_places` and `write_mask` with runs that begin at multiples of the layout's write units and
+end there too, but for the array's last run; then one process calls `write_root`, which puts the manifest last.
+Invariant: no file holds parts of two runs, so a run can be written again after a failure with the same result. A file
+of a run that failed may be cut off: whoever goes on must write it again. All other files appear under their names only
+when they are whole, and so do all objects of a store, of which the manifest is put only if there is none: of two
+writers one succeeds.
 
 Bytes are encoded by numcodecs here: zarr is never imported, and all-zero zarr chunks are stored like any
 others (zarr leaves them out by default and reads a missing one as zeros, which hides a lost file).
@@ -43,15 +44,18 @@ def load_codecs(layout: ArrayLayout) -> None:
     zarr_metadata.write_chain(layout).encode(np.zeros(1, dtype=flat_format.TOKENS_DTYPE))
 
 
-def create_arrays(root: Destination, split: str, layout: ArrayLayout, has_places: bool = False) -> None:
+def create_arrays(
+    root: Destination, split: str, layout: ArrayLayout, has_places: bool = False, has_mask: bool = False
+) -> None:
     """Make the folders of a split's arrays, so that runs can be written before the arrays' sizes are known; nothing on
     a store, which has no folders.
 
     `create_split` writes the metadata, without which they can't be opened, before or after the runs."""
     place = place_of(root)
     if isinstance(place, Path):
-        names = (flat_format.TOKENS_NAME, flat_format.STARTS_NAME, flat_format.PLACES_NAME)
-        for name in names[: 2 + has_places]:
+        names = [flat_format.TOKENS_NAME, flat_format.STARTS_NAME]
+        names += [flat_format.PLACES_NAME] * has_places + [flat_format.MASK_NAME] * has_mask
+        for name in names:
             folder = place / split / name / ("c" if layout.zarr_format == 3 else "")
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -64,9 +68,10 @@ def create_split(
     max_token_id: int,
     layout: ArrayLayout,
     has_places: bool = False,
+    has_mask: bool = False,
 ) -> list[FileRecord]:
     """Write the metadata of a split, whose arrays have their final size from the start; records of the files
-    written. has_places: seq_places is one of them.
+    written. has_places, has_mask: seq_places and loss_mask are among them.
 
     root need not exist. A split without sequences has token_count 0, max_token_id 0, and seq_starts [0],
     which must be written like any other. ArgumentError for counts that no sequences could have, and for a layout that
@@ -82,8 +87,8 @@ def create_split(
         raise ArgumentError(
             f"a dataset on a store has zarr format 3, got {layout.zarr_format}: its zarr chunks would be an object each"
         )
-    create_arrays(root, split, layout, has_places)
-    files = zarr_metadata.split_files(layout, token_count, seq_count, max_token_id, has_places)
+    create_arrays(root, split, layout, has_places, has_mask)
+    files = zarr_metadata.split_files(layout, token_count, seq_count, max_token_id, has_places, has_mask)
     return [write_file(root, f"{split}/{name}", data) for name, data in files.items()]
 
 
@@ -161,6 +166,30 @@ def write_places(
     return _write_of_sequences(
         root, f"{split}/{flat_format.PLACES_NAME}", layout, first_sequence, places, scratch
     )
+
+
+def write_mask(
+    root: Destination,
+    split: str,
+    layout: ArrayLayout,
+    first_token: int,
+    trained: npt.NDArray[np.bool_],
+    scratch: Path | None = None,
+) -> list[FileRecord]:
+    """Write a run of loss_mask from token first_token on; records of the files written.
+
+    trained: bool[n], whether each token is to be learned. first_token: a multiple of layout.write_unit_tokens, as for
+    `write_tokens`. scratch: as for `write_tokens_with_facts`."""
+    folder = f"{split}/{flat_format.MASK_NAME}"
+    cuts, bits = layout.mask_cuts, flat_format.packed_mask(trained)
+    if first_token % layout.write_unit_tokens:
+        raise ArgumentError(
+            f"{folder}: a run must begin at a multiple of the write unit {layout.write_unit_tokens}, got {first_token}"
+        )
+    written = _write_run(
+        root, folder, layout, cuts, first_token // flat_format.MASK_BITS, bits, scratch=scratch
+    )
+    return [record for record, _ in written]
 
 
 def _write_of_sequences(

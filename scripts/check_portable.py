@@ -1,12 +1,13 @@
-"""Will the core run on any x86-64 machine, and does it compile for arm64?
+"""Will the core run on any x86-64 machine, and does it compile for other machines and systems?
 
     python scripts/check_portable.py          after scripts/test, which leaves the object files in build/
 
 SIMD is chosen at run time, so instructions of AVX and later may stand only in files named for them
 (`*_avx2.cpp`, `*_avx512.cpp`) or in functions whose name says so. And such a file must not define weak symbols
 (inline functions, templates of the standard library): the linker keeps one copy for all files, perhaps the one with
-AVX, and an old machine would run it. For arm64 the sources are compiled, not run; ARM64_CXX names the compiler,
-e.g. `aarch64-linux-gnu-g++` or `python -m ziglang c++ -target aarch64-linux-gnu`.
+AVX, and an old machine would run it. For other machines and systems (arm64, macOS, Windows) the sources are compiled,
+not run, by zig where it is installed (`pip install ziglang`); ARM64_CXX names another compiler for arm64. A target's
+first source takes a minute: zig builds its standard library.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,10 +31,15 @@ BEYOND_BASELINE = re.compile(
     r"%[yz]mm|%k[1-7]\b|^\s*[0-9a-f]+:\s+v(?!err|erw)[a-z]|\b(?:lzcnt|pdep|pext|mulx|bzhi)\b"
 )
 WEAK = set("WVu")
+ZIG_TARGETS = ("aarch64-linux-gnu", "aarch64-macos", "x86_64-macos", "x86_64-windows-gnu")
+NEEDS_PYTHON = re.compile(r'#include ["<](bindings/|nanobind/|Python\.h)')
+_AVX2 = ["-mavx2", "-mbmi", "-mbmi2", "-mpopcnt"]
+_AVX512 = [f"-mavx512{part}" for part in ("f", "bw", "vl", "vbmi", "vbmi2")]
+VARIANTS = {"_avx2": _AVX2, "_avx512": [*_AVX2, *_AVX512]}
 
 
 def main() -> None:
-    problems = check_objects() + check_arm64()
+    problems = check_objects() + check_targets()
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     sys.exit(1 if problems else 0)
@@ -84,45 +92,59 @@ def wide_code(path: Path) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def check_arm64() -> list[str]:
-    compiler = os.environ.get("ARM64_CXX") or shutil.which("aarch64-linux-gnu-g++")
-    if compiler is None:
-        print("no compiler for arm64 (ARM64_CXX, aarch64-linux-gnu-g++): not checked")
-        return []
-    problems = []
-    # The bindings need Python's headers for arm64 and hold no algorithm; AVX variants are built for x86-64 alone.
+def check_targets() -> list[str]:
+    """The sources compiled for other machines and systems, as far as there are compilers for them."""
+    compilers = {}
+    if compiler := os.environ.get("ARM64_CXX") or shutil.which("aarch64-linux-gnu-g++"):
+        compilers["arm64"] = compiler
+    if find_spec("ziglang") is not None:
+        compilers |= {target: f"{sys.executable} -m ziglang c++ -target {target}" for target in ZIG_TARGETS}
+    missing = [target for target in ("arm64", *ZIG_TARGETS) if target not in compilers]
+    if missing:
+        print(f"not checked, for want of a compiler (ARM64_CXX; pip install ziglang): {', '.join(missing)}")
+    return [problem for target, compiler in compilers.items() for problem in check_target(target, compiler)]
+
+
+def check_target(target: str, compiler: str) -> list[str]:
+    # The bindings need Python's headers of the target and hold no algorithm.
     sources = [
-        s
-        for s in sorted(ROOT.glob("*/native/**/*.cpp"))
-        if not s.name.startswith("bind")
-        and "avx" not in s.name
-        and "scripts" not in s.relative_to(ROOT).parts
+        source
+        for source in sorted(ROOT.glob("*/native/**/*.cpp"))
+        if not source.name.startswith("bind")
+        and ("avx" not in source.name or target.startswith("x86_64"))
+        and "scripts" not in source.relative_to(ROOT).parts
+        and not NEEDS_PYTHON.search(source.read_text())
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        flags = [
-            "-std=c++20",
-            "-O2",
-            "-Wall",
-            "-Wextra",
-            "-Wno-missing-field-initializers",
-        ]  # as CMakeLists.txt has them
-        for source in sources:
-            target = str(Path(folder) / f"{source.stem}.o")
-            command = [
-                *shlex.split(compiler),
-                *flags,
-                f"-I{ROOT / 'bpe' / 'native'}",
-                "-c",
-                str(source),
-                "-o",
-                target,
-            ]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0 or "warning:" in done.stderr.replace("zig: warning:", ""):
-                print(done.stderr, end="", file=sys.stderr)
-                problems.append(f"{source.name} does not compile for arm64 without errors and warnings")
-    print(f"{len(sources)} sources for arm64: {'see below' if problems else 'compiled without a warning'}")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        told = pool.map(lambda source: compiled(source, compiler, Path(folder)), sources)
+        problems = [
+            f"{source.relative_to(ROOT)} does not compile for {target} without errors and warnings:\n{text}"
+            for source, text in zip(sources, told, strict=True)
+            if text
+        ]
+    print(
+        f"{len(sources)} sources for {target}: {'see below' if problems else 'compiled without a warning'}",
+        flush=True,
+    )
     return problems
+
+
+def compiled(source: Path, compiler: str, folder: Path) -> str:
+    """What the compiler complains of; nothing: ""."""
+    flags = [
+        "-std=c++20",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wno-missing-field-initializers",
+    ]  # as CMakeLists.txt has them
+    for variant, own in VARIANTS.items():
+        flags += own if source.stem.endswith(variant) else []
+    words = [*shlex.split(compiler), *flags, f"-I{ROOT / 'bpe' / 'native'}"]
+    words += ["-c", str(source), "-o", str(folder / f"{source.parent.name}-{source.stem}.o")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    failed = done.returncode != 0 or "warning:" in done.stderr.replace("zig: warning:", "")
+    return done.stderr if failed else ""
 
 
 def output(*command: str) -> str:

@@ -54,3 +54,13 @@ class UnknownScheme(StoreError):
     """A URL that no store here can open, or an option that its store does not know."""
 
     exit_code: ClassVar[int] = 2
+
+
+def printable(text: object) -> str:
+    """`text` with control characters and undecodable bytes escaped, safe for a terminal: "a\\nb" -> "a\\\\nb"."""
+    if str(text).isprintable():
+        return str(text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
+        for character in str(text)
+    )

@@ -48,7 +48,7 @@ def test_the_readme_has_examples_with_values() -> None:
         if value
     ]
     assert len(values) >= 3
-    assert any(line.startswith("python -m convert") for _, block in blocks for line in block.splitlines())
+    assert any(line.startswith("tokenmill convert") for _, block in blocks for line in block.splitlines())
 
 
 @pytest.mark.parametrize("page", [*PAGES, Path("data/README.md"), Path("CHANGELOG.md")], ids=str)
@@ -59,6 +59,8 @@ def test_links_lead_to_files(page: Path) -> None:
 
 def run_line(line: str) -> None:
     words = shlex.split(line, comments=True)
+    if words[:1] == ["tokenmill"]:
+        words[:1] = ["python", "-m", "tokenmill"]
     if words[:1] != ["python"]:
         return
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))

@@ -54,6 +54,9 @@ class Command:
 COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field"})
 RANKS = frozenset({"--pattern", "--special-token"})
 FIELD = frozenset({"--text-field"})
+MARKED = frozenset(
+    {"--prompt-field", "--completion-field", "--messages-field", "--chat-template"}
+)  # a template needs a field
 CLUSTER = frozenset({"--scheduler", "--address", "--scratch"})
 ENDS = frozenset({"--prepend-token", "--append-token"})
 COMMANDS = [
@@ -122,7 +125,7 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        FIELD | CLUSTER | ENDS | {"--separator", "--append-to", "--storage-option"},
+        FIELD | MARKED | CLUSTER | ENDS | {"--separator", "--append-to"},
         folders={"--output": "d.zarr"},
     ),
     Command(
@@ -233,23 +236,9 @@ def refused(command: Command, changed: dict[str, str], capfd: pytest.CaptureFixt
 
 def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
     """(package, command, its parser) of all there are."""
-    for package, module in (("bpe", "bpe.cli.arguments"), ("convert", "convert.shown.arguments")):
-        loaded = importlib.import_module(module)
-        parser = loaded.build_parser() if package == "bpe" else loaded._parser()
-        yield from commands_of(package, parser)
-    retokenize = importlib.import_module("convert.retokenize.__main__")._parser()
-    yield from commands_of("convert.retokenize", retokenize)
-    yield from commands_of("flat_tokens", importlib.import_module("flat_tokens.__main__")._parser())
-
-
-def commands_of(
-    package: str, parser: argparse.ArgumentParser
-) -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
-    chosen = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not chosen:
-        yield package, "", parser
-    for action in chosen:
-        for name, own in action.choices.items():
+    for package in MAINS:
+        parser = importlib.import_module(f"{package}.__main__").build_parser()
+        for name, own in parser.commands().items() or [("", parser)]:
             yield package, name, own
 
 
@@ -407,7 +396,7 @@ def test_what_goes_to_stdout_came_back_as_input(line: str, here: Path) -> None:
     before = contents(here)
     ended = by_shell(f"ulimit -f 1000; {line}")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
-    assert ended.stderr.startswith("bpe: stdout is ")
+    assert ended.stderr.startswith("tokenmill: error: stdout is ")
     assert contents(here) == before
 
 
@@ -421,7 +410,7 @@ def test_what_is_told_of_a_dataset_does_not_go_into_it(command: str, name: str, 
     before = contents(here)
     ended = by_shell(f"python -m flat_tokens {command} >> own.zarr/{name}")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
-    assert ended.stderr.startswith("error: stdout is a file in ")
+    assert ended.stderr.startswith("tokenmill: error: stdout is a file in ")
     Path("own.zarr/new.txt").unlink(missing_ok=True)  # the shell had made it
     assert contents(here) == before
 

@@ -3,96 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import re
-import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
-from bpe.errors import BadArgument, printable, shown
+from command_line.parser import Parser
+from command_line.words import TEXT_FIELD_ALIASES, name_and_value, seconds, size, size_or_fit, sizes
 from corpus.kinds import INPUT_FORMATS
-from corpus.sizes import parse_size, parse_sizes
 from engines.choose import add_engine_arguments
 
 
-class _Parser(argparse.ArgumentParser):
-    epilog_of: Callable[[], str] | None = None  # made when the help is shown
-
-    def format_help(self) -> str:
-        if self.epilog_of is not None:
-            self.epilog = self.epilog_of()
-        return super().format_help()
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        for word in sys.argv[1:] if args is None else args:
-            if word.startswith("--") and word.endswith("=--"):  # argparse would make an empty list of it
-                self.error(f"argument {word[:-3]}: got no value but --")
-        return super().parse_args(args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        # "argument --threads: must be ..." reads as our own checks do: "--threads must be ..."
-        message = re.sub(r"^argument (\S+): must ", r"\1 must ", message)
-        self.exit(2, f"bpe: {printable(message)}; see {self.prog} --help\n")
-
-
-def _size(text: str) -> int:
-    try:
-        return parse_size(text, "")
-    except BadArgument as error:
-        raise argparse.ArgumentTypeError(str(error).strip()) from None
-
-
-def _sizes(text: str) -> list[int]:
-    try:
-        return parse_sizes(text, "")
-    except BadArgument as error:
-        raise argparse.ArgumentTypeError(str(error).strip()) from None
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1e6:
-        raise argparse.ArgumentTypeError(f"must be from 0 to 1000000 seconds, got {shown(text)}")
-    return value
-
-
-def _min_count(text: str) -> int | str:
-    if text == "fit":
-        return text
-    try:
-        return parse_size(text, "")
-    except BadArgument as error:
-        raise argparse.ArgumentTypeError(
-            str(error).strip().replace("number such", 'number or "fit", such')
-        ) from None
-
-
-def _name_and_value(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {shown(text)}")
-    return name, value
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
-    parser = _Parser(
-        prog="python -m bpe",
+def build_parser(prog: str = "python -m bpe") -> Parser:
+    """The parser of all commands. prog: how the program was called."""
+    parser = Parser(
+        prog=prog,
         description="Train and use byte-level BPE tokenizers.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="examples:\n"
-        "  python -m bpe train corpus.txt --vocab-size 32k --special-token '<|endoftext|>' --output tokenizer.json\n"
-        "  python -m bpe count part1/ --special-token '<|endoftext|>' --output part1.counts\n"
-        "  python -m bpe train --counts part1.counts part2.counts --vocab-size 8k,16k,32k --output "
+        "  %(prog)s train corpus.txt --vocab-size 32k --special-token '<|endoftext|>' --output tokenizer.json\n"
+        "  %(prog)s count part1/ --special-token '<|endoftext|>' --output part1.counts\n"
+        "  %(prog)s train --counts part1.counts part2.counts --vocab-size 8k,16k,32k --output "
         "'tok-{vocab_size}.json'\n"
-        "  echo 'Hello' | python -m bpe encode --tokenizer tokenizer.json | python -m bpe decode "
+        "  echo 'Hello' | %(prog)s encode --tokenizer tokenizer.json | %(prog)s decode "
         "--tokenizer tokenizer.json\n"
-        "  python -m bpe encode --tokenizer tokenizer.json corpus.txt --output ids.npy\n"
-        "  python -m bpe report tokenizer.json held-out.txt\n"
-        "  python -m bpe info tokenizer.json\n\n"
+        "  %(prog)s encode --tokenizer tokenizer.json corpus.txt --output ids.npy\n"
+        "  %(prog)s report tokenizer.json held-out.txt\n"
+        "  %(prog)s info tokenizer.json\n\n"
         "Each command has its own --help. Sizes and numbers may be written as 32k, 100MB (powers of 1000), 64MiB or\n"
         "1e9. Exit codes: 0 done, 2 arguments or tokenizer, 3 text, ids or counts, 4 the machine (space, permission,\n"
         "I/O), 5 out of memory, 6 refused (an input changed), 130 interrupted.",
@@ -106,26 +39,26 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+def _train(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
     train = commands.add_parser(
         "train",
         help="make a tokenizer.json from text files",
         description="Make a tokenizer.json from text files, or from what `count` made of them. The same files and "
         "options give the same tokenizer, whatever the number of threads and the memory. Ctrl-C keeps what was "
         "counted and says how to go on.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     train.epilog_of = _train_examples
     _add_counting(train)
     train.add_argument(
         "--vocab-size",
         required=True,
-        type=_sizes,
+        type=sizes,
         metavar="N[,N...]",
         help="entries, special tokens and the 256 bytes included: 32000, 32k; several from one training: 8k,16k,32k",
     )
     train.add_argument(
         "--output",
+        "-o",
         required=True,
         metavar="FILE",
         help="the tokenizer.json to write, one that exists is replaced; {vocab_size} in the name stands for the size, "
@@ -133,7 +66,7 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
     )
     train.add_argument(
         "--min-frequency",
-        type=_size,
+        type=size,
         default=1,
         metavar="N",
         help="merge only pairs that occur so often (default 1)",
@@ -145,14 +78,14 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
     )
     train.add_argument(
         "--max-token-bytes",
-        type=_size,
+        type=size,
         default=MAX_TOKEN_BYTES,
         metavar="N",
         help=f"make no longer entries (default {MAX_TOKEN_BYTES}; 0: any length)",
     )
     train.add_argument(
         "--max-token-length",
-        type=_size,
+        type=size,
         metavar="N",
         help="the same as Hugging Face's trainer counts: entries have less than N bytes, or two",
     )
@@ -165,7 +98,7 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
     )
     train.add_argument(
         "--limit-alphabet",
-        type=_size,
+        type=size,
         metavar="N",
         help="merge the N commonest bytes only; the others come behind --vocab-size entries",
     )
@@ -178,7 +111,7 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
     )
     train.add_argument(
         "--min-pretoken-count",
-        type=_min_count,
+        type=size_or_fit,
         default=1,
         metavar="N|fit",
         help="leave out pretokens that occur less often; fit: as few as the memory asks for (default 1: none)",
@@ -205,11 +138,11 @@ def _train_examples() -> str:
 
     return (
         "examples:\n"
-        "  python -m bpe train corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tok.json\n"
-        "  python -m bpe train corpus/ --vocab-size 128k --like llama-3 --output tok.json\n"
-        "  python -m bpe train corpus/ --vocab-size 64k --like their/tokenizer.json --output tok.json\n"
-        "  python -m bpe train more.txt --continue-from tok.json --vocab-size 40k --output longer.json\n"
-        "  python -m bpe train corpus/ --vocab-size 32k --tie-break huggingface --min-frequency 2 --output tok.json\n\n"
+        "  %(prog)s corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tok.json\n"
+        "  %(prog)s corpus/ --vocab-size 128k --like llama-3 --output tok.json\n"
+        "  %(prog)s corpus/ --vocab-size 64k --like their/tokenizer.json --output tok.json\n"
+        "  %(prog)s more.txt --continue-from tok.json --vocab-size 40k --output longer.json\n"
+        "  %(prog)s corpus/ --vocab-size 32k --tie-break huggingface --min-frequency 2 --output tok.json\n\n"
         "what --like knows (a line a preset, the names in it mean the same):\n"
         + "".join(
             f"  {', '.join(names)}\n"
@@ -219,7 +152,7 @@ def _train_examples() -> str:
     )
 
 
-def _count(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+def _count(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
     count = commands.add_parser(
         "count",
         help="count pretokens, for `train --counts`",
@@ -230,12 +163,13 @@ def _count(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
     _add_counting(count)
     count.add_argument(
         "--output",
+        "-o",
         required=True,
         metavar="FILE",
         help="the counts file, or a URL; one that exists is replaced",
     )
     add = count.add_argument_group("workers").add_argument
-    add_engine_arguments(add, _size, _seconds, None, "threads of this process (default), worker processes")
+    add_engine_arguments(add, size, seconds, None, "threads of this process (default), worker processes")
     add(
         "--scratch",
         metavar="DIR|URL",
@@ -243,7 +177,7 @@ def _count(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
     )
     add(
         "--text-chunk-bytes",
-        type=_size,
+        type=size,
         metavar="SIZE",
         help="text a task (default: by the inputs and workers, 4Mi to 1Gi)",
     )
@@ -286,19 +220,19 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--sample-bytes",
-        type=_size,
+        type=size,
         metavar="SIZE",
         help="so much of the text, whole documents taken evenly from all of it: 1GB (default: all)",
     )
     command.add_argument(
-        "--seed", type=_size, default=0, metavar="N", help="which places are sampled (default 0)"
+        "--seed", type=size, default=0, metavar="N", help="which places are sampled (default 0)"
     )
     command.add_argument(
-        "--threads", type=_size, metavar="N", help="threads to count and merge with (default: all cores)"
+        "--threads", type=size, metavar="N", help="threads to count and merge with (default: all cores)"
     )
     command.add_argument(
         "--max-memory",
-        type=_size,
+        type=size,
         metavar="SIZE",
         help="what the program, or each worker, may take: 8GB; counts that outgrow it go to disk (default: four fifths "
         "of what is free; of a worker 1 GiB a task)",
@@ -312,7 +246,7 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
     _add_records(command)
 
 
-def _report(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+def _report(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
     report = commands.add_parser(
         "report",
         help="how well a tokenizer does on a text",
@@ -340,16 +274,16 @@ def _report(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
     _add_rank_file_options(report)
     report.add_argument("--json", action="store_true", help="as JSON")
     report.add_argument(
-        "--output", default="-", metavar="FILE", help="a file, .json, .html or text; default stdout"
+        "--output", "-o", default="-", metavar="FILE", help="a file, .json, .html or text; default stdout"
     )
     report.add_argument(
-        "--threads", type=_size, metavar="N", help="threads to count with (default: all cores)"
+        "--threads", type=size, metavar="N", help="threads to count with (default: all cores)"
     )
     _add_records(report)
     return report
 
 
-def _encode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+def _encode(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
     encode = commands.add_parser(
         "encode", help="text to ids", description="Encode a text of any size to ids."
     )
@@ -363,6 +297,7 @@ def _encode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
     )
     encode.add_argument(
         "--output",
+        "-o",
         default="-",
         metavar="FILE",
         help="a file: .npy, .bin (uint32) or text; -: stdout (default)",
@@ -379,7 +314,7 @@ def _encode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
     return encode
 
 
-def _decode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+def _decode(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
     decode = commands.add_parser(
         "decode", help="ids to text", description="Decode ids of any number to text."
     )
@@ -387,12 +322,12 @@ def _decode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
     decode.add_argument(
         "input", nargs="?", default="-", metavar="INPUT", help="a file as encode writes; - or nothing: stdin"
     )
-    decode.add_argument("--output", default="-", metavar="FILE", help="a file; -: stdout (default)")
+    decode.add_argument("--output", "-o", default="-", metavar="FILE", help="a file; -: stdout (default)")
     decode.add_argument("--format", choices=["text", "npy", "bin"], help="default: by the input's ending")
     return decode
 
 
-def _info(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+def _info(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
     info = commands.add_parser(
         "info",
         help="what a tokenizer or a counts file is",
@@ -417,6 +352,7 @@ def _add_records(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--text-field",
+        *TEXT_FIELD_ALIASES,
         default="text",
         metavar="NAME",
         help='where a record has its text: a field or column (default "text"), or a JSON pointer such as /a/b',
@@ -429,7 +365,7 @@ def _add_records(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--storage-option",
-        type=_name_and_value,
+        type=name_and_value,
         action="append",
         default=[],
         metavar="NAME=VALUE",

@@ -18,6 +18,7 @@ from bpe.formats.by_path import files_of
 from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output, open_output_file
 from bpe.tokenizer import Tokenizer
+from command_line.standard_streams import complain
 from corpus.rules import IntakeRules
 from stores import is_url, shown_url
 
@@ -207,7 +208,7 @@ def load_tokenizer(options: Namespace) -> Tokenizer:
         options.tokenizer, options.pattern, parse_special_tokens(options.special_token)
     )
     if note := tokenizer.pretokenizer.slow_note:
-        print(note, file=sys.stderr)
+        complain(note, "note")
     return tokenizer
 
 
@@ -231,7 +232,7 @@ def parse_special_tokens(arguments: list[str] | None) -> list[str] | dict[str, i
 
 def _tell_replaced(count: int) -> None:
     what = "byte sequence that is" if count == 1 else "byte sequences that are"
-    print(f"bpe: replaced by U+FFFD: {count:,} {what} not valid UTF-8", file=sys.stderr)
+    complain(f"replaced by U+FFFD: {count:,} {what} not valid UTF-8", "note")
 
 
 def _name(path: str) -> str:

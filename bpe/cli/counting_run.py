@@ -8,11 +8,10 @@ to go on. A second signal ends the command without them.
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from itertools import count as count_from
@@ -31,6 +30,7 @@ from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sources import identity
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.progress import TrainingProgress
+from command_line.standard_streams import complain
 from corpus.sizes import bytes_text
 from stores import is_url
 
@@ -167,8 +167,7 @@ class CountingRun:
 
     def _notice(self, text: str) -> None:
         if not self._options.quiet:
-            with suppress(OSError, ValueError, AttributeError):
-                print(f"bpe: {text}", file=sys.stderr, flush=True)
+            complain(text, "note")
 
     def save(self, path: str) -> None:
         """Write the counts to a file of this name; Stopped, when they are there, if a signal came meanwhile."""
@@ -234,8 +233,7 @@ class CountingRun:
         if (
             self._signals.asked() and self._signals.step != _BLOCK
         ):  # a signal while counting was answered already
-            with suppress(OSError, ValueError, AttributeError):
-                print("bpe: keeping the counts; once more to stop at once", file=sys.stderr, flush=True)
+            complain("keeping the counts; once more to stop at once", "note")
         self._signals.step = "the counts are kept"
         what = f"the counts of {bytes_text(facts.text_bytes)}"
         try:

@@ -28,6 +28,7 @@ from bpe.formats.json_input import expect, expect_list, expect_object
 from bpe.normalizers import ByteLevel, Normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
+from bpe.text_growth import check_growth
 from bpe.vocabulary import TextRules
 
 TOP_LEVEL: Final = {
@@ -94,6 +95,7 @@ def read_around(root: dict[str, Any], model: Model, text_rules: TextRules | None
     added = _added_tokens(root.get("added_tokens") or [], model, ignore_merges, as_text)
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
     pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"), as_text)
+    check_growth((*(normalizer.components if normalizer is not None else ()), *pretokenizer.components))
     if pretokenizer.asks_for_input and normalizer is not None and normalizer.may_remove_first:
         raise UnsupportedTokenizer(
             f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported behind {normalizer}, which may "

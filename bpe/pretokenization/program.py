@@ -30,11 +30,17 @@ from bpe.pretokenization.syntax import (
 )
 
 MOST_STEPS: Final = 4_000
+# Looks at steps: of a pattern that needs more, a process would be busy for longer than a user waits.
+MOST_LOOKS: Final = 500_000
 
 # What the right context is where no character is left.
 END: Final = -1
 # The bit of the left context that is set where nothing lies before; the others tell of the bodies of looks behind.
 AT_START: Final = 0
+
+
+class NotBoundedError(Exception):
+    """The stages ask for more states, or more work, than an automaton has."""
 
 
 @dataclass
@@ -64,6 +70,7 @@ class Program:
         self.scope_parent: list[int] = []  # of an atomic group, the scope around it; -1: a pattern or a look
         self.left_bodies: list[Node] = []
         self.asks_for_start = False  # whether it makes a difference that nothing lies before
+        self._looks = 0
         self.start = self._pattern(tree)
         self.takers = [i for i, step in enumerate(self.steps) if step.kind == "take"]
         # A bit for each taker and each scope that it is in, up to that of its pattern: whether it succeeds there.
@@ -168,6 +175,9 @@ class Program:
     def _succeeds(
         self, number: int, scope: int, right: int, left: int, known: dict[tuple[int, int], bool]
     ) -> bool:
+        self._looks += 1
+        if self._looks > MOST_LOOKS:
+            raise NotBoundedError(f"more than {MOST_LOOKS:,} looks at its steps")
         step = self.steps[number]
         match step.kind:
             case "take":

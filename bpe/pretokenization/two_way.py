@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bpe.pretokenization.classes import Classes
@@ -76,5 +77,6 @@ def _step(ways: Ways, state: _State, character: int) -> tuple[_State, dict[int, 
     return following, befores
 
 
+@lru_cache(maxsize=4096)  # of sets that come again and again
 def _members(rights: int) -> list[int]:
     return [number for number in range(rights.bit_length()) if rights >> number & 1]

@@ -11,9 +11,11 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from bpe.pretokenization.classes import told_apart_by
 from bpe.pretokenization.program import END
+from bpe.pretokenization.program import NotBoundedError as NotBoundedError
 from bpe.pretokenization.stage import SKIPPING, Stage, Turn, Where
 
 MOST_RIGHT_CONTEXTS: Final = 500
+MOST_WALKS: Final = 100_000  # of all states, behind all characters: what `explored` takes time for
 
 Walks: TypeAlias = tuple[Where, ...]  # a state of each stage
 _State = TypeVar("_State", bound=tuple[Any, ...])
@@ -21,24 +23,24 @@ _Due = TypeVar("_Due")
 _NOTHING: Final = Turn(False, False, 0, False)
 
 
-class NotBoundedError(Exception):
-    """The stages ask for more states than an automaton has."""
-
-
 def explored(
     first: _State, characters: Sequence[int], step: Callable[[_State, int], tuple[_State, _Due]], most: int
 ) -> tuple[list[_State], list[list[int]], list[list[_Due]]]:
     """(all states that are reached from the first, which is number 0; by state and character the number of the next
-    state; and what is due there). NotBoundedError where there are more than `most`."""
+    state; and what is due there). NotBoundedError where there are more than `most`, or more than MOST_WALKS in them."""
     numbers = {first: 0}
     states = [first]
     then: list[list[int]] = []
     due: list[list[_Due]] = []
+    walks = 0
     for state in states:  # grows
         then.append([])
         due.append([])
         for character in characters:
             following, made = step(state, character)
+            walks += len(following)
+            if walks > MOST_WALKS:
+                raise NotBoundedError(f"its states have more than {MOST_WALKS:,} walks")
             if following not in numbers:
                 if len(states) == most:
                     raise NotBoundedError(f"more than {most} states")

@@ -25,6 +25,7 @@ from convert.driver.context import Context
 from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space
+from convert.driver.source_places import has_places
 from convert.driver.touched import check_meanwhile
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
@@ -36,6 +37,7 @@ from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import plan_record
 from convert.shown.progress import Progress, make_progress
 from corpus.kinds import is_marked_up
+from corpus.marked_records import MARKED_FORMATS
 from corpus.sizes import counted
 from corpus.source_list import Source, SourceList
 from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
@@ -112,10 +114,13 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
 
 
 def _check_place(options: ConvertOptions) -> None:
-    """Refuse an output that would replace the tokenizer or what is standard input; see `_find_sources` too."""
+    """Refuse an output that would replace the tokenizer, chat template or standard input; see `_find_sources`."""
     problems: list[str] = []
     with suppress(BadTokenizer):  # told when it is loaded
         problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))
+    if options.chat_template is not None:
+        template = Path(options.chat_template)
+        problems.extend(overlaps_of_files("the chat template", [template], options.output))
     if STANDARD_INPUT in options.inputs and (file := standard_input_file()) is not None:
         problems.extend(overlaps_of_files("standard input", [file], options.output))
     if problems:
@@ -143,14 +148,20 @@ def carry_out(
 
 def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
     options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
+    if options.messages_field is not None:
+        from convert.driver.chat_rules import with_chat_rules
+
+        options = with_chat_rules(options, tokenizer)
     sources, layout = begun.sources, begun.layout
     if note := tokenizer.pretokenizer.slow_note:
         progress.note(note)
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
-    recorded = {**options.recorded(), **ends.recorded()}
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
+    check_records(sources, options)
     plan = make_plan(sources, options.text_chunk_bytes)
+    places = has_places(plan, options)
+    recorded = {**options.recorded(), "source_places": "yes" if places else "no", **ends.recorded()}
     check_space(tokenizer, plan, layout, options)
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"going on from {workspace.root}")
@@ -167,7 +178,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         workspace.shards,
         workspace.dataset,
         layout,
-        options.source_places != "no",
+        places,
         decompress_ahead=plan.compressed_count < engine.worker_count,
     )
     pool = TaskPool(engine)
@@ -204,6 +215,17 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
     workspace.publish()
     times.lap("publish")
     return finish.summary(work, times.seconds)
+
+
+def check_records(sources: SourceList, options: ConvertOptions) -> None:
+    """UsageError where a part of records is to be learned and there are none, or such as it is not known of."""
+    formats = {kind.format for kind in sources.kinds}
+    if options.has_mask and (formats - {"text", *MARKED_FORMATS} or not formats & MARKED_FORMATS):
+        flag = "--messages-field" if options.messages_field is not None else "--prompt-field"
+        raise UsageError(
+            f"{flag} reads JSON Lines and Parquet, the inputs are {', '.join(sorted(formats))}; write them as JSON "
+            "Lines, or say --input-format jsonl"
+        )
 
 
 def _with_standard_input(options: ConvertOptions, workspace: AnyWorkspace) -> SourceList:

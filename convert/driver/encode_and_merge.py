@@ -75,7 +75,13 @@ class EncodeAndMerge:
             self._threshold = choose_threshold(context, self._log, self._recorded)
         self.ledger, runs, lost_runs = resume(context, self._recorded)
         for split in SPLITS:
-            create_arrays(context.workspace.dataset, split, context.layout, self.ledger.has_places)
+            create_arrays(
+                context.workspace.dataset,
+                split,
+                context.layout,
+                self.ledger.has_places,
+                context.options.has_mask,
+            )
         self.seconds: dict[str, float] = {}
         self.reused = self.ledger.shard_count
         self.lost = Counter({"run": lost_runs})

@@ -103,7 +103,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         sampled_text += counts[1]
         sampled_tokens += counts[3]
     tokens += documents * ends.per_document
-    token_bytes = 2 if tokenizer.max_token_id < 1 << 16 else 4
+    token_bytes = 4 if options.has_mask or tokenizer.max_token_id >= 1 << 16 else 2
     bytes_a_document = 8 if options.source_places == "no" else 16  # start, place
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
     dataset = tokens * packed / max(1, sampled_tokens) + bytes_a_document * documents + FIXED_BYTES

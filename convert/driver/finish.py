@@ -15,7 +15,6 @@ from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.ledger import Ledger
 from convert.driver.provenance import save_tokenizer, write_manifest, write_quarantine
-from convert.driver.source_places import without_large_places
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.shards.intake import QUARANTINE_NAME
 from convert.shown.remarks import remarks
@@ -58,12 +57,12 @@ class Finish:
         if context.options.on_error == "quarantine":
             shards = context.workspace.shard_store
             self._quarantine = write_quarantine(dataset, shards, context.plan, ledger.intakes)
-        self._array_files, has_places = without_large_places(context, ledger)
+        self._array_files = ledger.files
         self._files = [
             self._tokenizer_file,
             *self._quarantine,
             *self._array_files,
-            *self._write_metadata(ledger, has_places),
+            *self._write_metadata(ledger),
         ]
         listed = write_manifest(
             dataset,
@@ -72,23 +71,27 @@ class Finish:
             self._files,
             context.layout,
             self._tokenizer_facts,
-            {
-                **context.recorded,
-                "source_places": "yes" if has_places else "no",
-                "on_error": context.options.on_error,
-            },
+            {**context.recorded, "on_error": context.options.on_error},
+            context.options.has_mask,
         ).files  # of the sources, perhaps a million, nothing is kept
         # What is not on the disk yet goes there while it is read back from memory.
         merged = {file.path for file in self._array_files}
         rest = [file.path for file in listed if file.path not in merged]
         context.syncer.add(context.workspace.on_disk([*rest, MANIFEST_NAME]))
 
-    def _write_metadata(self, ledger: Ledger, has_places: bool) -> list[FileRecord]:
+    def _write_metadata(self, ledger: Ledger) -> list[FileRecord]:
         """The files that say how large both splits' arrays are, which is known by now."""
         dataset, layout, files = self._context.workspace.dataset, self._context.layout, []
         for split, counts in ledger.counts.items():
             files += create_split(
-                dataset, split, counts.tokens, counts.sequences, counts.max_token_id, layout, has_places
+                dataset,
+                split,
+                counts.tokens,
+                counts.sequences,
+                counts.max_token_id,
+                layout,
+                ledger.has_places,
+                self._context.options.has_mask,
             )
         return files
 
@@ -134,6 +137,7 @@ class Finish:
             disk_bytes=sum(file.bytes for file in self._files),
             array_bytes=sum(file.bytes for file in self._array_files),
             splits=ledger.counts,
+            has_mask=context.options.has_mask,
             replaced=ledger.replaced,
             intake=intake,
             first_words=self._tokenizer.decode(list(intake.first_ids)),

@@ -301,4 +301,5 @@ def added(one: SplitCounts, other: SplitCounts) -> SplitCounts:
         one.sequences + other.sequences,
         one.tokens + other.tokens,
         max(one.max_token_id, other.max_token_id),
+        one.not_trained + other.not_trained,
     )

@@ -42,7 +42,7 @@ def convert(
 def dry_run(options: ConvertOptions) -> list[str]:
     """Lines that say what `convert` would read, make and need, by a sample; writes nothing and starts no process."""
     with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
-        from convert.driver.conversion import begin
+        from convert.driver.conversion import begin, check_records
         from convert.driver.estimate import estimate, estimate_lines
         from convert.planning.plan import make_plan
         from corpus.sources import STANDARD_INPUT
@@ -51,6 +51,11 @@ def dry_run(options: ConvertOptions) -> list[str]:
             raise UsageError("-: a dry run cannot look into standard input; name a file")
         begun = begin(options)
     tokenizer, _ = loading.result()
+    if options.messages_field is not None:
+        from convert.driver.chat_rules import with_chat_rules
+
+        options = with_chat_rules(options, tokenizer)
+    check_records(begun.sources, options)
     plan = make_plan(begun.sources, options.text_chunk_bytes)
     return estimate_lines(estimate(tokenizer, plan, begun.layout, options), plan, options, begun.layout)
 

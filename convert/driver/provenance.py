@@ -74,15 +74,25 @@ def write_manifest(
     layout: ArrayLayout,
     tokenizer: Mapping[str, str],
     options: Mapping[str, Any],
+    has_mask: bool = False,
 ) -> Manifest:
     """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from.
 
-    tokenizer: what `save_tokenizer` says of it. options: of the conversion, as the manifest keeps them.
+    tokenizer: what `save_tokenizer` says of it. options: of the conversion, as the manifest keeps them. has_mask:
+    whether loss_mask is written.
     """
     intake, counts = ledger.intake, ledger.counts
     return write_root(
         dataset,
-        {split: SplitRecord(own.tokens, own.sequences, own.max_token_id) for split, own in counts.items()},
+        {
+            split: SplitRecord(
+                own.tokens,
+                own.sequences,
+                own.max_token_id,
+                own.tokens - own.not_trained if has_mask else None,
+            )
+            for split, own in counts.items()
+        },
         files,
         layout,
         tokenizer=tokenizer,

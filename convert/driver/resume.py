@@ -44,7 +44,7 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
         context.plan,
         context.layout,
         keeps_intakes=context.options.on_error == "quarantine",
-        has_places=context.options.source_places != "no" and not recorded.places_left_out,
+        has_places=context.recorded["source_places"] == "yes",
     )
     runs: list[Run] = []
     written: dict[int, Run] = {}  # by the identity of the list of their files

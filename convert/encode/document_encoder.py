@@ -18,6 +18,7 @@ from bpe.errors import InvalidText
 from bpe.long_text.long_document import encode_pieces
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.encode.clock import Clock
+from convert.encode.marked_text import MarkedText
 from convert.encode.pieced_text import PiecedText, SpecialSearch, cut_between_characters
 from convert.encode.read_chunk import Found
 from convert.encode.splitting import is_validation
@@ -68,6 +69,7 @@ class DocumentEncoder:
         clock: Clock,
     ) -> None:
         self._tokenizer = tokenizer
+        self._marked_text = MarkedText(tokenizer)
         self._special_tokens = [token.encode() for token in tokenizer.special_tokens]
         self._separator = separator
         # Text that most likely should be a special token and is none.
@@ -127,8 +129,8 @@ class DocumentEncoder:
         self._intake.text_bytes += memoryview(text).nbytes - (len(ragged) - 1) * len(self._separator)
         self._clock.lap("encode")
         if self._end_text and self._separator != END_TEXT:
-            places = find_separators(text, END_TEXT)
-            documents = find_separators(text, self._separator).searchsorted(places)
+            held = find_separators(text, END_TEXT)
+            documents = find_separators(text, self._separator).searchsorted(held)
             self._intake.with_end_text += len(np.unique(documents))
             self._clock.lap("check")
         hashes = None
@@ -176,6 +178,9 @@ class DocumentEncoder:
         """
         batch, places = documents.batch, documents.places
         special = special or self._rules.special_in_text or "text"
+        if batch.marks is not None and self._rules.marks is not None and self._rules.marks.chat is not None:
+            self._intake.with_special += int(np.count_nonzero(batch.marks.has_special))
+            special = "encode"  # those of the template; the text of others is cut
         if special != "encode" and self._special_tokens:
             rows = rows_with_special_tokens(batch.text, batch.offsets, self._special_tokens)
             if special == "text":
@@ -188,6 +193,9 @@ class DocumentEncoder:
             self._intake.with_end_text += len(rows)
         self._intake.text_bytes += int(batch.offsets[-1])
         self._clock.lap("check")
+        if batch.marks is not None:
+            self._marked(source_index, source, documents._replace(batch=batch, places=places), special)
+            return
         first = 0
         for row in np.flatnonzero(np.diff(batch.offsets) > LONG_DOCUMENT_BYTES).tolist():
             if first < row:
@@ -209,6 +217,30 @@ class DocumentEncoder:
         if self._splits_by_hash(source):
             hashes = hash_ragged(batch.text, batch.offsets, self._seed)
         self._deal_out(source, ragged.tokens, ragged.offsets, hashes, places)
+
+    def _marked(self, source_index: int, source: Source, documents: Documents, special: str) -> None:
+        """Documents of which a part is to be learned."""
+        batch, places, are_rows = documents
+        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        found = self._marked_text.encode(batch, allowed, _token_room(batch.text))
+        self._clock.lap("encode")
+        view = memoryview(batch.text)
+        for row in found.changed.tolist():
+            text = bytes(view[int(batch.offsets[row]) : int(batch.offsets[row + 1])])
+            detail = "the tokenizer changes its text, so it is not known which tokens are to be learned"
+            line = None if batch.line_of is None else batch.line_of(int(places[row]))
+            record = BadRecord(
+                "changed text", detail, int(places[row]), text, len(text), line, is_row=are_rows
+            )
+            self._intake.bad(source_index, source, record)
+        if len(found.changed):
+            batch, places = batch.without(found.changed), np.delete(places, found.changed)
+            found = self._marked_text.encode(batch, allowed, _token_room(batch.text))
+        if len(batch):
+            hashes = (
+                hash_ragged(batch.text, batch.offsets, self._seed) if self._splits_by_hash(source) else None
+            )
+            self._deal_out(source, found.tokens, found.offsets, hashes, places)
 
     def _refuse_special(
         self, source_index: int, source: Source, documents: Documents, rows: list[int]

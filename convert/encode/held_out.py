@@ -22,6 +22,7 @@ from convert.shards.intake import ShardIntake
 from corpus import _core
 from corpus._core import hash_documents, hash_ragged
 from corpus.batch import Batch
+from corpus.documents import Documents
 from corpus.source_list import Source
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ class DocumentHasher(DocumentEncoder):
 
     def _batch(self, source: Source, batch: Batch, places: NDArray[np.uint64], special: str) -> None:
         self._add(source, hash_ragged(batch.text, batch.offsets, self._seed))
+
+    def _marked(self, source_index: int, source: Source, documents: Documents, special: str) -> None:
+        self._batch(source, documents.batch, documents.places, special)
 
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
         for _ in pieces:

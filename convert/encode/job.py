@@ -44,6 +44,11 @@ class Job(NamedTuple):
     decompress_ahead: bool = False
     folder: Path | None = None
 
+    @property
+    def has_mask(self) -> bool:
+        """Whether a part of documents is to be learned."""
+        return self.rules.marks is not None
+
     def prepare(self) -> None:
         """Build the encoder where it was not inherited."""
         self.tokenizer.encode_documents(b"")

@@ -16,7 +16,7 @@ from convert.encode.job import Job
 from convert.encode.read_chunk import ChunkReader, Found
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.intake import ShardIntake, quarantine_name
-from convert.shards.shard import ShardRecord, token_dtype
+from convert.shards.shard import NOT_TRAINED, ShardRecord, token_dtype
 from convert.shards.shard_writer import ShardWriter
 from corpus.documents import Buffers, pass_over
 
@@ -47,10 +47,12 @@ class OpenChunk:
         out."""
         job, clock, intake = self.job, self.clock, self._intake
         shard_id = ShardId(self.chunk.index, self.number)
-        dtype = token_dtype(job.max_token_id)
+        dtype = token_dtype(int(NOT_TRAINED) if job.has_mask else job.max_token_id)
         with (
             job.shards.attempt(job.temporary) as folder,
-            ShardWriter(folder, shard_id, dtype, job.max_token_id, job.ends, spares, job.has_places) as shard,
+            ShardWriter(
+                folder, shard_id, dtype, job.max_token_id, job.ends, spares, job.has_places, job.has_mask
+            ) as shard,
         ):
             intake.begin(shard_id, folder)
             encoder = DocumentEncoder(

@@ -175,7 +175,7 @@ def merge_run(run: Run, key: JobKey, unneeded: Sequence[str] = ()) -> list[Writt
     job.shards.delete(unneeded)
     try:
         with naming(f"{place_of(job.dataset)}/{run.split}"):
-            return write_run(job.dataset, job.shards, job.layout, run, job.temporary)
+            return write_run(job.dataset, job.shards, job.layout, run, job.temporary, job.has_mask)
     except DamagedShard as error:
         return error.damage
 

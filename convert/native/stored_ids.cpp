@@ -34,7 +34,7 @@ uint32_t store_ids(const uint32_t *ids, size_t count, uint16_t *out) {
 uint32_t store_ids(const uint32_t *__restrict ids, size_t count, uint32_t *__restrict out) {
   uint32_t highest = 0;
   for (size_t i = 0; i < count; ++i) {
-    highest = std::max(highest, ids[i]);
+    highest = std::max(highest, ids[i] & kIdBits);
     out[i] = ids[i];
   }
   return highest;

@@ -15,14 +15,17 @@ namespace convert {
 // something was lost. The two do not overlap.
 uint32_t narrow_ids(const uint32_t *ids, size_t count, uint16_t *out);
 
-// out[i] = ids[i] * 2. Ids lie below 2^31. The two do not overlap.
+// Ids lie below 2^31. What is above, in 32 bits, is a mark of the caller's.
+inline constexpr uint32_t kIdBits = 0x7FFFFFFF;
+
+// out[i] = ids[i] * 2, less the mark. The two do not overlap.
 void double_ids(const uint16_t *ids, size_t count, uint32_t *out);
 void double_ids(const uint32_t *ids, size_t count, uint32_t *out);
 
 // What rows of one kind come to; `rows` counts those that are not empty.
 struct Dealt {
   uint64_t ids, rows, longest;
-  uint32_t highest; // of the whole ids, 0 if there are none
+  uint32_t highest; // of the whole ids, less their marks; 0 if there are none
 };
 
 // Ids that are put in front of and behind each row that is not empty.

@@ -48,11 +48,6 @@ def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
     return {"documents": documents, "threshold": threshold}
 
 
-def without_places_entry() -> dict[str, Any]:
-    """That the places of sequences are not to be in the dataset after all; written before they are deleted."""
-    return {"source_places": "no"}
-
-
 def log_lines(entries: Iterable[dict[str, Any]]) -> bytearray:
     """The lines of these entries."""
     lines = bytearray()
@@ -100,7 +95,7 @@ class Recorded:
     """What the log of an earlier run says; what it speaks of may be gone or damaged by now.
 
     Of a line its place is kept: a log of many shards takes more memory than the shards it speaks of need. shards: those
-    that are recorded, in the order in which they were finished. places_left_out: see `without_places_entry`.
+    that are recorded, in the order in which they were finished.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,15 +103,12 @@ class Recorded:
         self.shards: dict[ShardId, int] = {}
         self._runs: dict[RunKey, int] = {}
         self._thresholds: dict[int, int] = {}
-        self.places_left_out = False
         for place, entry in _entries(path):
             if "run" in entry:
                 split, array, first = entry["run"]
                 self._runs[split, array, first] = place
             elif "threshold" in entry:
                 self._thresholds[entry["documents"]] = entry["threshold"]
-            elif "source_places" in entry:
-                self.places_left_out = True
             else:
                 shard = ShardId(*entry["id"])
                 self.shards.pop(shard, None)

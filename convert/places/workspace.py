@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, naming, printable
-from convert.places.folder_lock import FolderLock
 from convert.places.log import Log
 from convert.places.scratch import (
     NOTE_NAME,
@@ -37,6 +36,7 @@ from convert.shards.shard_store import FolderShards
 from flat_tokens.storage.durability import sync, sync_folders
 from flat_tokens.storage.existing_output import is_empty_folder, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
+from stores.folder_lock import FolderLock
 
 PLAN_NAME = "plan.json"
 LOCK_NAME = "lock"
@@ -75,7 +75,7 @@ class Workspace:
         self.touched = array("q")
         self._plan: PlanRecord | None = None
         self._overwrite = overwrite
-        self._lock = FolderLock(self.root / LOCK_NAME, self.output)
+        self._lock = FolderLock(self.root / LOCK_NAME, self.output, Refused)
 
     def check_output(self) -> None:
         """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.

@@ -12,19 +12,35 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from bpe.cli.standard_streams import prepare_standard_streams
+from command_line.parser import Parser
+from command_line.standard_streams import complain, prepare_standard_streams
+from command_line.words import name_and_value, whole
 from convert.errors import exit_code_of, one_line, printable
-from flat_tokens.arguments import option_word
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
 from stores import shown_url
 
 MOST_THREADS = 4096
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Retokenize as the arguments say; the exit code."""
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert.retokenize") -> int:
+    """Retokenize as the arguments say; the exit code. prog: how the program was called."""
     prepare_standard_streams()
-    parsed = _parser().parse_args(arguments)
+    debug = "--debug" in (sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(build_parser(prog).parse_args(arguments))
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return 130
+    except Exception as error:
+        code = exit_code_of(error)
+        if code is None or debug:
+            traceback.print_exc()
+            return code or 1
+        complain(one_line(error))
+        return code
+
+
+def _run(parsed: argparse.Namespace) -> int:
     from convert.retokenize.run import RetokenizeOptions, retokenize
 
     options = RetokenizeOptions(
@@ -39,18 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed.overwrite,
         dict(parsed.storage_option),
     )
-    try:
-        written = retokenize(options)
-    except KeyboardInterrupt:
-        print("convert.retokenize: interrupted", file=sys.stderr)
-        return 130
-    except Exception as error:
-        code = exit_code_of(error)
-        if code is None or parsed.debug:
-            traceback.print_exc()
-            return code or 1
-        print(f"convert.retokenize: error: {one_line(error)}", file=sys.stderr)
-        return code
+    written = retokenize(options)
     print(f"{printable(parsed.output)}: verified, from {printable(shown_url(parsed.dataset))}")
     for split, found in written.items():
         empty = f", {found.empty_documents:,} without tokens left out" if found.empty_documents else ""
@@ -58,21 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m convert.retokenize",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
+    """The parser. prog: how the program was called."""
+    parser = Parser(
+        prog=prog,
         description="Encode the documents of a dataset by another tokenizer, from its ids alone: the same documents,\n"
         "splits and order. Each document must encode to its ids again, else it is told and nothing is written.",
         epilog="examples:\n"
-        "  python -m convert.retokenize owt.zarr --tokenizer o200k.json --output owt-o200k.zarr\n"
-        "  python -m convert.retokenize owt.zarr --tokenizer llama.json --append-token '</s>' --output llama.zarr\n"
-        "  python -m convert.retokenize old.zarr --from-tokenizer gpt2.json --tokenizer new.json --output new.zarr",
+        "  %(prog)s owt.zarr --tokenizer o200k.json --output owt-o200k.zarr\n"
+        "  %(prog)s owt.zarr --tokenizer llama.json --append-token '</s>' --output llama.zarr\n"
+        "  %(prog)s old.zarr --from-tokenizer gpt2.json --tokenizer new.json --output new.zarr",
     )
     add = parser.add_argument
     add("dataset", metavar="DATASET", help="its folder or URL")
-    add("--tokenizer", required=True, metavar="PATH", help="the new one, as for python -m convert")
-    add("--output", required=True, metavar="PATH", help="the dataset to make")
+    add("--tokenizer", required=True, metavar="PATH", help="the new one, as for convert")
+    add("--output", "-o", required=True, metavar="PATH", help="the dataset to make")
     add("--from-tokenizer", metavar="PATH", help="the one that made the ids (default: the dataset's own)")
     add(
         "--append-token",
@@ -83,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--prepend-token", metavar="TOKEN", help="likewise in front of each document")
     add(
         "--threads",
-        type=_threads,
+        type=whole(MOST_THREADS),
         default=os.cpu_count() or 1,
         metavar="N",
         help="(default %(default)s: the cores)",
@@ -95,21 +100,12 @@ def _parser() -> argparse.ArgumentParser:
         "--storage-option",
         action="append",
         default=[],
-        type=option_word,
+        type=name_and_value,
         metavar="NAME=VALUE",
         help="a setting of the store that DATASET is on; as often as needed",
     )
     add("--debug", action="store_true", help="show the traceback of an error")
     return parser
-
-
-def _threads(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
-    if not 1 <= value <= MOST_THREADS:
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number in [1, {MOST_THREADS}], got {printable(text)!r}"
-        )
-    return value
 
 
 if __name__ == "__main__":

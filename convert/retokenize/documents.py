@@ -26,7 +26,7 @@ def whole_documents(blocks: Iterator[Block], batch_tokens: int) -> Iterator[Ragg
     parts: list[NDArray[np.uint32]] = []
     lengths: list[NDArray[np.int64]] = []
     waiting, is_open = 0, 0  # tokens in parts; of those, in a document that has not ended
-    for ids, ends in blocks:
+    for ids, ends, _ in blocks:
         assert ends is not None
         taken = 0
         if len(ends):

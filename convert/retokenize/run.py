@@ -51,6 +51,10 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     dataset of another tokenizer; UsageError, RefusedError. Nothing is left of a run that fails."""
     check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
     dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
+    if any(dataset[split].loss_mask is not None for split in SPLITS):
+        raise UsageError(
+            f"{printable(str(dataset.path))}: has a loss mask, which is of its tokens; convert its sources again"
+        )
     old = _old_tokenizer(dataset, options.from_tokenizer)
     new, source = load_tokenizer(options.tokenizer)
     old_ends = _recorded_ends(dataset)

@@ -41,6 +41,8 @@ DIGEST_BLOCK_BYTES = 256 << 10
 DIGEST_BYTES = 8
 Place = tuple[str, int]  # name of a file beside the journal, offset in bytes
 NOWHERE: Place = ("", 0)
+# In shards of a dataset with a loss mask ids have 32 bits, of which this one is set where a token is not to be learned.
+NOT_TRAINED = np.uint32(1 << 31)
 
 
 class SplitCounts(NamedTuple):
@@ -51,6 +53,7 @@ class SplitCounts(NamedTuple):
     sequences: int
     tokens: int
     max_token_id: int  # 0 where there are no tokens
+    not_trained: int = 0  # tokens that are not to be learned
 
 
 class SourceCounts(NamedTuple):

@@ -21,7 +21,7 @@ from convert import _core
 from convert.errors import BrokenInvariant
 from convert.planning.plan import ShardId
 from convert.shards.part_writer import PartWriter, write_new_file
-from convert.shards.shard import SPLITS, Place, SourceCounts, SplitCounts
+from convert.shards.shard import NOT_TRAINED, SPLITS, Place, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
 from corpus.buffers import thread_buffer
 
@@ -47,7 +47,9 @@ class ShardWriter:
     dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises BrokenInvariant.
     ends: ids around each document that has ids. spares: the names of files in `folder` to write over; those that are
     used are taken out, another attempt may have taken them first. has_places: whether it is given where documents begin
-    in their source, and keeps it. Splits: 0 train, 1 validation. OSError names the file. Up to 20 MiB of memory.
+    in their source, and keeps it. has_mask: whether ids have NOT_TRAINED (convert/shards/shard.py), which those in
+    front of documents get; dtype is uint32 then. Splits: 0 train, 1 validation. OSError names the file. Up to 20 MiB of
+    memory.
     """
 
     def __init__(
@@ -59,10 +61,13 @@ class ShardWriter:
         ends: EndTokens = NO_ENDS,
         spares: list[str] | None = None,
         has_places: bool = False,
+        has_mask: bool = False,
     ) -> None:
         self._dtype = dtype
-        self.has_places = has_places
+        self.has_places, self.has_mask = has_places, has_mask
         self._front, self._back = ends.front_id, ends.back_id
+        if has_mask and self._front is not None:
+            self._front |= int(NOT_TRAINED)
         self._end_count = ends.per_document
         self._largest_id = largest_id
         self.folder = folder
@@ -71,6 +76,7 @@ class ShardWriter:
         self._parts = [PartWriter(folder, name, spares) for name in names]
         self._ids, self._starts, self._places = self._parts[:2], self._parts[2:4], self._parts[4:]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
+        self._not_trained = [0, 0]
         self.longest: list[
             int
         ] = []  # of the sequences so far, up to LONGEST_COUNT lengths in tokens, falling
@@ -80,7 +86,7 @@ class ShardWriter:
         self._source_index = -1  # of what is added
         self._before_source = (0, 0, 0, 0)  # sequences and tokens that were there when it began
         self._guess: int | None = None  # the split in which the document lies that has not ended
-        self._open_tokens = self._open_highest = 0  # of that document
+        self._open_tokens = self._open_highest = self._open_not_trained = 0  # of that document
 
     def __enter__(self) -> ShardWriter:
         return self
@@ -129,12 +135,13 @@ class ShardWriter:
             own_ids, own_starts = ids[:count], starts[:sequences]
             if split == 0 and sequences and not self.first_ids:
                 first = int(own_starts[1] - own_starts[0]) if sequences > 1 else count
-                self.first_ids = own_ids[: min(FIRST_IDS, first)].tolist()
+                self.first_ids = (own_ids[: min(FIRST_IDS, first)] & ~NOT_TRAINED).tolist()
             self._ids[split].add(own_ids)
             self._starts[split].add(own_starts)
             self._tokens[split] += count
             self._sequences[split] += sequences
             self._highest[split] = max(self._highest[split], highest)
+            self._not_trained[split] += self._count_not_trained(own_ids)
             ids, starts = ids[count:], starts[sequences:]
         if self.has_places:
             if places is None or len(places) != documents:
@@ -165,6 +172,7 @@ class ShardWriter:
             self.first_ids = self._open_first
         self._documents[split] += 1
         self._highest[split] = max(self._highest[split], self._open_highest)
+        self._not_trained[split] += self._open_not_trained
         if self._open_tokens:
             self._see_lengths(self._open_tokens, np.array([0, self._open_tokens], dtype=np.uint64), 0)
             self._starts[split].add(np.array([self._tokens[split]], dtype=np.uint64))
@@ -172,14 +180,14 @@ class ShardWriter:
             if self.has_places:
                 self._places[split].add(np.array([place], dtype=np.uint64))
         self._tokens[split] += self._open_tokens
-        self._open_tokens = self._open_highest = 0
+        self._open_tokens = self._open_highest = self._open_not_trained = 0
         self._guess = None
 
     def drop_document(self) -> None:
         """The document of the pieces since the last one is a bad record after all: nothing of it counts."""
         if self._guess is not None:
             self._ids[self._guess].drop_marked()
-        self._open_tokens = self._open_highest = 0
+        self._open_tokens = self._open_highest = self._open_not_trained = 0
         self._guess = None
 
     def finish(self) -> Finished:
@@ -200,9 +208,14 @@ class ShardWriter:
             offset += len(data)
         digests = tuple(part.digests() for part in self._parts)
         train, validation = (
-            SplitCounts(documents, documents - sequences, sequences, tokens, highest)
-            for documents, sequences, tokens, highest in zip(
-                self._documents, self._sequences, self._tokens, self._highest, strict=True
+            SplitCounts(documents, documents - sequences, sequences, tokens, highest, not_trained)
+            for documents, sequences, tokens, highest, not_trained in zip(
+                self._documents,
+                self._sequences,
+                self._tokens,
+                self._highest,
+                self._not_trained,
+                strict=True,
             )
         )
         return Finished(digests, tuple(places), tuple(inline), train, validation, tuple(self._sources))
@@ -210,10 +223,11 @@ class ShardWriter:
     def _extend(self, tokens: NDArray[np.uint32]) -> None:
         assert self._guess is not None
         if len(self._open_first) < FIRST_IDS:
-            self._open_first += tokens[: FIRST_IDS - len(self._open_first)].tolist()
+            self._open_first += (tokens[: FIRST_IDS - len(self._open_first)] & ~NOT_TRAINED).tolist()
         narrow, highest = self._narrowed(tokens)
         self._open_highest = max(self._open_highest, highest)
         self._open_tokens += len(tokens)
+        self._open_not_trained += self._count_not_trained(tokens)
         self._ids[self._guess].add(narrow)
 
     def _extend_by(self, end_id: int | None) -> None:
@@ -224,12 +238,15 @@ class ShardWriter:
         """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
         narrow: NDArray[Any]
         if self._dtype == np.uint32:
-            narrow, highest = tokens, int(tokens.max()) if tokens.size else 0
+            narrow, highest = tokens, int((tokens & ~NOT_TRAINED).max(initial=0))
         else:
             narrow = thread_buffer("narrow ids", len(tokens), self._dtype)
             highest = _core.narrow_ids(tokens, narrow)
         self._require_known(highest)
         return narrow, highest
+
+    def _count_not_trained(self, ids: NDArray[Any]) -> int:
+        return int(np.count_nonzero(ids & NOT_TRAINED)) if self.has_mask else 0
 
     def _require_known(self, highest: int) -> None:
         if highest > self._largest_id:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from convert import _core
 from convert.shards.runs import Run
+from convert.shards.shard import NOT_TRAINED
 from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_store import ShardStore
 from corpus.buffers import thread_buffer
@@ -18,7 +19,7 @@ from engines.worker_process import take_step
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
-from flat_tokens.writer import Destination, write_places, write_starts, write_tokens_with_facts
+from flat_tokens.writer import Destination, write_mask, write_places, write_starts, write_tokens_with_facts
 
 
 class WrittenFile(NamedTuple):
@@ -29,9 +30,15 @@ class WrittenFile(NamedTuple):
 
 
 def write_run(
-    root: Destination, shards: ShardStore, layout: ArrayLayout, run: Run, temporary: Path
+    root: Destination,
+    shards: ShardStore,
+    layout: ArrayLayout,
+    run: Run,
+    temporary: Path,
+    has_mask: bool = False,
 ) -> list[WrittenFile]:
-    """Write one run of a split's array into the dataset at `root`; the files written.
+    """Write one run of a split's array into the dataset at `root`; the files written. has_mask: whether the ids of the
+    shards have NOT_TRAINED, of which the run of tokens writes the loss mask too.
 
     Files get their names when they are whole, and every attempt writes the same bytes: one that comes late, or from a
     worker whose parent is gone, does no harm. temporary: a folder where they lie before, on the file system of `root`.
@@ -43,19 +50,25 @@ def write_run(
         return [WrittenFile(record) for record in records]
     written = []
     first = run.first
-    for encoded in encoded_units(shards, run, layout.write_unit_tokens):
+    trained = np.empty(layout.write_unit_tokens, np.bool_) if has_mask else None
+    for encoded in encoded_units(shards, run, layout.write_unit_tokens, trained):
         take_step()  # a worker whose parent is gone must not write beside the next run's
         files = write_tokens_with_facts(root, run.split, layout, first, encoded, temporary)
         written += [WrittenFile(record, facts) for record, facts in files]
+        if trained is not None:
+            mask = write_mask(root, run.split, layout, first, trained[: len(encoded)], temporary)
+            written += map(WrittenFile, mask)
         first += len(encoded)
     return written
 
 
-def encoded_units(shards: ShardStore, run: Run, unit_tokens: int) -> Iterator[NDArray[np.uint32]]:
+def encoded_units(
+    shards: ShardStore, run: Run, unit_tokens: int, trained: NDArray[np.bool_] | None = None
+) -> Iterator[NDArray[np.uint32]]:
     """The tokens of a run as `id * 2 + 1` at sequence starts and `id * 2` elsewhere, so many at a time.
 
     uint32[unit_tokens], the last one shorter; each is valid until the next. A unit is compressed while it lies in the
-    core's cache.
+    core's cache. trained: gets which of them are to be learned, of ids with NOT_TRAINED.
     """
     encoded = thread_buffer("encoded tokens", unit_tokens, np.uint32)
     filled = 0
@@ -70,6 +83,9 @@ def encoded_units(shards: ShardStore, run: Run, unit_tokens: int) -> Iterator[ND
                     _core.flag_ids(
                         ids[place - first : end - first], starts[low:high], place, encoded[filled:]
                     )
+                    if trained is not None:
+                        part = trained[filled : filled + end - place]
+                        np.less(ids[place - first : end - first], NOT_TRAINED, out=part)
                     filled += end - place
                     place = end
                     if filled == unit_tokens:

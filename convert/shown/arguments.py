@@ -5,10 +5,17 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NoReturn
 
-from bpe.errors import shown
+from command_line.parser import Parser
+from command_line.words import (
+    TEXT_FIELD_ALIASES,
+    fraction,
+    integer,
+    integer_or_none,
+    name_and_value,
+    seconds,
+    size,
+)
 from convert.errors import UsageError
 from convert.options import (
     COMPRESSIONS,
@@ -22,7 +29,6 @@ from convert.options import (
 )
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES
-from corpus.sizes import parse_size
 from engines.choose import add_engine_arguments
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
@@ -45,76 +51,19 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(character, text)
 
 
-def _size(text: str) -> int:
-    try:
-        return parse_size(text, "")
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error).strip()) from None  # argparse shows this one's message
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """One line instead of the usage and a line."""
-        # "argument --workers: must be ..." reads as our own checks do: "--workers must be ..."
-        message = re.sub(
-            r"^argument (\S+): (must )?", lambda found: f"{found[1]}{' must ' if found[2] else ': '}", message
-        )
-        kind, _, words = message.partition(": ")
-        if kind == "unrecognized arguments" and any(Path(word).exists() for word in words.split()):
-            message += " (a file of such a name goes behind --)"
-        raise UsageError(f"{message}; see python -m convert --help")
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {shown(text)}") from None
-
-
-def _storage_options(given: Sequence[str]) -> dict[str, str]:
-    options = {}
-    for text in given:
-        name, equals, value = (
-            text.partition("=") if isinstance(text, str) else ("", "", "")
-        )  # "--" gives a list
-        if not (name and equals and value):
-            raise UsageError("--storage-option must be NAME=VALUE, such as region=eu-west-1")
-        options[name] = value
-    return options
-
-
-def _count_or_none(text: str) -> int | None:
-    return None if text.lower() == "none" else _whole(text)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {shown(text)}") from None
-
-
-def _seconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds, got {shown(text)}") from None
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m convert",
-        usage="python -m convert INPUT... --tokenizer PATH --output PATH [options]",
+def build_parser(prog: str = "python -m convert") -> Parser:
+    """The parser. prog: how the program was called."""
+    parser = Parser(
+        prog=prog,
+        usage="%(prog)s INPUT... --tokenizer PATH --output PATH [options]",
         description="Encode text, JSON Lines or Parquet into a verified flat-tokens dataset.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="examples:\n"
-        "  python -m convert corpus.txt --tokenizer tokenizer.json --output corpus.zarr\n"
-        "  python -m convert texts/ 'more/*.txt' --tokenizer tokenizer.json --output all.zarr --workers 8\n"
-        "  python -m convert train.txt --validation valid.txt --tokenizer tokenizer.json --output split.zarr\n"
-        "  python -m convert 'dump/*.jsonl.zst' --text-field /doc/body --on-error quarantine --tokenizer t.json "
+        "  %(prog)s corpus.txt --tokenizer tokenizer.json --output corpus.zarr\n"
+        "  %(prog)s texts/ 'more/*.txt' --tokenizer tokenizer.json --output all.zarr --workers 8\n"
+        "  %(prog)s train.txt --validation valid.txt --tokenizer tokenizer.json --output split.zarr\n"
+        "  %(prog)s 'dump/*.jsonl.zst' --text-field /doc/body --on-error quarantine --tokenizer t.json "
         "--output d.zarr\n"
-        "  zcat corpus.gz | python -m convert - --tokenizer tokenizer.json --output corpus.zarr\n\n"
+        "  zcat corpus.gz | %(prog)s - --tokenizer tokenizer.json --output corpus.zarr\n\n"
         "What a file is, its name says: .jsonl, .ndjson, .json, .parquet, else text; .gz, .zst, .bz2, .xz behind it.\n"
         "Sizes: 64k and 100MB are powers of 1000, 64Ki and 1MiB of 1024.\n"
         "An interrupted run goes on when the same command is given again.\n"
@@ -133,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="tokenizer.json, a folder with vocab.json and merges.txt, or org/model[@revision] of the Hugging Face Hub",
     )
-    add("--output", metavar="PATH", help="the dataset to make, such as owt.zarr")
+    add("--output", "-o", metavar="PATH", help="the dataset to make, such as owt.zarr")
     add(
         "--append-to",
         metavar="PATH",
@@ -149,12 +98,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--text-field",
-        "--text-key",
-        "--json-key",
-        "--column",
+        *TEXT_FIELD_ALIASES,
         default="text",
         metavar="NAME",
         help="JSON field or Parquet column of the text (default %(default)s); /a/b is text within a",
+    )
+    add(
+        "--prompt-field",
+        metavar="NAME",
+        help="of JSON or Parquet records whose completion alone is to be learned",
+    )
+    add("--completion-field", metavar="NAME", help="what follows the prompt, and is to be learned")
+    add(
+        "--messages-field",
+        metavar="NAME",
+        help="of chats, usually messages: what the assistant says is to be learned",
+    )
+    add(
+        "--chat-template",
+        metavar="FILE",
+        help="the Jinja template of chats (default: the tokenizer's, chat_template.jinja or tokenizer_config.json)",
     )
     add(
         "--separator",
@@ -177,20 +140,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--max-record-bytes",
-        type=_size,
+        type=size,
         default=MAX_RECORD_BYTES,
         metavar="SIZE",
         help="the longest JSON line (default 4Gi)",
     )
     add(
         "--max-window-bytes",
-        type=_size,
+        type=size,
         default=128 << 20,
         metavar="SIZE",
         help="memory that a zst or xz file may ask for (default 128Mi)",
     )
     add(
         "--storage-option",
+        type=name_and_value,
         action="append",
         default=[],
         metavar="NAME=VALUE",
@@ -206,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--max-errors",
-        type=_count_or_none,
+        type=integer_or_none,
         metavar="N",
         help="bad records to leave out before it stops all the same (default: any number)",
     )
@@ -219,24 +183,28 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument_group("validation").add_argument
     add(
         "--validation-fraction",
-        type=_number,
+        type=fraction,
         metavar="F",
         help=f"share of documents held out by a hash of their text (default {DEFAULT_VALIDATION_FRACTION})",
     )
     add(
         "--validation-docs",
-        type=_whole,
+        type=integer,
         metavar="N",
         help="hold out N documents instead: those with the smallest hashes of all, exact copies together",
     )
     add("--validation", nargs="+", action="extend", default=[], metavar="FILE", help="files held out instead")
     add(
-        "--seed", type=_whole, default=0, metavar="N", help="of the hash that holds documents out (default 0)"
+        "--seed",
+        type=integer,
+        default=0,
+        metavar="N",
+        help="of the hash that holds documents out (default 0)",
     )
     add = parser.add_argument_group("the dataset").add_argument
     add(
         "--zarr-format",
-        type=_whole,
+        type=integer,
         choices=(2, 3),
         help="3: sharded with crc32c (default 2; 3 on a store)",
     )
@@ -246,12 +214,13 @@ def _parser() -> argparse.ArgumentParser:
         default="zstd",
         help="of the arrays (default %(default)s); in zarr format 2 only zstd has a checksum that reading compares",
     )
-    add("--chunk-tokens", type=_size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
+    add("--chunk-tokens", type=size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
     add(
         "--source-places",
         choices=SOURCE_PLACES_MODES,
         default="auto",
-        help="keep where each sequence begins in its source (default auto: if it takes at most 2 %% of the dataset)",
+        help="keep where each sequence begins in its source (default auto: where documents are not short, which is at "
+        "most 2 %% of the dataset)",
     )
     add(
         "--overwrite",
@@ -260,7 +229,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument_group("the run").add_argument
     add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
-    add_engine_arguments(add, _whole, _seconds)
+    add_engine_arguments(add, integer, seconds)
     add(
         "--scratch",
         metavar="DIR",
@@ -268,7 +237,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--text-chunk-bytes",
-        type=_size,
+        type=size,
         metavar="SIZE",
         help="text a task (default: from the corpus, 4Mi to 32Mi)",
     )
@@ -285,19 +254,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.Namespace]:
+def parse_arguments(
+    arguments: Sequence[str], prog: str = "python -m convert"
+) -> tuple[ConvertOptions, argparse.Namespace]:
     """The options, and the parsed arguments for what only the command line knows (append_to, quiet, timings, debug)."""
-    words = list(arguments)
-    # argparse drops "--", and takes "-a.txt" behind it for a flag.
-    end = words.index("--") if "--" in words else len(words)
-    parser = _parser()
-    parsed = parser.parse_intermixed_args(words[:end])  # inputs may stand between flags, too
-    storage_options = _storage_options(parsed.storage_option)
+    parser = build_parser(prog)
+    parsed = parser.parse_args(arguments)
+    storage_options = dict(parsed.storage_option)
     if parsed.append_to:
         parser.set_defaults(**_defaults_of(parsed, storage_options))
-        parsed = parser.parse_intermixed_args(words[:end])
+        parsed = parser.parse_args(arguments)
     _check_required(parser, parsed)
-    parsed.inputs += words[end + 1 :]
     try:
         separator = unescape(parsed.separator)
     except ValueError as error:
@@ -311,6 +278,10 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         validation_docs=parsed.validation_docs,
         input_format=parsed.input_format,
         text_field=parsed.text_field,
+        prompt_field=parsed.prompt_field,
+        completion_field=parsed.completion_field,
+        messages_field=parsed.messages_field,
+        chat_template=parsed.chat_template,
         on_error=parsed.on_error,
         max_errors=parsed.max_errors,
         special_in_text=parsed.special_in_text,
@@ -350,7 +321,7 @@ def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) ->
     return defaults | {"separator": defaults["separator"].replace("\\", "\\\\")}
 
 
-def _check_required(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:
+def _check_required(parser: Parser, parsed: argparse.Namespace) -> None:
     if parsed.append_to and parsed.output:
         parser.error("--append-to and --output exclude each other; give one of them")
     missing = [

@@ -35,6 +35,7 @@ class Summary:
     first_words: str = ""  # of the first sequence of train, decoded
     quarantine: str = ""  # the name of the file in the dataset, if there is one
     ends: EndTokens = NO_ENDS
+    has_mask: bool = False
     without_checksums: str = ""  # the layout, where reading compares no checksum
     usual_end: str | None = None  # the special token of the tokenizer that by its name ends a document
 
@@ -88,6 +89,11 @@ class Summary:
             lines.append(
                 f"  {name:<10} {counted(counts.documents, 'document')} = {counts.sequences:,} written + "
                 f"{counts.empty:,} empty; {counted(counts.tokens, 'token')}"
+            )
+        if self.has_mask:
+            untrained = sum(counts.not_trained for counts in self.splits.values())
+            lines.append(
+                f"  loss mask  {counted(self.tokens - untrained, 'token')} to be learned, {untrained:,} not"
             )
         size = f"  size       {bytes_text(self.disk_bytes)} on disk"
         if self.tokens:

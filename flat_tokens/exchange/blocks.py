@@ -27,10 +27,12 @@ Ends = npt.NDArray[np.int64]
 
 class Block(NamedTuple):
     """ids: integers[n], of whatever type a file has; ends: int64, places in [0, n] where documents end, not falling;
-    None where the file says nothing of documents."""
+    None where the file says nothing of documents. trained: bool[n], whether each token is to be learned; None for
+    all."""
 
     ids: Ids
     ends: Ends | None
+    trained: flat_format.Bools | None = None
 
 
 def blocks_of(split: FlatTokensArray) -> Iterator[Block]:
@@ -47,7 +49,8 @@ def blocks_of(split: FlatTokensArray) -> Iterator[Block]:
             ends = ends[1:]
         if stop == split.token_count:
             ends = np.append(ends, stop - start)
-        yield Block(flat_format.decode_ids(encoded), ends)
+        trained = None if split.loss_mask is None else split.loss_mask[start:stop]
+        yield Block(flat_format.decode_ids(encoded), ends, trained)
     if seq_count != split.seq_count:
         raise DatasetError(
             f"{split.name}: {seq_count} tokens start sequences, seq_starts says {split.seq_count}; convert again"
@@ -56,9 +59,10 @@ def blocks_of(split: FlatTokensArray) -> Iterator[Block]:
 
 def append_token(blocks: Iterator[Block], token: int) -> Iterator[Block]:
     """The same documents with a token behind each. [[1, 2], [3]], 9 -> [[1, 2, 9], [3, 9]]."""
-    for ids, ends in blocks:
+    for ids, ends, trained in blocks:
         assert ends is not None
-        yield Block(np.insert(ids, ends, token), ends + np.arange(1, len(ends) + 1))
+        bits = None if trained is None else np.insert(trained, ends, True)  # a model learns to stop
+        yield Block(np.insert(ids, ends, token), ends + np.arange(1, len(ends) + 1), bits)
 
 
 def cut_at(blocks: Iterator[Block], token: int, place: str) -> Iterator[Block]:
@@ -68,7 +72,7 @@ def cut_at(blocks: Iterator[Block], token: int, place: str) -> Iterator[Block]:
     token: NO_TOKEN for one document. place: where the token belongs, "last" of the document before it, "first" of the
     one behind it, or "dropped". 9 in [1, 9, 2]: [[1, 9], [2]], [[1], [9, 2]] or [[1], [2]]."""
     is_open = False
-    for ids, _ in blocks:
+    for ids, _, _ in blocks:
         found = NO_ENDS if token == NO_TOKEN else np.flatnonzero(ids == token)
         ends = found + 1 if place == "last" else found
         if place == "dropped" and len(found):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from command_line.standard_streams import complain
+from command_line.words import path_word
 from flat_tokens import opening
-from flat_tokens.arguments import path_word
-from flat_tokens.errors import ArgumentError, complain, printable
+from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange.blocks import NO_TOKEN
 from flat_tokens.exchange.formats import FORMATS, Format
 from flat_tokens.format import SPLITS
@@ -21,16 +22,15 @@ def add_export(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "export",
         help="write the tokens as files of another tool",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Write the tokens of a dataset as files of another tool, in a folder: one set a split, and\n"
         f"export.json, which says what they are.\n\nformats:\n{_table('writes')}",
         epilog="examples:\n"
-        "  python -m flat_tokens export owt.zarr --to megatron --output owt-megatron\n"
+        "  %(prog)s owt.zarr --to megatron --output owt-megatron\n"
         "      --data-path owt-megatron/train is Megatron's prefix then\n"
-        "  python -m flat_tokens export owt.zarr --to nanogpt --append-token 50256 --output data/owt\n"
+        "  %(prog)s owt.zarr --to nanogpt --append-token 50256 --output data/owt\n"
         "      data/owt/train.bin and val.bin, the end of each document marked by a token\n"
-        "  python -m flat_tokens export owt.zarr --to npy --split validation --output owt-npy\n"
-        "  python -m flat_tokens export owt.zarr --to jsonl --text --output owt-jsonl",
+        "  %(prog)s owt.zarr --to npy --split validation --output owt-npy\n"
+        "  %(prog)s owt.zarr --to jsonl --text --output owt-jsonl",
     )
     parser.add_argument(
         "--to", required=True, choices=_names("writes"), metavar="FORMAT", help="one of those above"
@@ -68,15 +68,14 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "import",
         help="make a dataset of the token files of another tool",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Make a dataset of token files of another tool, verified at the end. Inputs are paths or URLs,\n"
         f"read one after the other.\n\nformats:\n{_table('reads')}",
         epilog="examples:\n"
-        "  python -m flat_tokens import data/owt/train.bin --from nanogpt --validation data/owt/val.bin \\\n"
+        "  %(prog)s data/owt/train.bin --from nanogpt --validation data/owt/val.bin \\\n"
         "      --separator-token 50256 --output owt.zarr\n"
-        "  python -m flat_tokens import owt_text_document --from megatron --output owt.zarr\n"
-        "  python -m flat_tokens import mds/train --from mds --validation mds/val --output owt.zarr\n"
-        "  python -m flat_tokens import tokenized/ --from datatrove --tokenizer tokenizer.json --output owt.zarr",
+        "  %(prog)s owt_text_document --from megatron --output owt.zarr\n"
+        "  %(prog)s mds/train --from mds --validation mds/val --output owt.zarr\n"
+        "  %(prog)s tokenized/ --from datatrove --tokenizer tokenizer.json --output owt.zarr",
     )
     parser.add_argument(
         "inputs", nargs="+", metavar="INPUT", help="the train split: files, prefixes or folders"
@@ -101,7 +100,7 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
         "say; those of nanogpt do not)",
     )
     parser.add_argument(
-        "--separator",
+        "--separator-place",
         choices=SEPARATOR_PLACES,
         default="last",
         help="whether that token is the last of a document (default), its first, or left out",
@@ -132,12 +131,11 @@ def add_compact(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "compact",
         help="write the parts of a dataset that grew as one, or a dataset in another layout",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Write all sequences of a dataset, parts and all, as one dataset: the same batches, and plain\n"
         "zarr readers see it whole. The dataset stays as it is.",
         epilog="examples:\n"
-        "  python -m flat_tokens compact owt.zarr --output owt-whole.zarr\n"
-        "  python -m flat_tokens compact owt.zarr --zarr-format 3 --output owt-3.zarr",
+        "  %(prog)s owt.zarr --output owt-whole.zarr\n"
+        "  %(prog)s owt.zarr --zarr-format 3 --output owt-3.zarr",
     )
     parser.add_argument(
         "-o", "--output", required=True, type=path_word, metavar="FOLDER", help="the dataset to make"
@@ -217,7 +215,7 @@ def import_(arguments: argparse.Namespace) -> int:
         {"train": arguments.inputs, "validation": arguments.validation},
         arguments.output,
         arguments.separator_token,
-        arguments.separator,
+        arguments.separator_place,
         arguments.dtype,
         arguments.column,
         arguments.tokenizer,
@@ -236,7 +234,9 @@ def import_(arguments: argparse.Namespace) -> int:
             f"{split}: {written.record.token_count:,} tokens in {written.record.seq_count:,} documents{empty}"
         )
     if arguments.separator_token not in (None, NO_TOKEN):
-        how = {"last": "ends", "first": "begins", "dropped": "was left out between"}[arguments.separator]
+        how = {"last": "ends", "first": "begins", "dropped": "was left out between"}[
+            arguments.separator_place
+        ]
         print(f"token {arguments.separator_token} {how} documents")
     return 0
 

@@ -43,7 +43,7 @@ def compact(
         root, written = unfinished.folder, {}
         files = list(_tokenizer(dataset, root))
         for split in SPLITS:
-            writer = SplitWriter(root, split, layout)
+            writer = SplitWriter(root, split, layout, dataset[split].loss_mask is not None)
             for block in blocks_of(dataset[split]):
                 writer.add(block)
             written[split] = writer.end()

@@ -69,6 +69,8 @@ def export_dataset(dataset: Dataset, options: ExportOptions) -> Exported:
             array = dataset[split]
             count = _Count(None if writer.marks_documents else separator, append is not None)
             tokens = array.token_count + (0 if append is None else array.seq_count)
+            if array.loss_mask is not None and not writer.has_mask:
+                exported.notes.append(f"{split}: the loss mask is left out; jsonl has a place for it")
             contents = Contents(split, tokens, array.seq_count, dtype or np.dtype("<u4"), known)
             blocks = count.of(blocks_of(array))
             names = writer.write(

@@ -48,13 +48,14 @@ class Writer:
     """write(folder, contents, blocks) writes a split into a folder and returns the names of its files; it consumes all
     blocks. dtypes: those that ids may have, narrowest first, none where the format has no types; is_fixed: the first
     one is taken unless another is asked for, for readers that know no other. marks_documents: whether a reader finds
-    the documents without a token between them."""
+    the documents without a token between them. has_mask: whether a loss mask has a place in it."""
 
     write: Callable[[Path, Contents, Iterator[Block]], list[str]]
     dtypes: tuple[str, ...]
     is_fixed: bool = False
     marks_documents: bool = True
     has_text: bool = False
+    has_mask: bool = False
 
 
 @dataclass(frozen=True)

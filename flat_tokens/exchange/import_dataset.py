@@ -166,7 +166,7 @@ def _blocks(
 def _checked(blocks: Iterator[Block], place: str, largest: int, reason: str) -> Iterator[Block]:
     """The same blocks with ids as uint32. DatasetError for one outside [0, largest]."""
     done = 0
-    for ids, ends in blocks:
+    for ids, ends, _ in blocks:
         if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) <= largest):
             at = int(np.flatnonzero((ids < 0) | (ids > largest))[0])
             raise DatasetError(

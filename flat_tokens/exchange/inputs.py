@@ -17,6 +17,7 @@ from flat_tokens.exchange.blocks import BLOCK_TOKENS, Block, Ends
 from stores import NO_OPTIONS, StorageOptions
 
 PIECE = 2**16  # entries of an index that are held at once
+LONGEST_NAME_BYTES = 255  # of a file, on the file systems there are
 LARGEST_INDEX_BYTES = 2**28  # of one that is JSON and parsed as a whole
 
 
@@ -38,7 +39,7 @@ class InputFile:
         if not stores.is_url(place):
             try:
                 is_file = stat.S_ISREG(os.stat(place).st_mode)  # noqa: PTH116 - a pipe is not waited for
-            except (FileNotFoundError, NotADirectoryError):
+            except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):
                 raise ArgumentError(f"{self.name}: does not exist") from None
             if not is_file:
                 raise ArgumentError(f"{self.name}: not a regular file")
@@ -135,12 +136,13 @@ class EndsColumn:
             count = min(PIECE, self._count - self._next)
             offset = self._offset + self._next * self._dtype.itemsize
             piece = self._file.numbers(offset, count, self._dtype).astype(np.int64)
-            falls = np.flatnonzero(np.diff(piece, prepend=self._last) < 0)
+            before_each = np.concatenate([np.array([self._last], np.int64), piece[:-1]])
+            falls = np.flatnonzero(piece < before_each)  # compared, since a difference may wrap
             if len(falls):
                 at = int(falls[0])
-                before = self._last if at == 0 else piece[at - 1]
                 raise DatasetError(
-                    f"{self._file.name}: entry {self._next + at} is {piece[at]}, below {before} before it; damaged"
+                    f"{self._file.name}: entry {self._next + at} is {piece[at]}, below {before_each[at]} before it; "
+                    "damaged"
                 )
             self._piece, self._last = piece, int(piece[-1])
             self._next += count
@@ -197,7 +199,8 @@ def joined(folder: str, name: Any) -> str:
     """The place of a file in a folder or below a URL, by a name that an index gives; DatasetError for one that leads
     out of it."""
     parts = name.split("/") if isinstance(name, str) else [""]
-    if "" in parts or ".." in parts or "\0" in str(name):
+    sizes = [len(part.encode(errors="surrogatepass")) for part in parts]
+    if "" in parts or ".." in parts or "\0" in str(name) or max(sizes) > LONGEST_NAME_BYTES:
         raise DatasetError(f"{printable(folder)}: its index names {printable(repr(name), 80)}, no file in it")
     head, mark, query = folder.partition("?") if stores.is_url(folder) else (folder, "", "")
     return f"{head.rstrip('/')}/{name}{mark}{query}"

@@ -1,4 +1,5 @@
-"""JSON Lines: {"tokens": [1, 2, 3]} a line and document, with its "text" where that is asked for."""
+"""JSON Lines: {"tokens": [1, 2, 3]} a line and document, with its "text" where that is asked for, and "loss_mask", 1
+for each token that is to be learned and 0 for the others, of a dataset that has one."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
     name = f"{contents.split}.jsonl"
     with (folder / name).open("wb") as file:
         line = _Line(file, contents.entries)
-        for ids, ends in blocks:
+        for ids, ends, trained in blocks:
             assert ends is not None
             start = 0
-            for end in ends.tolist():
-                line.add(ids[start:end])
-                line.end()
-                start = end
-            line.add(ids[start:])
+            for end in [*ends.tolist(), None]:
+                line.add(ids[start:end], None if trained is None else trained[start:end])
+                if end is not None:
+                    line.end()
+                    start = end
     return [name]
 
 
@@ -37,9 +38,12 @@ class _Line:
         self._file, self._known = file, known
         self._begun = False
         self._ids: list[int] = []  # where text is asked for
+        self._trained: list[int] | None = None  # of a dataset with a mask
 
-    def add(self, ids: np.ndarray) -> None:
+    def add(self, ids: np.ndarray, trained: np.ndarray | None) -> None:
         values = ids.tolist()
+        if trained is not None:
+            self._trained = (self._trained or []) + trained.astype(np.uint8).tolist()
         if not values:
             return
         self._file.write(b", " if self._begun else b'{"tokens": [')
@@ -53,8 +57,11 @@ class _Line:
         if self._known is not None:
             self._file.write(b', "text": ' + json.dumps(entries.decode(self._ids, self._known)).encode())
             self._ids = []
+        if self._trained is not None:
+            self._file.write(f', "loss_mask": {self._trained}'.encode())
+            self._trained = []
         self._file.write(b"}\n")
         self._begun = False
 
 
-WRITER = Writer(write, (), has_text=True)
+WRITER = Writer(write, (), has_text=True, has_mask=True)

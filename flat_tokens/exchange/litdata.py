@@ -62,7 +62,8 @@ def _chunk(data: memoryview, dtype: np.dtype[Any], item_count: Any, name: str) -
     count = int(np.frombuffer(data, "<u4", 1)[0]) if len(data) >= 4 else -1
     first = 4 * (count + 2)
     if count != item_count or len(data) < first:
-        raise DatasetError(f"{name}: its header says {count} items, the index {item_count}; damaged")
+        stated = printable(repr(item_count), 40)
+        raise DatasetError(f"{name}: its header says {count} items, the index {stated}; damaged")
     offsets = np.frombuffer(data, "<u4", count + 1, 4).astype(np.int64)
     lengths = np.diff(offsets)
     if (

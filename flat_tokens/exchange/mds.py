@@ -104,7 +104,8 @@ def _column(shard: dict[str, Any], options: ReadOptions, is_first: bool) -> _Col
 def _check_file(file: InputFile, stored: dict[str, Any]) -> None:
     """DatasetError unless it has the bytes and hashes that the index says; hashes of unknown kinds are passed over."""
     if file.size != stored["bytes"]:
-        raise DatasetError(f"{file.name}: {file.size} bytes, its index says {stored['bytes']}; it is cut off")
+        stated = printable(repr(stored["bytes"]), 40)
+        raise DatasetError(f"{file.name}: {file.size} bytes, its index says {stated}; it is cut off")
     for kind, expected in (stored.get("hashes") or {}).items():
         if kind == "xxh64":
             got = file_digest((file.bytes(0, file.size),))
@@ -121,7 +122,8 @@ def _check_file(file: InputFile, stored: dict[str, Any]) -> None:
 def _samples(data: memoryview, column: _Column, sample_count: Any, name: str) -> Iterator[Block]:
     count = int(np.frombuffer(data, "<u4", 1)[0]) if len(data) >= 4 else -1
     if count != sample_count or len(data) < 4 * (count + 2):
-        raise DatasetError(f"{name}: its header says {count} samples, the index {sample_count}; damaged")
+        stated = printable(repr(sample_count), 40)
+        raise DatasetError(f"{name}: its header says {count} samples, the index {stated}; damaged")
     offsets = np.frombuffer(data, "<u4", count + 1, 4).astype(np.int64)
     if offsets[-1] != len(data) or offsets[0] < 4 * (count + 2) or (np.diff(offsets) < 0).any():
         raise DatasetError(f"{name}: its samples end at byte {offsets[-1]} of {len(data)}; damaged")

@@ -41,7 +41,7 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
     with (folder / f"{name}.bin").open("wb") as ids_file, PositionedFile(folder / f"{name}.idx") as index:
         index.write(0, HEADER.pack(MAGIC, VERSION, code, count, count + 1))
         done, start, written = 0, 0, 0  # documents, the first token of the next one, tokens
-        for ids, ends in blocks:
+        for ids, ends, _ in blocks:
             assert ends is not None
             ids_file.write(ids.astype(contents.dtype).data)
             bounds = np.concatenate([[start], ends + written])

@@ -24,7 +24,7 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
     """See Writer."""
     name = FILE_NAMES[contents.split]
     with (folder / name).open("wb") as file:
-        for ids, _ in blocks:
+        for ids, _, _ in blocks:
             file.write(ids.astype(contents.dtype).data)
     return [name]
 

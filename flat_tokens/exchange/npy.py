@@ -31,7 +31,7 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
         offsets_file.write(_header(np.dtype("<i8"), contents.documents + 1))
         offsets_file.write(bytes(8))
         written = 0
-        for ids, ends in blocks:
+        for ids, ends, _ in blocks:
             assert ends is not None
             ids_file.write(ids.astype(contents.dtype).data)
             offsets_file.write((ends + written).astype("<i8").data)
@@ -74,7 +74,7 @@ def _parse_header(file: InputFile) -> tuple[np.dtype[Any], int, int]:
             shape, in_columns, dtype = npy_format.read_array_header_1_0(start)
         else:
             shape, in_columns, dtype = npy_format.read_array_header_2_0(start)
-    except ValueError as error:
+    except Exception as error:  # of a damaged header: ValueError, SyntaxError, TokenError, ...
         raise DatasetError(f"{file.name}: no npy file ({printable(str(error), 80)})") from None
     if (
         len(shape) != 1

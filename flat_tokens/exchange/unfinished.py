@@ -7,7 +7,6 @@ that did so was killed before the new one had its name.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.storage.durability import Syncer, sync, sync_folders
 from flat_tokens.storage.existing_output import is_empty_folder
 from stores import is_url
+from stores.folder_lock import FolderLock
 
 OWN_NAMES = {"lock", "result", "replaced"}
 SYNCED_FILES = 64  # at a time
@@ -51,7 +51,7 @@ class Unfinished:
             )
         self._root = output.with_name(f"{output.name}.partial")
         self.folder = self._root / "result"
-        self._lock = -1
+        self._lock = FolderLock(self._root / "lock", output, RefusedError)
 
     def __enter__(self) -> Unfinished:
         where = printable(str(self._root))
@@ -66,33 +66,28 @@ class Unfinished:
         foreign = sorted({path.name for path in self._root.iterdir()} - OWN_NAMES)
         if foreign:
             raise RefusedError(f"{where} holds {printable(foreign[0])}, which is not ours; move it away")
-        self._lock = os.open(self._root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._lock.acquire()
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(self._lock).st_nlink == 0:  # its holder finished just now, and removed the folder
-                raise BlockingIOError
-        except BlockingIOError:
-            self._release()
-            raise RefusedError(
-                f"another run is writing {printable(str(self._output))}; wait for it or end it"
-            ) from None
-        replaced = self._root / "replaced"
-        if replaced.exists() and not os.path.lexists(self._output):
-            replaced.rename(self._output)
-            self.check_output()
-        self._clear()
-        self.folder.mkdir()
+            replaced = self._root / "replaced"
+            if replaced.exists() and not os.path.lexists(self._output):
+                replaced.rename(self._output)
+                self.check_output()
+            self._clear()
+            self.folder.mkdir()
+        except BaseException:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if self._lock < 0:
+        if not self._lock.is_held:
             return
         if kind is None or not (self._root / "replaced").exists():
             with suppress(OSError):  # what ended the work may stand in the way of this too
                 self._clear()
                 (self._root / "lock").unlink()
                 self._root.rmdir()
-        self._release()
+        self._lock.release()
 
     def check_output(self) -> None:
         """RefusedError for an output that exists and is not to be replaced. An empty folder is no obstacle."""
@@ -126,7 +121,3 @@ class Unfinished:
                 path.unlink()
             elif path.exists():
                 shutil.rmtree(path)
-
-    def _release(self) -> None:
-        os.close(self._lock)
-        self._lock = -1

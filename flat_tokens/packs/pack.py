@@ -88,32 +88,37 @@ class PackBatch(Batch):
     Pack; positions are input_pos. seq_lens: an array a pack."""
 
     def __init__(self, batch: Batch, skipped: Int64 | None, ignore_first_labels: bool) -> None:
-        super().__init__(batch.inputs, batch.targets, batch.is_seq_start, batch.lengths)
+        super().__init__(batch.inputs, batch.ids, batch.is_seq_start, batch.lengths, trained=batch.trained)
         self._skipped = skipped
         self._ignore_first_labels = ignore_first_labels
 
     @staticmethod
     def of_table(
-        table: Uint32, lengths: Int32, skipped: Int64 | None, ignore_first_labels: bool
+        table: Uint32,
+        lengths: Int32,
+        skipped: Int64 | None,
+        ignore_first_labels: bool,
+        trained: Bools | None = None,
     ) -> PackBatch:
         """The packs of a table, uint32[packs or more, 1 + max_seq_len], of encoded tokens. skipped: how many tokens of
         its first sequence lie in front of each pack, for positions that go on counting; None for positions that do
-        not."""
+        not. trained: as Batch has it."""
         length = table.shape[1] - 1
         firsts = np.arange(len(lengths), dtype=np.int64) * (length + 1) + 1
         cut = RowCut(length, np.dtype(np.int32))
-        return PackBatch(cut.batch(table.reshape(-1), firsts, lengths), skipped, ignore_first_labels)
+        return PackBatch(cut.batch(table.reshape(-1), firsts, lengths, trained), skipped, ignore_first_labels)
 
     @property
     def tokens(self) -> npt.NDArray[np.int32]:
         """The ids, padding_id at the pads."""
-        return self.targets
+        return self.ids
 
     @cached_property
     def labels(self) -> Int32:
-        """The tokens, -100 at the pads and, where that was asked for, at the first token of each sequence."""
-        labels: Int32 = self.targets.copy()
-        labels[self.is_padding] = IGNORED_LABEL
+        """The tokens, -100 at the pads, at what is not to be learned and, where that was asked for, at the first token
+        of each sequence."""
+        labels: Int32 = self.ids.copy()
+        np.copyto(labels, IGNORED_LABEL, where=~self.loss_mask)
         if self._ignore_first_labels:
             labels[self.is_seq_start] = IGNORED_LABEL
         return labels
@@ -121,9 +126,9 @@ class PackBatch(Batch):
     @cached_property
     def positions(self) -> Int32:
         """See Pack.input_pos."""
-        found = segments.positions(self.cu_seqlens, self.targets.shape[1], self.lengths)
+        found = segments.positions(self.cu_seqlens, self.ids.shape[1], self.lengths)
         if self._skipped is not None:
-            length = self.targets.shape[1]
+            length = self.ids.shape[1]
             for row in np.flatnonzero(self._skipped).tolist():
                 assert self.lengths is not None
                 head = int(self.seq_lens[row][0])
@@ -142,7 +147,7 @@ class PackBatch(Batch):
     def seq_lens(self) -> list[Int32]:
         """Of each pack the tokens of its segments, the pads at last."""
         lengths = np.diff(self.cu_seqlens)
-        ends = np.arange(1, len(self)) * self.targets.shape[1]
+        ends = np.arange(1, len(self)) * self.ids.shape[1]
         return np.split(lengths, np.searchsorted(self.cu_seqlens, ends))
 
     def packs(self) -> list[Pack]:

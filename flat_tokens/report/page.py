@@ -79,6 +79,12 @@ def _header(figures: Figures, name: str) -> str:
     )
 
 
+def _trained(split: SplitFigures) -> str:
+    """How many tokens are to be learned, of a split with a loss mask."""
+    count = split.facts["trained_tokens"]
+    return "" if count is None else f"{count:,}"
+
+
 def _comparison(figures: Figures) -> str:
     rows = [
         ["sequences", *(f"{split.seq_count:,}" for split in figures.splits)],
@@ -87,6 +93,7 @@ def _comparison(figures: Figures) -> str:
             "share of all tokens",
             *(wording.percent(split.token_count, _all_tokens(figures)) for split in figures.splits),
         ],
+        *([["to be learned", *map(_trained, figures.splits)]] if any(map(_trained, figures.splits)) else []),
         ["mean tokens a sequence", *(_mean(split.lengths) for split in figures.splits)],
     ]
     for percent in PERCENTILES:

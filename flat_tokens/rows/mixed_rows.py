@@ -36,6 +36,7 @@ class MixedRows:
         self._first_stream = first_stream
         self._length = readers[0].length
         self._is_padded = any(reader.is_padded for reader in readers)
+        self._is_masked = any(reader.is_masked for reader in readers)
         streams = stop_stream - first_stream
         most = max(1, most_tokens // (len(orders) * streams * (self._length + 1)))
         self._epoch_steps = np.array([order.steps_per_epoch for order in orders])
@@ -58,8 +59,7 @@ class MixedRows:
         memory = self._kept()
         is_left = self._held[chosen, slots] != parts
         if not is_left.any():
-            lengths = None if memory.lengths is None else memory.lengths[rows]
-            return cut.batch(memory.tokens, memory.firsts[rows], lengths)
+            return memory.batch_of(rows, cut)
         found = self._new_window(len(rows))
         is_left[:] = True
         while is_left.any():
@@ -89,7 +89,7 @@ class MixedRows:
         return self._memory
 
     def _new_window(self, rows: int) -> RowWindow:
-        window = RowWindow(rows, self._length, self._is_padded)
+        window = RowWindow(rows, self._length, self._is_padded, self._is_masked)
         if window.lengths is not None:
             window.lengths[:] = self._length
         return window

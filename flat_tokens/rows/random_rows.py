@@ -11,9 +11,11 @@ from flat_tokens.arguments import flag, integer, split
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, RangeError
 from flat_tokens.format import LARGEST_TOKEN_ID
+from flat_tokens.masks import mask_of, put_trained
 from flat_tokens.packing import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.row_cut import RowCut
+from flat_tokens.rows.row_source import TokenRanges
 
 
 class RandomRows:
@@ -64,10 +66,16 @@ class RandomRows:
             offset = begin - first + 1
             table[at, offset : offset + stop - begin] = array.encoded_tokens.peek(begin, stop)
             lengths[at] = stop - first
+        mask, trained = mask_of(array), None
+        if mask is not None:
+            trained = np.empty((len(firsts), length), dtype=np.bool_)
+            starts = np.array(firsts, dtype=np.int64)
+            rows = np.arange(len(firsts))
+            put_trained(mask, TokenRanges(rows, np.zeros_like(rows), starts, starts + lengths), trained)
         cut = RowCut(length, np.dtype(np.int32), self._start_id)
         is_full = not len(lengths) or int(lengths.min()) == length
         places = np.arange(len(table), dtype=np.int64) * (length + 1) + 1
-        return cut.batch(table.reshape(-1), places, None if is_full else lengths)
+        return cut.batch(table.reshape(-1), places, None if is_full else lengths, trained)
 
     def _position(self, index: Any) -> int:
         number = integer("index of a row", index)

@@ -137,12 +137,18 @@ class RowCut:
         self._is_labelled = is_labelled
         self._pool = BatchPool(dtype)
 
-    def batch(self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None) -> Batch:
+    def batch(
+        self,
+        encoded: Uint32,
+        firsts: Int64,
+        lengths: Int32 | None = None,
+        trained: npt.NDArray[np.bool_] | None = None,
+    ) -> Batch:
         """The rows that begin at some positions of `encoded`, as `cut_with_numpy` or `cut_labels_with_numpy` says, as a
-        batch of its own memory. lengths: as Batch has them."""
+        batch of its own memory. lengths, trained: as Batch has them."""
         second, ids, is_start = self._pool.take((len(firsts), self.length))
         if self._is_labelled:
             cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
-            return Batch(ids, ids, is_start, lengths, second)
+            return Batch(ids, ids, is_start, lengths, second, trained)
         cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
-        return Batch(second, ids, is_start, lengths)
+        return Batch(second, ids, is_start, lengths, None, trained)

@@ -12,21 +12,23 @@ import numpy as np
 
 from flat_tokens.batch import Batch
 from flat_tokens.rows.row_cut import Int64, RowCut, Uint32, windows_of
-from flat_tokens.segments import Int32
+from flat_tokens.segments import Bools, Int32
 
 
 class RowWindow:
     """Up to `capacity` rows of `length` targets.
 
     tokens: uint32[capacity * (length + 1)]. firsts: int64[capacity], where the first target of each row is; the token
-    in front of it stands in front of it here (anything where the row begins with a start). lengths:
-    int32[capacity], tokens in front of the padding, or None where rows are full."""
+    in front of it stands in front of it here (anything where the row begins with a start). lengths: int32[capacity],
+    tokens in front of the padding, or None where rows are full. trained: bool[capacity, length], whether the targets of
+    each row are to be learned, None where all are."""
 
-    def __init__(self, capacity: int, length: int, is_padded: bool) -> None:
+    def __init__(self, capacity: int, length: int, is_padded: bool, is_masked: bool = False) -> None:
         self.length = length
         self.tokens: Uint32 = np.zeros(capacity * (length + 1), dtype=np.uint32)
         self.firsts: Int64 = np.arange(capacity, dtype=np.int64) * (length + 1) + 1
         self.lengths: Int32 | None = np.zeros(capacity, dtype=np.int32) if is_padded else None
+        self.trained: Bools | None = np.ones((capacity, length), dtype=np.bool_) if is_masked else None
 
     def part(self, first: int, stop: int, is_padded: bool) -> RowWindow:
         """The places [first, stop) as a window of its own on the same memory, but for `firsts`."""
@@ -35,6 +37,7 @@ class RowWindow:
         part.tokens = self.tokens[first * (self.length + 1) : stop * (self.length + 1)]
         part.firsts = np.arange(stop - first, dtype=np.int64) * (self.length + 1) + 1
         part.lengths = self.lengths[first:stop] if is_padded and self.lengths is not None else None
+        part.trained = None if self.trained is None else self.trained[first:stop]
         return part
 
     def table(self) -> Uint32:
@@ -47,8 +50,21 @@ class RowWindow:
         self.table()[places] = windows_of(other.tokens, self.length + 1)[other.firsts[rows] - 1]
         if self.lengths is not None and other.lengths is not None:
             self.lengths[places] = other.lengths[rows]
+        if self.trained is not None:
+            self.trained[places] = other.all_trained()[rows] if other.trained is None else other.trained[rows]
+
+    def all_trained(self) -> Bools:
+        """Where tokens are: `trained` if all of them are to be learned."""
+        if self.lengths is None:
+            return np.ones((len(self.firsts), self.length), dtype=np.bool_)
+        return np.arange(self.length) < self.lengths[:, None]
 
     def batch(self, first: int, stop: int, cut: RowCut) -> Batch:
         """The rows [first, stop) as a batch of its own memory."""
-        lengths = None if self.lengths is None else self.lengths[first:stop].copy()
-        return cut.batch(self.tokens, self.firsts[first:stop], lengths)
+        return self.batch_of(slice(first, stop), cut)
+
+    def batch_of(self, rows: Int64 | slice, cut: RowCut) -> Batch:
+        """Some rows as a batch of its own memory."""
+        lengths = None if self.lengths is None else np.array(self.lengths[rows])
+        trained = None if self.trained is None else np.array(self.trained[rows])
+        return cut.batch(self.tokens, self.firsts[rows], lengths, trained)

@@ -86,4 +86,4 @@ def interleaved(units: Sequence[Batch]) -> Batch:
             return None
         return np.stack(arrays, axis=1).reshape(-1, *arrays[0].shape[1:])
 
-    return Batch(*map(joined, ("inputs", "targets", "is_seq_start", "lengths", "cut_labels")))
+    return Batch(*map(joined, ("inputs", "ids", "is_seq_start", "lengths", "cut_labels", "trained")))

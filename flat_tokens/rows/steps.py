@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import flag, integer, shown
-from flat_tokens.batch import Batch
+from flat_tokens.batch import IGNORED_LABEL, Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.rows.ahead import Ahead, run_ahead
 from flat_tokens.rows.row_cut import RowCut
@@ -135,6 +135,11 @@ class StepBatches(ABC):
     def _run_units(self, unit: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
         """Those of the units [unit, stop)."""
 
+    @property
+    @abstractmethod
+    def is_masked(self) -> bool:
+        """Whether a dataset has tokens that are not to be learned."""
+
     @abstractmethod
     def _largest_id(self) -> int:
         """The largest id of the datasets."""
@@ -146,6 +151,11 @@ class StepBatches(ABC):
             raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {shown(dtype)}") from None
         if checked.name not in DTYPES:
             raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {checked.name}")
+        if self.is_masked and checked.kind == "u":
+            raise ArgumentError(
+                f"dtype {checked.name} does not hold {IGNORED_LABEL}, the target where the loss mask has a token "
+                "that is not to be learned; take int32 or int64"
+            )
         for name, value in (("max_token_id", self._largest_id()), ("start_id", self.start_id)):
             if value > np.iinfo(checked).max:
                 raise ArgumentError(f"dtype {checked.name} does not hold {name} = {value}")

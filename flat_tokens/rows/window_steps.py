@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.batch import Batch
+from flat_tokens.masks import put_trained
 from flat_tokens.rows.ahead import Ahead
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.row_order import HostOrder, WindowId
@@ -22,13 +23,17 @@ from flat_tokens.storage.elements import Elements
 
 
 class WindowSteps:
-    """Batches of one host's rows of `source`, as `cut` makes them. For one thread at a time."""
+    """Batches of one host's rows of `source`, as `cut` makes them. mask: of the tokens, None where all are to be
+    learned. For one thread at a time."""
 
-    def __init__(self, tokens: Elements, source: RowSource, host: HostOrder, cut: RowCut) -> None:
+    def __init__(
+        self, tokens: Elements, source: RowSource, host: HostOrder, cut: RowCut, mask: Elements | None = None
+    ) -> None:
         self._tokens = tokens
         self._source = source
         self._host = host
         self._cut = cut
+        self._mask = mask
         self._kept: tuple[WindowId, RowWindow] | None = None
         self._reader: ChunkReader | None = None
 
@@ -72,7 +77,7 @@ class WindowSteps:
         """All rows of a window for this host, in the order of the steps; memory: that of another window."""
         rows = self._host.rows(window).reshape(-1)
         memory = self._new_memory() if memory is None else memory
-        self._source.fill(rows, memory, self._chunks())
+        self._fill(rows, memory)
         return memory
 
     @property
@@ -85,20 +90,25 @@ class WindowSteps:
         """Whether rows may be shorter."""
         return self._source.is_padded
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether there are tokens that are not to be learned."""
+        return self._mask is not None
+
     def fill_part(self, rows: npt.NDArray[np.int64], memory: RowWindow, first: int, stop: int) -> None:
         """Put some rows to the places [first, stop) of a window, of which they may need all."""
         part = memory.part(first, stop, self.is_padded)
-        self._source.fill(rows, part, self._chunks())
+        self._fill(rows, part)
         memory.firsts[first:stop] = part.firsts + first * (self.length + 1)
 
     def read_rows(self, rows: npt.NDArray[np.int64]) -> RowWindow:
         """Some rows, in the order given, for one who waits for them and for no others: of zarr chunks only what is in
         front is decoded (ChunkReader.is_brief)."""
-        memory = RowWindow(len(rows), self._source.length, self._source.is_padded)
+        memory = RowWindow(len(rows), self._source.length, self._source.is_padded, self.is_masked)
         chunks = self._chunks()
         chunks.is_brief = True
         try:
-            self._source.fill(rows, memory, chunks)
+            self._fill(rows, memory)
         finally:
             chunks.is_brief = False
         return memory
@@ -113,7 +123,14 @@ class WindowSteps:
         return memory.batch(first, first + count, self._cut)
 
     def _new_memory(self) -> RowWindow:
-        return RowWindow(self._host.window_rows, self._source.length, self._source.is_padded)
+        return RowWindow(self._host.window_rows, self._source.length, self._source.is_padded, self.is_masked)
+
+    def _fill(self, rows: npt.NDArray[np.int64], memory: RowWindow) -> None:
+        self._source.fill(rows, memory, self._chunks())
+        if memory.trained is not None and self._mask is not None:
+            put_trained(self._mask, self._source.token_ranges(rows), memory.trained)
+        elif memory.trained is not None:
+            memory.trained[:] = memory.all_trained()
 
     def _chunks(self) -> ChunkReader:
         if self._reader is None:

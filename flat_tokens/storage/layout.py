@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 
 from flat_tokens.arguments import choice, integer, shown
 from flat_tokens.errors import ArgumentError
+from flat_tokens.format import MASK_BITS
 
 DEFAULT_LEVELS = {"zstd": 1, "lz4": 1, "lz4-bitshuffle": 1, "none": 0}
 LEVEL_RANGES = {"zstd": (-7, 22), "lz4": (1, 9), "lz4-bitshuffle": (1, 9), "none": (0, 0)}
@@ -93,6 +94,17 @@ class ArrayLayout:
     def write_unit_starts(self) -> int:
         """Entries of seq_starts a file; a run for `write_starts` begins at a multiple of it."""
         return self.chunk_starts * (self.shard_tokens // self.chunk_tokens)
+
+    @property
+    def mask_cuts(self) -> tuple[int, int]:
+        """Bytes of loss_mask, of 8 tokens each, a zarr chunk and a file: those of the same tokens. ArgumentError where
+        no whole bytes."""
+        if self.chunk_tokens % MASK_BITS:
+            raise ArgumentError(
+                f"chunk_tokens must be a multiple of {MASK_BITS} for a dataset with a loss mask, got "
+                f"{self.chunk_tokens}"
+            )
+        return self.chunk_tokens // MASK_BITS, self.shard_tokens // MASK_BITS
 
     @property
     def has_checksums(self) -> bool:

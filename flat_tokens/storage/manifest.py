@@ -41,11 +41,17 @@ class FileRecord(NamedTuple):
 
 
 class SplitRecord(NamedTuple):
-    """What a split holds."""
+    """What a split holds. trained_tokens: how many are to be learned, of a split with a loss_mask; else None, and
+    nothing is written of it."""
 
     token_count: int
     seq_count: int
     max_token_id: int
+    trained_tokens: int | None = None
+
+    def facts(self) -> dict[str, int]:
+        """What is known, by name, in order."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class Manifest:
         head = {
             "format": FORMAT_NAME,
             "format_version": FORMAT_VERSION,
-            "splits": {name: split._asdict() for name, split in self.splits.items()},
+            "splits": {name: split.facts() for name, split in self.splits.items()},
             "layout": dict(self.layout),
             "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
             "options": dict(self.options),
@@ -187,6 +193,7 @@ def _parse(value: dict[str, Any]) -> Manifest:
             _count(split["token_count"], f"{name}.token_count"),
             _count(split["seq_count"], f"{name}.seq_count"),
             _count(split["max_token_id"], f"{name}.max_token_id", LARGEST_TOKEN_ID),
+            _count(split["trained_tokens"], f"{name}.trained_tokens") if "trained_tokens" in split else None,
         )
     kind, digits = DIGESTS[value["format_version"]]
     files = tuple(_file_record(record, kind, digits) for record in _typed(value["files"], list, "files"))

@@ -59,4 +59,4 @@ def read_head(root: Place) -> ManifestHead:
     manifest = read_manifest(root, most_sources=0)
     if manifest is None:
         return ManifestHead({}, {})
-    return ManifestHead({name: split._asdict() for name, split in manifest.splits.items()}, manifest.layout)
+    return ManifestHead({name: split.facts() for name, split in manifest.splits.items()}, manifest.layout)

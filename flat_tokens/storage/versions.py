@@ -99,7 +99,7 @@ def read_version(root: Place, number: int) -> Version:
         )
     try:
         return Version(number, tuple(_part(part) for part in value["parts"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DatasetError(
             f"{where}: {type(error).__name__} {printable(str(error), 80)}; restore it"
         ) from None
@@ -139,7 +139,7 @@ def write_version(store: Store, version: Version) -> None:
                 "path": part.path,
                 "manifest": {"bytes": part.manifest.bytes, "xxh64": part.manifest.digest},
                 "layout": part.layout.to_json(),
-                "splits": {name: list(part.splits[name]) for name in SPLITS},
+                "splits": {name: list(part.splits[name].facts().values()) for name in SPLITS},
             }
             for part in version.parts
         ],

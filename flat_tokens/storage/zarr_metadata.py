@@ -127,7 +127,12 @@ def array_files(
 
 
 def split_files(
-    layout: ArrayLayout, token_count: int, seq_count: int, max_token_id: int, has_places: bool = False
+    layout: ArrayLayout,
+    token_count: int,
+    seq_count: int,
+    max_token_id: int,
+    has_places: bool = False,
+    has_mask: bool = False,
 ) -> dict[str, bytes]:
     """Metadata of a split and of its arrays: path in the split's folder -> content."""
     tokens = array_files(
@@ -139,11 +144,16 @@ def split_files(
     places = array_files(
         layout, flat_format.STARTS_DTYPE, seq_count, layout.chunk_starts, layout.write_unit_starts
     )
+    mask = {}
+    if has_mask:
+        mask_bytes = -(-token_count // flat_format.MASK_BITS)
+        mask = array_files(layout, flat_format.MASK_DTYPE, mask_bytes, *layout.mask_cuts)
     return {
         **group_files(layout.zarr_format, {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}),
         **{f"{flat_format.TOKENS_NAME}/{name}": data for name, data in tokens.items()},
         **{f"{flat_format.STARTS_NAME}/{name}": data for name, data in starts.items()},
         **{f"{flat_format.PLACES_NAME}/{name}": data for name, data in places.items() if has_places},
+        **{f"{flat_format.MASK_NAME}/{name}": data for name, data in mask.items()},
     }
 
 
@@ -306,7 +316,7 @@ def _v2_name(compressor: dict[str, Any]) -> str:
 
 
 def _dtype(text: Any) -> str:
-    if not isinstance(text, str) or text not in ("<u4", "<u8", "<i4", "<i8", "<u2"):
+    if not isinstance(text, str) or text not in ("<u4", "<u8", "<i4", "<i8", "<u2", "|u1"):
         raise ValueError(f"data type {printable(repr(text), 60)} is not a little-endian integer")
     return text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
@@ -27,12 +26,9 @@ FROM_NOUGHT = {"--seed", "--max-token-bytes", "--min-frequency", "--max-token-le
 
 def numbers() -> list[tuple[str, str]]:
     """(command, flag) of all numbers that there are."""
-    (choices,) = (
-        action.choices for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)
-    )
     return [
         (command, action.option_strings[0])
-        for command, parser in choices.items()
+        for command, parser in build_parser().commands().items()
         for action in parser._actions
         if action.type is not None and action.dest != "storage_option"
     ]
@@ -52,14 +48,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def refused(here: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The one line on stderr of a command that ends with 2 and makes no file."""
     before = sorted(here.iterdir())
-    try:
-        code = main(arguments)
-    except SystemExit as ended:  # argparse
-        code = int(ended.code or 0)
+    code = main(arguments)
     out, err = capfd.readouterr()
     assert (code, out, sorted(here.iterdir())) == (2, "", before), arguments
     (line,) = err.splitlines()
-    assert line.startswith("bpe: ")
+    assert line.startswith("tokenmill: error: ")
     assert line.isprintable()
     assert len(line) < 500
     return line

@@ -140,7 +140,7 @@ def test_what_regex_cuts_is_told_once(capfdbinary, tmp_path):
 def test_invalid_text(capfdbinary, tokenizer_file, tmp_path, listed):
     path = tmp_path / "bad.txt"
     path.write_bytes(b"ab\xffc")
-    message = r"bpe: .*bad.txt: byte 2 \(0xff\) is not valid UTF-8; .*--invalid replace"
+    message = r"tokenmill: error: .*bad.txt: byte 2 \(0xff\) is not valid UTF-8; .*--invalid replace"
     failed(capfdbinary, 3, message, "encode", "--tokenizer", tokenizer_file, path)
     failed(
         capfdbinary,
@@ -174,7 +174,7 @@ def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
     failed(
         capfdbinary,
         2,
-        "bpe: .*no.json: can't read the tokenizer",
+        "tokenmill: error: .*no.json: can't read the tokenizer",
         "encode",
         "--tokenizer",
         "no.json",
@@ -197,7 +197,7 @@ def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
     failed(
         capfdbinary,
         2,
-        "invalid choice",
+        "must be one of error, replace, got 'skip'",
         "encode",
         "--tokenizer",
         tokenizer_file,
@@ -225,7 +225,7 @@ def test_debug_shows_the_traceback(capfdbinary):
     code, _, err = run(capfdbinary, "info", "no.json", "--debug")
     assert code == 2
     assert "Traceback" in err
-    assert err.endswith("bpe: no.json: can't read the tokenizer: No such file or directory\n")
+    assert err.endswith("tokenmill: error: no.json: can't read the tokenizer: No such file or directory\n")
 
 
 def test_an_interrupt(capfdbinary, monkeypatch, tokenizer_file):
@@ -233,7 +233,7 @@ def test_an_interrupt(capfdbinary, monkeypatch, tokenizer_file):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bpe.cli.commands.info", interrupted)
-    failed(capfdbinary, 130, "bpe: interrupted", "info", tokenizer_file)
+    failed(capfdbinary, 130, "tokenmill: error: interrupted", "info", tokenizer_file)
 
 
 # -- info --------------------------------------------------------------------------------------------------------

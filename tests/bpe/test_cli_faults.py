@@ -82,7 +82,7 @@ def test_encode_did_not_count_what_it_replaced(capfdbinary, tokenizer_file, tmp_
     command = ["encode", "--tokenizer", tokenizer_file, tmp_path / "bad", "--invalid", "replace"]
     code, out, err = run(capfdbinary, *command)
     assert code == 0
-    assert err == "bpe: replaced by U+FFFD: 2 byte sequences that are not valid UTF-8\n"
+    assert err == "tokenmill: note: replaced by U+FFFD: 2 byte sequences that are not valid UTF-8\n"
     assert (
         out == (" ".join(map(str, Tokenizer.load(tokenizer_file).encode("a\ufffd\ufffdb"))) + "\n").encode()
     )
@@ -93,13 +93,13 @@ def test_a_closed_stdout_gave_a_traceback(closed, tokenizer_file, text_file):
     command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer_file}" "{text_file}" {closed}'
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == (4 if "full" in closed else 0)
-    assert ended.stderr == ("bpe: stdout: No space left on device\n" if "full" in closed else "")
+    assert ended.stderr == ("tokenmill: error: stdout: No space left on device\n" if "full" in closed else "")
 
 
 def test_a_closed_stdin_gave_a_traceback(tokenizer_file):
     command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer_file}" <&-'
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (2, "bpe: stdin is closed; name a file\n")
+    assert (ended.returncode, ended.stderr) == (2, "tokenmill: error: stdin is closed; name a file\n")
 
 
 def test_a_core_that_is_not_built_gave_a_traceback(text_file):
@@ -109,7 +109,7 @@ def test_a_core_that_is_not_built_gave_a_traceback(text_file):
     assert ended.returncode == 2
     assert (
         ended.stderr
-        == "bpe: the core is not built; install the package first: pip install . (in its folder)\n"
+        == "tokenmill: error: the core is not built; install the package first: pip install . (in its folder)\n"
     )
 
 

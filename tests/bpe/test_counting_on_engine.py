@@ -323,7 +323,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(number: int, tmp_path: Path) -> N
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert said == "bpe: interrupted while counting; what workers counted is not kept\n"
+    assert said == "tokenmill: error: interrupted while counting; what workers counted is not kept\n"
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 

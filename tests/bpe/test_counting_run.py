@@ -296,7 +296,9 @@ def test_what_the_format_refuses_was_found_after_the_training(here: Path, run: R
         ("Ċ", "special token 'Ċ' is how tokenizer.json writes a single byte"),
     ):
         code, err = run(*COMMANDS["train"], "--special-token", token)
-        assert (code, err) == (2, f"bpe: {message}\n") or (code == 2 and err.startswith(f"bpe: {message}"))
+        assert (code, err) == (2, f"tokenmill: error: {message}\n") or (
+            code == 2 and err.startswith(f"tokenmill: error: {message}")
+        )
     assert [path.name for path in here.iterdir()] == ["en.txt"]
     assert train([Path("en.txt")], 260, ["<début>", "café"]).special_tokens == {"<début>": 0, "café": 1}
 

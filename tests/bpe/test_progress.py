@@ -30,7 +30,7 @@ def test_a_log_gets_a_line_a_phase():
     use(TrainingProgress(file=file))
     counting, merging, note = file.getvalue().splitlines()
     assert re.fullmatch(r"counting: 2\.0 MB, [0-9,]+\.\d [kMG]B/s, \d\.\d s", counting)
-    assert note == "bpe: stopped early"
+    assert note == "tokenmill: note: stopped early"
     assert re.fullmatch(r"merging: 100 entries, \d\.\d s", merging)
 
 
@@ -47,7 +47,7 @@ def test_a_terminal_gets_bars():
 def test_quiet_keeps_the_notes():
     file = io.StringIO()
     use(TrainingProgress(quiet=True, file=file))
-    assert file.getvalue() == "bpe: stopped early\n"
+    assert file.getvalue() == "tokenmill: note: stopped early\n"
 
 
 def test_a_phase_that_failed_is_no_line_of_success():

@@ -271,10 +271,10 @@ def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
         [*command, str(tmp_path / "t.json")], input=b"ab\xff", capture_output=True, check=False
     )
     assert bad.returncode == 3
-    assert bad.stderr.startswith(b"bpe: stdin: byte 2 (0xff) is not valid UTF-8")
+    assert bad.stderr.startswith(b"tokenmill: error: stdin: byte 2 (0xff) is not valid UTF-8")
     line = f"'{sys.executable}' -m bpe count - --output '{tmp_path}/x' <&-"
     closed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
-    assert (closed.returncode, closed.stderr) == (2, "bpe: stdin is closed; name a file\n")
+    assert (closed.returncode, closed.stderr) == (2, "tokenmill: error: stdin is closed; name a file\n")
 
 
 def test_the_corpus_order_is_that_of_the_arguments(
@@ -374,9 +374,10 @@ def test_counting_that_is_interrupted_goes_on(
     signal_in("counting", number)
     code, err = run(*command)
     assert code == 128 + number
-    assert err.splitlines()[1] == "bpe: stopping after this block; once more to stop at once"
+    assert err.splitlines()[1] == "tokenmill: note: stopping after this block; once more to stop at once"
     assert re.search(
-        r"bpe: interrupted while counting; the counts of .* are kept in (.*)/t\.partial\.counts: to go on, run the "
+        r"tokenmill: error: interrupted while counting; the counts of .* are kept in (.*)/t\.partial\.counts: "
+        r"to go on, run the "
         r"same command with --counts \1/t\.partial\.counts\n$",
         err,
     )
@@ -417,7 +418,7 @@ def test_a_second_interrupt_stops_at_once(
     # The first update is followed by another one before counting ends.
     code, err = run("train", texts[0], *SPECIAL, "--vocab-size", "300", "--output", tmp_path / "t.json")
     assert code == 130
-    assert err.endswith("bpe: interrupted\n")
+    assert err.endswith("tokenmill: error: interrupted\n")
     assert not list(tmp_path.glob("t.*"))
 
 
@@ -432,14 +433,17 @@ def test_merging_that_is_interrupted_leaves_the_counts(
     code, err = run("train", *texts, *SPECIAL, *command, *options)
     assert code == 130
     name = tmp_path / ("mine" if kept else "t-all.1.counts")
-    assert "bpe: interrupted while merging; the counts " in err
+    assert "tokenmill: error: interrupted while merging; the counts " in err
     assert err.endswith(f"go on with --counts {name} and without inputs\n")
     assert (tmp_path / "t-all.counts").read_bytes() == b"somebody's"
     assert run("train", "--counts", name, *command)[0] == 0
     assert Tokenizer.load(tmp_path / "t-320.json") == train(texts, 320, [END])
     signal_in("merging")
     code, err = run("train", "--counts", name, *command)
-    assert (code, err) == (130, "bpe: interrupted while merging; the counts files are as they were\n")
+    assert (code, err) == (
+        130,
+        "tokenmill: error: interrupted while merging; the counts files are as they were\n",
+    )
 
 
 def test_count_that_is_interrupted_keeps_a_partial_file(
@@ -469,7 +473,7 @@ def test_no_memory_for_merging_keeps_the_counts(
         "train", *texts, *SPECIAL, "--vocab-size", "300", "--output", tmp_path / "t.json", "--quiet"
     )
     assert code == 5
-    assert err.startswith("bpe: out of memory while merging; the counts of ")
+    assert err.startswith("tokenmill: error: out of memory while merging; the counts of ")
     assert CountsFile(tmp_path / "t.counts").facts.complete
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from command_line import words
 from convert.__main__ import main
 from convert.shown import arguments
 
 NUMBERS = {
     action.option_strings[0]: action
-    for action in arguments._parser()._actions
-    if action.type is not None and action.option_strings
+    for action in arguments.build_parser()._actions
+    if action.type not in (None, words.name_and_value) and action.option_strings
 }
 NO_NUMBERS = [
     "abc",
@@ -46,7 +47,7 @@ def refused(here: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     out, err = capsys.readouterr()
     assert (code, out, sorted(here.iterdir())) == (2, "", before), more
     (line,) = err.splitlines()
-    assert line.startswith("convert: error: ")
+    assert line.startswith("tokenmill: error: ")
     assert line.isprintable()
     assert len(line) < 500
     return line

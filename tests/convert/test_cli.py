@@ -39,7 +39,7 @@ def fails(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, *
     assert main(arguments) == code
     captured = capsys.readouterr()
     assert captured.out == ""
-    lines = [line for line in captured.err.splitlines() if line.startswith("convert: error: ")]
+    lines = [line for line in captured.err.splitlines() if line.startswith("tokenmill: error: ")]
     assert len(lines) == 1
     assert "Traceback" not in captured.err
     for part in parts:
@@ -235,7 +235,8 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     assert out == ""
     plain = [line for line in err.splitlines() if not line.startswith("{")]
     assert plain == [
-        "convert: interrupted; what is encoded is kept in out.zarr.partial, the same command goes on from there"
+        "tokenmill: error: interrupted; what is encoded is kept in out.zarr.partial, "
+        "the same command goes on from there"
     ]
     assert not (here / "out.zarr").exists()
     done = len(journal.recorded().shards)
@@ -466,7 +467,7 @@ def test_a_signal_while_workers_were_forked_was_lost(name: str, code: int, here:
     done = run_with(here, beginning, "--start-method", "fork", "--workers", "1")
     assert done.returncode == code
     assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("convert: ")
+    assert done.stderr.splitlines()[-1].startswith("tokenmill: error: ")
 
 
 def test_a_folder_without_files_made_an_empty_dataset(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -497,8 +498,6 @@ def test_debug_shows_the_traceback(here: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_help_needs_nothing_heavy() -> None:
-    code = (
-        "import sys, convert.shown.arguments as a; a._parser().format_help(); print('numpy' in sys.modules)"
-    )
+    code = "import sys, convert.shown.arguments as a; a.build_parser().format_help(); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

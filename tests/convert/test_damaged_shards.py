@@ -142,7 +142,7 @@ def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
     words = [str(source), "--tokenizer", "tok.json", "--output", "out", "--text-chunk-bytes", "1Mi"]
     assert main([*words, "--progress", "none", "--chunk-tokens", "64"]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("convert: error: out.partial/shards/0.")
+    assert error.startswith("tokenmill: error: out.partial/shards/0.")
     assert f"are not what was written there, and it can't be encoded again: {source}" in error
     assert error.count("\n") == 1
     assert not (corpus / "out").exists()

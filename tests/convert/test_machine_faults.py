@@ -84,7 +84,7 @@ def test_too_little_memory_is_one_line_and_the_next_run_goes_on(
     assert found.returncode in (0, 2, 4, 5), found.stderr
     assert "Traceback" not in found.stderr
     if found.returncode:
-        lines = [line for line in found.stderr.splitlines() if "convert: error: " in line]
+        lines = [line for line in found.stderr.splitlines() if "tokenmill: error: " in line]
         assert len(lines) == 1
         assert not (here / "out").exists()
         assert ended(started(*arguments("--workers", "2"))) == (0, "")
@@ -189,7 +189,7 @@ def test_errors_of_network_file_systems(
     more = arguments("--quiet", "--chunk-tokens", "64")
     assert main(more) == 4
     error = capsys.readouterr().err
-    assert error.startswith("convert: error: ")
+    assert error.startswith("tokenmill: error: ")
     assert f"errno {number}" in error
     assert "encoded_tokens" in error
     assert main(more) == 0

@@ -155,7 +155,7 @@ def test_the_command_line_becomes_options() -> None:
         (["a"], "the following arguments are required: --tokenizer, --output"),
         (["--workers", "abc"], "--workers must be a whole number, got 'abc'; see"),
         (["--chunk-tokens", "lots"], "--chunk-tokens must be a whole number such as 32000, 32k,"),
-        (["--zarr-format", "4"], "--zarr-format: invalid choice"),
+        (["--zarr-format", "4"], "--zarr-format must be one of 2, 3, got 4"),
         (["--separator", "\\q"], "--separator: \\q is not an escape"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
     ],

@@ -20,12 +20,10 @@ from input_kinds import KINDS, write_kind
 from naive_conversion import END, Naive, make_documents, tree
 from stopped_runs import leave_partial, options
 
-import convert.encode.worker
 import flat_tokens
 from convert import ConvertOptions, append
 from convert import convert as run_conversion
 from convert.__main__ import main
-from convert.errors import BadInput
 from engines.inline_engine import InlineEngine
 from engines.process_engine import ProcessEngine
 from flat_tokens import DatasetError, Loader, PackedSequences, RangeError, SourcePlace, verify_dataset
@@ -206,7 +204,7 @@ def test_documents_in_pieces(kind: str, here: Path, naive: Naive, monkeypatch: p
     check("out", [path], naive, kind.startswith("txt"))
 
 
-def test_large_places_are_left_out_unless_asked_for(here: Path) -> None:
+def test_places_of_short_documents_are_left_out_unless_asked_for(here: Path) -> None:
     Path("words.txt").write_text(END.join(["a", "b", "c"] * 500))
     more = {"validation_fraction": 0.3, "chunk_tokens": 64, "compression": "none"}
     for mode, has_places in (("auto", False), ("no", False), ("yes", True)):
@@ -220,33 +218,10 @@ def test_large_places_are_left_out_unless_asked_for(here: Path) -> None:
     assert tree(Path("auto")) == tree(Path("no"))
     with pytest.raises(DatasetError, match="has no seq_places.*--source-places yes"):
         flat_tokens.open("auto").train.source_of(0)
+    assert tree(Path("auto")) != tree(Path("yes"))
     Path("long.txt").write_text("".join(make_documents(300, seed=1)).replace(END, ""))
     run("auto-long", [Path("long.txt")], source_places="auto", chunk_tokens=1 << 12)
     assert Path("auto-long", "train", "seq_places").exists()
-
-
-def test_stopped_after_places_were_left_out(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"source_places": "auto", "compression": "none", "chunk_tokens": 64}
-    run_conversion(options(output="clean", **given), InlineEngine())
-    merged: list[str] = []
-
-    def fails(*_: object, **__: object) -> None:
-        raise BadInput("no verification")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("convert.driver.finish.verify_dataset", fails)
-        with pytest.raises(BadInput, match="no verification"):
-            run_conversion(options(**given), InlineEngine())
-    merge_run = convert.encode.worker.merge_run
-
-    def merge(run: Any, *more: Any) -> Any:
-        merged.append(run.array)
-        return merge_run(run, *more)
-
-    monkeypatch.setattr(convert.encode.worker, "merge_run", merge)
-    run_conversion(options(**given), InlineEngine())
-    assert merged == []
-    assert tree(here / "out") == tree(here / "clean")
 
 
 @pytest.mark.parametrize("merged_runs", [0, 1, 7])

@@ -9,11 +9,11 @@ import pytest
 
 import convert
 from convert.errors import Refused
-from convert.places.folder_lock import boot_id
 from convert.places.log import Log, threshold_entry
 from convert.places.workspace import Workspace
 from convert.planning.plan_record import PlanRecord
 from flat_tokens.storage.existing_output import not_ours
+from stores.folder_lock import boot_id
 
 
 def a_dataset(path: Path, content: str) -> None:

@@ -57,7 +57,7 @@ class AllocationSweep(Sweep):
         except subprocess.TimeoutExpired:
             return Outcome(-1, "", 0, (), hung=True, group=0)
         output = done.stdout + done.stderr
-        if done.returncode == 5 and "convert: error: out of memory" not in output:
+        if done.returncode == 5 and "tokenmill: error: out of memory" not in output:
             output = f"Traceback? {output}"
         self.aborted += done.returncode == -signal.SIGABRT
         return Outcome(done.returncode, output, self._counter.count, (), hung=False, group=0)

@@ -175,7 +175,7 @@ class StoreSweep:
         if ended.code not in (0, *kind.codes):
             return f"exit code {ended.code}: {ended.output[-800:]}"
         lines = [line for line in ended.output.splitlines() if not line.startswith(_TOLD)]
-        if len(lines) != (ended.code > 0) or not all(line.startswith("convert: error: ") for line in lines):
+        if len(lines) != (ended.code > 0) or not all(line.startswith("tokenmill: error: ") for line in lines):
             return f"exit code {ended.code} with a message of another form: {ended.output[-2000:]}"
         if ended.code != KILLED and (left := self._left(temporary)):
             return left

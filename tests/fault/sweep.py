@@ -153,7 +153,7 @@ class Sweep:
             return f"a traceback: {outcome.output[-2000:]}"
         if outcome.code not in (*fault.codes, 0):
             return f"exit code {outcome.code}: {outcome.output[-500:]}"
-        if outcome.code == 4 and not outcome.output.startswith("convert: error: "):
+        if outcome.code == 4 and not outcome.output.startswith("tokenmill: error: "):
             return f"a message of another form: {outcome.output[-500:]}"
         out = self.root / "out"
         if outcome.code == 0 and not out.exists():

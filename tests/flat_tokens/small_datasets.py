@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from flat_tokens import format as flat_format
 from flat_tokens import writer
@@ -27,9 +29,13 @@ TOKENIZER = {
 
 
 def write_dataset(
-    root: writer.Destination, train: Sequences, validation: Sequences, layout: ArrayLayout
+    root: writer.Destination,
+    train: Sequences,
+    validation: Sequences,
+    layout: ArrayLayout,
+    trained: Mapping[str, Sequence[bool]] | None = None,
 ) -> None:
-    """Write a whole dataset to a folder or a store."""
+    """Write a whole dataset to a folder or a store. trained: of each split, its loss mask."""
     data = json.dumps(TOKENIZER).encode()
     if isinstance(root, Path):
         root.mkdir(parents=True, exist_ok=True)
@@ -39,8 +45,14 @@ def write_dataset(
     splits = {}
     for name, sequences in (("train", train), ("validation", validation)):
         encoded, starts, max_token_id = flat_format.from_sequences(sequences)
-        splits[name] = SplitRecord(len(encoded), len(sequences), max_token_id)
-        records += writer.create_split(root, name, len(encoded), len(sequences), max_token_id, layout)
+        bits = None if trained is None else np.array(trained[name], dtype=np.bool_)
+        count = None if bits is None else int(bits.sum())
+        splits[name] = SplitRecord(len(encoded), len(sequences), max_token_id, count)
+        records += writer.create_split(
+            root, name, len(encoded), len(sequences), max_token_id, layout, has_mask=bits is not None
+        )
+        if bits is not None:
+            records += writer.write_mask(root, name, layout, 0, bits)
         records += writer.write_tokens(root, name, layout, 0, encoded)
         records += writer.write_starts(root, name, layout, 0, starts)
     writer.write_root(

@@ -99,7 +99,14 @@ def test_nanogpt_keeps_documents_by_a_token(
             "--from",
             "nanogpt",
         ]
-        arguments += ["--separator-token", "50256", "--separator", place, "--output", str(tmp_path / place)]
+        arguments += [
+            "--separator-token",
+            "50256",
+            "--separator-place",
+            place,
+            "--output",
+            str(tmp_path / place),
+        ]
         assert main(arguments) == 0
         assert documents(tmp_path / place) == {
             split: [change(ids) for ids in found] for split, found in documents(dataset).items()
@@ -122,7 +129,14 @@ def test_ids_above_uint16_need_uint32_of_nanogpt(
     assert main([*arguments, "--dtype", "uint32"]) == 0
     assert np.fromfile(out / "train.bin", np.uint32).tolist() == [1, WIDE, 7, 3, 7]
     arguments = ["import", str(out / "train.bin"), "--from", "nanogpt", "--dtype", "uint32"]
-    arguments += ["--separator-token", "7", "--separator", "dropped", "--output", str(tmp_path / "back")]
+    arguments += [
+        "--separator-token",
+        "7",
+        "--separator-place",
+        "dropped",
+        "--output",
+        str(tmp_path / "back"),
+    ]
     assert main(arguments) == 0
     assert documents(tmp_path / "back")["train"] == [[1, WIDE], [3]]
 
@@ -184,7 +198,7 @@ def joined_documents(blocks: list[Block]) -> list[list[int]]:
     """The documents of blocks, by the plain rule."""
     found: list[list[int]] = []
     waiting: list[int] = []
-    for ids, ends in blocks:
+    for ids, ends, _ in blocks:
         start = 0
         assert ends is not None
         for end in ends.tolist():
@@ -215,7 +229,7 @@ def test_a_split_is_written_the_same_however_it_is_blocked(tmp_path: Path) -> No
         written = writer.end()
         assert written.record.seq_count == sum(bool(document) for document in expected)
         assert written.empty_documents == sum(not document for document in expected)
-        array = open_split(root / "train", "train", False)
+        array = open_split(root, "train", False)
         assert [found.tolist() for found in array] == [document for document in expected if document]
 
 

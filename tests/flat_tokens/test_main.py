@@ -81,10 +81,14 @@ def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--workers", "1", str(root)]) == 3
     out, err = capsys.readouterr()
     assert "DAMAGED, 1 problem, told above" in out
-    assert "error: train/encoded_tokens/0: not there; zarr would read it as zeros. Restore it" in err
+    assert (
+        "tokenmill: error: train/encoded_tokens/0: not there; zarr would read it as zeros. Restore it" in err
+    )
     (root / "train/.zgroup").unlink()
     assert main(["verify", "--workers", "1", str(root)]) == 3
-    assert "error: train/.zgroup: not there; restore it or convert again" in capsys.readouterr().err
+    assert (
+        "tokenmill: error: train/.zgroup: not there; restore it or convert again" in capsys.readouterr().err
+    )
 
 
 def test_head(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,13 +136,13 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
     [
         ([], 2, "required"),
         (["info"], 2, "DATASET"),
-        (["frob", "d"], 2, "invalid choice"),
+        (["frob", "d"], 2, "no such command: 'frob'"),
         (["head", "-n", "0", "d"], 2, "at least 1 and at most 2147483647, got '0'"),
         (["head", "-n", "9" * 20, "d"], 2, "at least 1 and at most 2147483647"),
         (["verify", "--workers", "abc", "d"], 2, "at least 1 and at most 4096, got 'abc'"),
-        (["head", "--split", "test", "d"], 2, "invalid choice"),
-        (["info", "nothing\x1b[2J"], 2, "error: nothing\\x1b[2J: does not exist"),
-        (["verify", "nothing"], 2, "error: nothing: does not exist"),
+        (["head", "--split", "test", "d"], 2, "must be one of train, validation"),
+        (["info", "nothing\x1b[2J"], 2, "tokenmill: error: nothing\\x1b[2J: does not exist"),
+        (["verify", "nothing"], 2, "tokenmill: error: nothing: does not exist"),
         (["verify", "DATASET/manifest.json"], 3, "manifest.json: not a directory"),
         (["head", "--tokenizer", "nothing", "DATASET"], 2, "--tokenizer nothing: no such file"),
         (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "no byte-level tokenizer.json"),
@@ -158,7 +162,7 @@ def test_usage_errors(
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
-    assert err.startswith("error: ")
+    assert err.startswith("tokenmill: error: ")
     assert err.count("\n") == 1, "the usage stood above the error"
 
 
@@ -172,7 +176,7 @@ def test_trouble_of_the_machine(
 
     monkeypatch.setattr("flat_tokens.opening.open", broken)
     assert main(["info", str(root)]) == 4
-    assert capsys.readouterr().err == "error: a\\nb: Input/output error (errno 5)\n"
+    assert capsys.readouterr().err == "tokenmill: error: a\\nb: Input/output error (errno 5)\n"
     with pytest.raises(OSError, match="Input/output"):
         main(["info", "--debug", str(root)])
 
@@ -185,7 +189,10 @@ def test_lost_memory(
 
     monkeypatch.setattr("flat_tokens.commands.verify_dataset", broken)
     assert main(["verify", "--workers", "1", str(make_dataset())]) == 5
-    assert capsys.readouterr().err == "error: lost a worker or memory (MemoryError); use --workers 1\n"
+    assert (
+        capsys.readouterr().err
+        == "tokenmill: error: lost a worker or memory (MemoryError); use --workers 1\n"
+    )
 
 
 def test_quiet_when_the_reader_goes_away(make_dataset: Any) -> None:
@@ -287,7 +294,7 @@ def test_an_interruption_was_silent(
 
     monkeypatch.setattr("flat_tokens.opening.open", interrupted)
     assert main(["info", str(make_dataset())]) == 130
-    assert capsys.readouterr().err == "error: interrupted\n"
+    assert capsys.readouterr().err == "tokenmill: error: interrupted\n"
 
 
 POOL = """

@@ -383,7 +383,7 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     wrong = url.replace("d.zarr", "e.zarr")
     assert main(["info", wrong, *given]) == 3
     assert capsys.readouterr().err == (
-        f"error: {wrong}: no dataset, or an unfinished one: {wrong}/manifest.json is not there; "
+        f"tokenmill: error: {wrong}: no dataset, or an unfinished one: {wrong}/manifest.json is not there; "
         "was it removed or renamed?\n"
     )
     assert main(["verify", wrong.replace(BUCKET, "no-bucket"), *given]) == 3

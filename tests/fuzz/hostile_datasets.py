@@ -1,7 +1,7 @@
 """Datasets made to cost their reader too much or to lead it astray: each is a sound one with some changes by a seed.
 
 A change is a function of a generator of random numbers and the dataset's folder. What a reader may cost is for
-tests/fuzz/bounded_reading.py to say.
+tests/fuzz/bounded_run.py to say.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mutations import HUGE, VALUES, places
 
 from flat_tokens import format as flat_format
 from flat_tokens import writer
@@ -26,40 +27,6 @@ from flat_tokens.storage.manifest import Manifest, SplitRecord, read_manifest
 Change = Callable[[random.Random, Path], None]
 
 BOMB_BYTES = 2**30
-HUGE = (
-    0,
-    1,
-    2,
-    3,
-    -1,
-    2**26,
-    2**31,
-    2**32 - 1,
-    2**32,
-    2500000000,
-    2**40,
-    2**53,
-    2**62,
-    2**63 - 1,
-    2**63,
-    2**64,
-    10**30,
-)
-VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    "",
-    "a",
-    "\x1b[2J",
-    1.5,
-    -0.0,
-    [],
-    {},
-    [1],
-    [[]],
-    {"id": "zstd"},
-    "0" * 1000,
-)
 CODECS = (
     {"id": "pickle"},
     {"id": "zlib", "level": 1},
@@ -140,19 +107,6 @@ def leave_sparse_tail(rng: random.Random, root: Path) -> None:
         file.write(data[at:] or b"\n")
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
-    """(container, key) of every value in a JSON value."""
-    items: list[tuple[Any, Any]]
-    items = (
-        list(value.items())
-        if isinstance(value, dict)
-        else list(enumerate(value))
-        if isinstance(value, list)
-        else []
-    )
-    return [(value, key) for key, _ in items] + [place for _, inner in items for place in _places(inner)]
-
-
 def _edit(path: Path, edit: Callable[[Any], None]) -> None:
     value = json.loads(path.read_text())
     edit(value)
@@ -182,7 +136,7 @@ def claim_many_chunks(rng: random.Random, root: Path) -> None:
 
 def claim_huge_numbers(rng: random.Random, root: Path) -> None:
     def edit(value: Any) -> None:
-        numbers = [(node, key) for node, key in _places(value) if type(node[key]) is int]
+        numbers = [(node, key) for node, key in places(value) if type(node[key]) is int]
         for node, key in rng.sample(numbers, min(len(numbers), rng.randint(1, 3))):
             node[key] = rng.choice(HUGE)
 
@@ -194,8 +148,8 @@ def claim_huge_numbers(rng: random.Random, root: Path) -> None:
 
 def change_metadata(rng: random.Random, root: Path) -> None:
     def edit(value: Any) -> None:
-        places = _places(value)
-        for node, key in rng.sample(places, min(len(places), rng.randint(1, 2))):
+        found = places(value)
+        for node, key in rng.sample(found, min(len(found), rng.randint(1, 2))):
             node[key] = rng.choice([*VALUES, *HUGE])
         if "filters" in value and rng.random() < 0.5:
             value["filters"] = rng.choices(CODECS, k=rng.choice([1, 1, 2, 9]))

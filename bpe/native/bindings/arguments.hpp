@@ -2,6 +2,8 @@
 // handed over as arrays.
 #pragma once
 
+#include "bindings/stable_abi.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -88,12 +90,13 @@ template <class T> struct nanobind::detail::type_caster<bpe::python::Items<T>> {
       PyErr_Clear();
       return false;
     }
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.ptr());
+    const tokenmill::python::FastItems fast(items.ptr());
+    const Py_ssize_t size = fast.size();
     value.values.clear();
     value.values.reserve(static_cast<size_t>(size));
     for (Py_ssize_t i = 0; i < size; ++i) {
       T item;
-      if (!try_cast(handle(PySequence_Fast_GET_ITEM(items.ptr(), i)), item, false))
+      if (!try_cast(handle(fast[i]), item, false))
         return false;
       value.values.push_back(std::move(item));
     }

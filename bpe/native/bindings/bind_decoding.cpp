@@ -45,10 +45,11 @@ std::vector<int64_t> ids_from(nb::handle ids) {
   const nb::object items = nb::steal(PySequence_Fast(ids.ptr(), "ids must be a sequence of int or an array"));
   if (!items.is_valid())
     throw nb::python_error();
-  // An item's __index__ may change a list, so its size is asked for anew.
-  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-    out.push_back(id_of_item(PySequence_Fast_GET_ITEM(items.ptr(), i), i));
+  const tokenmill::python::FastItems fast(items.ptr());
+  out.reserve(static_cast<size_t>(fast.size()));
+  for (Py_ssize_t i = 0; i < fast.size();
+       ++i) // an item's __index__ may change a list: its size is asked for anew
+    out.push_back(id_of_item(fast[i], i));
   return out;
 }
 
@@ -65,7 +66,7 @@ nb::object bytes_from(const TokenizerCore &core, const std::vector<int64_t> &ids
   nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
   if (!out.is_valid())
     throw nb::python_error();
-  char *const data = PyBytes_AS_STRING(out.ptr());
+  char *const data = tokenmill::python::data_of_bytes(out.ptr());
   if (ids.size() < gil_release_ids) {
     decoder.write(ids.data(), ids.size(), data);
   } else {

@@ -31,10 +31,10 @@ std::optional<bpe::Vocabulary::Merges> merges_from(nb::handle merges, nb::object
   bpe::Vocabulary::Merges out;
   out.reserve(nb::len(keep_alive));
   for (nb::handle merge : nb::borrow<nb::tuple>(keep_alive)) {
-    if (!PyTuple_Check(merge.ptr()) || PyTuple_GET_SIZE(merge.ptr()) != 2)
+    if (!PyTuple_Check(merge.ptr()) || PyTuple_Size(merge.ptr()) != 2)
       throw nb::type_error(("merge " + std::to_string(out.size()) + " must be a tuple of two bytes").c_str());
-    out.emplace_back(view_of_bytes(PyTuple_GET_ITEM(merge.ptr(), 0), "a merge's left part"),
-                     view_of_bytes(PyTuple_GET_ITEM(merge.ptr(), 1), "a merge's right part"));
+    out.emplace_back(view_of_bytes(PyTuple_GetItem(merge.ptr(), 0), "a merge's left part"),
+                     view_of_bytes(PyTuple_GetItem(merge.ptr(), 1), "a merge's right part"));
   }
   return out;
 }

@@ -89,13 +89,15 @@ inline std::string_view view_of(const BufferView &buffer) {
 inline std::string_view view_of_bytes(nb::handle object, const char *what) {
   if (!PyBytes_Check(object.ptr()))
     throw nb::type_error(
-        (std::string(what) + " must be bytes, got " + Py_TYPE(object.ptr())->tp_name).c_str());
-  return {PyBytes_AS_STRING(object.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(object.ptr()))};
+        (std::string(what) + " must be bytes, got " + nb::type_name(object.type()).c_str()).c_str());
+  return {tokenmill::python::data_of_bytes(object.ptr()),
+          static_cast<size_t>(tokenmill::python::size_of_bytes(object.ptr()))};
 }
 
 inline std::string_view view_of_str(nb::handle object, const char *what) {
   if (!PyUnicode_Check(object.ptr()))
-    throw nb::type_error((std::string(what) + " must be str, got " + Py_TYPE(object.ptr())->tp_name).c_str());
+    throw nb::type_error(
+        (std::string(what) + " must be str, got " + nb::type_name(object.type()).c_str()).c_str());
   Py_ssize_t size;
   const char *const data = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
   if (!data)

@@ -38,7 +38,7 @@ nb::list id_list(const uint32_t *ids, size_t size) {
     PyObject *const id = int_of(kept, ids[i]);
     if (!id)
       throw nb::python_error();
-    PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), id);
+    NB_LIST_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), id);
   }
   return out;
 }

@@ -1,21 +1,17 @@
-"""Does the encoder give the same ids whatever its cache, threads and instruction set, on text made to be nasty?
-
-    python scripts/check_encoder.py [--seconds 60] [--seed 1]      an exact repeat: --seed as a difference names it
+"""The encoder against itself, on text made to be nasty: the same ids whatever its cache, threads and instruction set.
 
 Each round draws a small vocabulary, a merge rule, a pattern, special tokens and a text: known and new words, short and
 long, of several scripts, runs of one character, special tokens anywhere. The portable variant without a cache, which
 merges every pretoken anew, says what is right. The others start with a cache of some size, often so small that it
-forgets, and encode the text three times by one to three threads. Short texts are encoded by bpe/reference.py too. Exits
-1 at the first difference.
+forgets, and encode the text three times by one to three threads. Short texts are encoded by bpe/reference.py too.
 """
 
 from __future__ import annotations
 
-import argparse
+import itertools
 import random
-import sys
-import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +21,7 @@ from bpe import _core
 from bpe.patterns import PATTERNS
 from bpe.pretokenizer import named
 from bpe.reference import encode, train
+from exact.steps import Step
 
 SEPARATOR = b"<|endoftext|>"
 SPECIAL: tuple[list[str], ...] = (
@@ -77,22 +74,15 @@ class Round:
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    stop = time.monotonic() + options.seconds
-    seed, size = options.seed, 0
-    while seed == options.seed or time.monotonic() < stop:
-        drawn = random.Random(seed)
+def rounds(seed: int, start: int) -> Iterator[Step]:
+    """Rounds for ever, each with a seed of its own; compared are tokens."""
+    for number in itertools.count(start):
+        drawn = random.Random(f"{seed} {number}")
         case = draw(drawn)
-        difference = compare(case, drawn)
+        tokens, difference = compare(case, drawn)
         if difference:
-            sys.exit(f"error: --seed {seed}: {difference}")
-        seed += 1
-        size += len(case.text)
-    print(f"{seed - options.seed} rounds, {size / 1e6:.0f} MB: all equal")
+            yield Step(number, 0, f"seed {seed} step {number}: {difference}")
+        yield Step(number + 1, tokens)
 
 
 def draw(drawn: random.Random) -> Round:
@@ -165,8 +155,8 @@ def text(drawn: random.Random, scripts: list[str], known: list[str], size: int) 
     return between.join(parts)
 
 
-def compare(case: Round, drawn: random.Random) -> str:
-    """What differs; empty if nothing does."""
+def compare(case: Round, drawn: random.Random) -> tuple[int, str]:
+    """(tokens, what differs; empty if nothing does)."""
     best, *others = _core.simd_variants()
     use_special = bool(case.special)
     try:
@@ -181,7 +171,7 @@ def compare(case: Round, drawn: random.Random) -> str:
             case.pattern,
             case.ignore_merges,
         ):
-            return "the portable variant without a cache gives others than bpe/reference.py"
+            return 0, "the portable variant without a cache gives others than bpe/reference.py"
         variant = drawn.choice([best, best, *others])
         _core.set_simd_variant(variant)
         cache_bytes = drawn.choice([1000, 20_000, 65_536, 300_000, 2_000_000, 1 << 28])
@@ -196,14 +186,10 @@ def compare(case: Round, drawn: random.Random) -> str:
                 if not np.array_equal(ours, right):
                     count = min(len(ours), len(right))
                     place = int(np.argmax(np.append(ours[:count] != right[:count], True)))
-                    return (
+                    return 0, (
                         f"{what} {place} of {len(right)} differs, turn {turn + 1}, {variant}, {threads} threads, "
                         f"a cache of {cache_bytes} bytes"
                     )
     finally:
         _core.set_simd_variant(best)
-    return ""
-
-
-if __name__ == "__main__":
-    main()
+    return len(expected[0]), ""

@@ -1,22 +1,17 @@
-"""Are the ids tiktoken's and Hugging Face tokenizers', over whole files, for every vocabulary given?
-
-    python scripts/check_ids.py --text corpus/*.txt --tokenizer r50k.tiktoken:gpt2 qwen3.tiktoken:qwen2 tokenizer.json
+"""Ids beside those of tiktoken and of Hugging Face tokenizers, over generated texts and over files.
 
 A rank file is FILE:PATTERN (gpt2, cl100k, o200k, llama3, qwen2) and is checked as three tokenizers: as it is, with its
 ids against tiktoken; written as a tokenizer.json with ignore_merges and the list of its merges, with the same ids; and
 as that list without ignore_merges, against Hugging Face tokenizers. qwen2 is checked with NFC before it as well.
-A tokenizer.json is checked against Hugging Face tokenizers. Each text is cut into documents at the separator and these
-into --piece-mb; differences end the run with status 1, the first one named by document, token and bytes.
-Ours encodes every piece twice, with one thread and with two.
+A tokenizer.json is checked against Hugging Face tokenizers. Ours encodes every part of a text twice, with one thread
+and with two. The vocabularies of generated texts are those of `encoder`.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import sys
+import random
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +20,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from bpe import Tokenizer
-from bpe.errors import BpeError
 from bpe.patterns import PATTERNS
+from exact import encoder
+from exact.steps import Step
 
 SEPARATOR = "<|endoftext|>"
+PIECE_BYTES = 8_000_000
 Encode = Callable[[list[str]], list[NDArray[np.uint32]]]
 
 
@@ -44,51 +39,46 @@ class Check:
     theirs: Encode
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", nargs="+", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--tokenizer", nargs="+", required=True, metavar="FILE[:PATTERN]")
-    parser.add_argument("--limit-mb", type=float, default=float("inf"), help="of each text (default: all)")
-    parser.add_argument("--piece-mb", type=float, default=8, help="encoded at once (default 8)")
-    parser.add_argument("--only", choices=["tiktoken", "tokenizers"], help="one of the two oracles")
-    options = parser.parse_args()
-    wrong = 0
-    for given in options.tokenizer:
-        try:
-            checks = list(checks_of(given, options.only))
-        except (BpeError, ImportError) as error:
-            print(f"error: {given}: {error}", file=sys.stderr)
-            return 2
-        for check, path in itertools.product(checks, options.text):
-            started = time.perf_counter()
-            text_bytes = documents = tokens = 0
-            difference = None
-            for piece in pieces(path, options.limit_mb * 1e6, int(options.piece_mb * 1e6)):
-                difference, piece_tokens = compare(check, piece)
-                if difference:
-                    difference = f"document {documents} and on: {difference}"
-                    break
-                text_bytes += sum(len(document.encode()) for document in piece)
-                documents += len(piece)
-                tokens += piece_tokens
-            wrong += difference is not None
-            print(
-                f"{check.name:41} {path.name:9} {text_bytes:>12,} bytes {documents:>8,} documents {tokens:>11,} tokens",
-                f"{difference or 'equal'}  {time.perf_counter() - started:.0f} s",
-                flush=True,
-            )
-    return 1 if wrong else 0
+def generated(seed: int, start: int) -> Iterator[Step]:
+    """Vocabularies with a text each, for ever."""
+    for number in itertools.count(start):
+        case = encoder.draw(random.Random(f"{seed} {number} ids"))
+        text = case.text.decode().split(SEPARATOR)
+        ours = Tokenizer(case.entries, case.merges, None, case.pattern, ignore_merges=case.ignore_merges)
+        theirs = with_tokenizers(ours) if case.merges is not None else with_tiktoken(ours, case.pattern, None)
+        difference, tokens = compare(Check("generated", ours, theirs), text)
+        if difference:
+            yield Step(number, 0, f"seed {seed} step {number}: {difference}")
+        yield Step(number + 1, tokens)
 
 
-def pieces(path: Path, limit_bytes: float, piece_bytes: int) -> Iterator[list[str]]:
-    """The documents of a file, some at a time; the last one is cut off by the limit."""
+def of_files(tokenizers: list[str], texts: list[Path]) -> Callable[[int, int], Iterator[Step]]:
+    """All tokenizers over all texts, PIECE_BYTES at a step."""
+
+    def steps(_: int, start: int) -> Iterator[Step]:
+        number = 0
+        for given, path in itertools.product(tokenizers, texts):
+            count = sum(1 for _ in pieces(path, PIECE_BYTES))
+            for check in checks_of(given):
+                number += count
+                if number <= start:
+                    continue
+                for at, piece in enumerate(pieces(path, PIECE_BYTES), number - count):
+                    if at < start:
+                        continue
+                    difference, tokens = compare(check, piece)
+                    if difference:
+                        yield Step(at, 0, f"{check.name}, {path.name}, step {at}: {difference}")
+                    yield Step(at + 1, tokens)
+
+    return steps
+
+
+def pieces(path: Path, piece_bytes: int) -> Iterator[list[str]]:
+    """The documents of a file, some at a time."""
     held = b""
-    read = 0
     with path.open("rb") as file:
-        while read < limit_bytes and (
-            block := file.read(min(piece_bytes, int(min(limit_bytes - read, 1 << 40))))
-        ):
-            read += len(block)
+        while block := file.read(piece_bytes):
             *whole, held = (held + block).split(SEPARATOR.encode())
             if whole:
                 yield [document.decode(errors="replace") for document in whole]
@@ -120,31 +110,25 @@ def where(ours: NDArray[np.uint32], theirs: NDArray[np.uint32], tokenizer: Token
     )
 
 
-def checks_of(given: str, only: str | None) -> Iterator[Check]:
+def checks_of(given: str) -> Iterator[Check]:
     """All comparisons of one tokenizer given on the command line."""
     path, _, pattern = given.rpartition(":") if given.rpartition(":")[2] in PATTERNS else (given, "", "")
     if not pattern:
-        if only != "tiktoken":
-            loaded = Tokenizer.load(path)
-            yield Check(f"{Path(path).name} / tokenizers", loaded, with_tokenizers(loaded))
+        loaded = Tokenizer.load(path)
+        yield Check(f"{Path(path).name} / tokenizers", loaded, with_tokenizers(loaded))
         return
     ranks = Tokenizer.load(path, pattern=pattern)
     normalizers: tuple[Literal["NFC"] | None, ...] = (None, "NFC") if pattern == "qwen2" else (None,)
     for normalizer in normalizers:
         name = f"{Path(path).name} {pattern}{' NFC' if normalizer else ''}"
         entries = ranks.ordinary_entries
-        if only != "tokenizers":
-            ranked = Tokenizer(entries, None, None, pattern, normalizer=normalizer)
-            yield Check(f"{name}, ranks / tiktoken", ranked, with_tiktoken(ranks, pattern, normalizer))
-            listed = Tokenizer(
-                entries, ranks.merges, None, pattern, ignore_merges=True, normalizer=normalizer
-            )
-            yield Check(
-                f"{name}, ignore_merges / tiktoken", listed, with_tiktoken(ranks, pattern, normalizer)
-            )
-        if only != "tiktoken":
-            merged = Tokenizer(entries, ranks.merges, None, pattern, normalizer=normalizer)
-            yield Check(f"{name}, merges / tokenizers", merged, with_tokenizers(merged))
+        tiktoken = with_tiktoken(ranks, pattern, normalizer)
+        ranked = Tokenizer(entries, None, None, pattern, normalizer=normalizer)
+        yield Check(f"{name}, ranks / tiktoken", ranked, tiktoken)
+        listed = Tokenizer(entries, ranks.merges, None, pattern, ignore_merges=True, normalizer=normalizer)
+        yield Check(f"{name}, ignore_merges / tiktoken", listed, tiktoken)
+        merged = Tokenizer(entries, ranks.merges, None, pattern, normalizer=normalizer)
+        yield Check(f"{name}, merges / tokenizers", merged, with_tokenizers(merged))
 
 
 def with_tiktoken(ranks: Tokenizer, pattern: str, normalizer: str | None) -> Encode:
@@ -179,7 +163,3 @@ def with_tokenizers(ours: Tokenizer) -> Encode:
         return [np.array(encoding.ids, np.uint32) for encoding in encodings]
 
     return encode
-
-
-if __name__ == "__main__":
-    sys.exit(main())

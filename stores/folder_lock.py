@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from convert.errors import Refused, printable
+from stores.errors import printable
 
 
 class FolderLock:
-    """The lock file `path`; output: what the folder becomes, for errors."""
+    """The lock file `path`; output: what the folder becomes, for errors. refused: the error of who does not get it."""
 
-    def __init__(self, path: Path, output: Path) -> None:
-        self._path, self._output = path, output
+    def __init__(self, path: Path, output: Path, refused: type[Exception]) -> None:
+        self._path, self._output, self._refused = path, output, refused
         self._file: IO[str] | None = None
 
     @property
@@ -29,7 +29,7 @@ class FolderLock:
         return self._file is not None
 
     def acquire(self) -> None:
-        """Lock the folder, which must exist; Refused (exit 6) if another run has, or may have, the lock."""
+        """Lock the folder, which must exist; `refused` if another run has, or may have, the lock."""
         file = self._path.open("a+", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -37,17 +37,18 @@ class FolderLock:
                 raise BlockingIOError
             holder = _holder(file)
             if holder.get("host", _host()) != _host() and holder.get("boot") != boot_id():
-                raise Refused(
-                    f"{self._path.parent} was locked by {_describe(holder)}, which this host cannot look for; "
-                    f"if it is not at work any more, delete {self._path} and run the same command again"
+                raise self._refused(
+                    f"{printable(self._path.parent)} was locked by {_describe(holder)}, which this host "
+                    f"cannot look for; if it is not at work any more, delete {printable(self._path)} and run the same "
+                    "command again"
                 )
         except BlockingIOError:
             holder_text = _describe(_holder(file))
             file.close()
-            raise Refused(
-                f"another run ({holder_text}) is writing {self._output}; wait for it or end it"
+            raise self._refused(
+                f"another run ({holder_text}) is writing {printable(self._output)}; wait for it or end it"
             ) from None
-        except (OSError, Refused):
+        except BaseException:
             file.close()
             raise
         file.truncate(0)

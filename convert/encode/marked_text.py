@@ -1,0 +1,119 @@
+"""The ids of marked text, each with whether it is to be learned.
+
+A text is encoded as a whole, so its ids are those of any encoder; a token is to be learned if one of its bytes is.
+Where the bytes of a token lie follows from the texts of the entries, which end to end are the text, but for spaces that
+a tokenizer puts in front or takes away beside added tokens: such documents are gone through token by token. A text that
+the tokenizer changes in another way (a normalizer) is told, and gets no ids: where its tokens lie is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert.shards.shard import NOT_TRAINED
+from corpus.batch import Batch
+
+_BYTE_ENTRY = re.compile(rb"<0x([0-9A-F]{2})>")
+_SPACE = "\u2581".encode()
+
+
+class MarkedTokens(NamedTuple):
+    """tokens: uint32, with NOT_TRAINED where a token is not to be learned; offsets: uint64[documents + 1]. changed:
+    documents whose text is not that of their tokens; if there are some, nothing else is of use."""
+
+    tokens: NDArray[np.uint32]
+    offsets: NDArray[np.uint64]
+    changed: NDArray[np.int64]
+
+
+class MarkedText:
+    """Encodes batches with marks."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._may_change_text = tokenizer.normalizer is not None or tokenizer.text_rules is not None
+
+    def encode(self, batch: Batch, allowed: AllowedSpecial, out: NDArray[np.uint32]) -> MarkedTokens:
+        """out: room for the ids, as encode_ragged takes it."""
+        assert batch.marks is not None
+        trained, cuts, _ = batch.marks
+        bounds = batch.offsets.astype(np.int64)
+        borders = np.sort(np.concatenate([bounds[:-1], bounds[cuts[:, 0]] + cuts[:, 1]])).astype(np.uint64)
+        rows = self._tokenizer.encode_ragged(
+            batch.text, np.append(borders, batch.offsets[-1]), allowed_special=allowed, checked=True, out=out
+        )
+        first_rows = np.searchsorted(borders, batch.offsets[:-1], side="left")
+        offsets = rows.offsets[np.append(first_rows, len(borders))]
+        firsts = offsets.astype(np.int64)
+        lengths = self._lengths[rows.tokens]
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        # Where each document's tokens would begin if the texts of all before it were as long as they should be.
+        moved = np.repeat(bounds[:-1] - ends[firsts[:-1]], np.diff(firsts))
+        starts, stops = ends[:-1] + moved, ends[1:] + moved
+        changed = []
+        doubtful = np.diff(ends[firsts]) != np.diff(bounds)
+        if self._may_change_text:  # to a text that may be as long
+            doubtful[:] = True
+        for document in np.flatnonzero(doubtful).tolist():
+            own, (begin, end) = slice(*firsts[document : document + 2]), bounds[document : document + 2]
+            text, ids = bytes(memoryview(batch.text)[begin:end]), rows.tokens[own].tolist()
+            if b"".join(map(self._texts.__getitem__, ids)) == text:
+                continue
+            places = self._places(text, ids)
+            if places is None:
+                changed.append(document)
+            else:
+                starts[own], stops[own] = begin + places[0], begin + places[1]
+        if not changed:
+            begin, end = bounds[trained[:, 0]] + trained[:, 1], bounds[trained[:, 0]] + trained[:, 2]
+            at = np.searchsorted(
+                end, starts, side="right"
+            )  # the first stretch that ends behind a token's start
+            is_trained = np.append(begin, np.iinfo(np.int64).max)[at] < stops
+            rows.tokens[~is_trained] |= NOT_TRAINED
+        return MarkedTokens(rows.tokens, offsets, np.array(changed, dtype=np.int64))
+
+    def _places(self, text: bytes, ids: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Where each token begins and ends in a text whose white space may differ; None where more does."""
+        starts, stops = [], []
+        at = 0
+        for id_ in ids:
+            own = self._texts[id_]
+            if not text.startswith(own, at):
+                if own[:1] == b" " and text.startswith(own[1:], at):  # a space that was put in front
+                    own = own[1:]
+                else:  # white space that was taken away
+                    while text[at : at + 1].isspace() and not text.startswith(own, at):
+                        at += 1
+                    if not text.startswith(own, at):
+                        return None
+            starts.append(at)
+            at += len(own)
+            stops.append(at)
+        return None if text[at:].strip() else (np.array(starts), np.array(stops))
+
+    @cached_property
+    def _texts(self) -> dict[int, bytes]:
+        """The text of each entry in a text."""
+        texts = dict(self._tokenizer.vocab)
+        texts |= {id_: text.encode() for text, id_ in self._tokenizer.special_tokens.items()}
+        if self._tokenizer.text_rules is None:
+            return texts
+        return {
+            id_: bytes([int(match[1], 16)])
+            if (match := _BYTE_ENTRY.fullmatch(text))
+            else text.replace(_SPACE, b" ")
+            for id_, text in texts.items()
+        }
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.int64]:
+        found = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int64)
+        found[list(self._texts)] = [len(text) for text in self._texts.values()]
+        return found

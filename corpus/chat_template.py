@@ -1,0 +1,141 @@
+"""The text of a chat by its Jinja template, and which of it the assistant says.
+
+Where the template has `{% generation %}` blocks, what is in them is to be learned. Else each message of the assistant
+is what the chat up to it has more than the chat before it with the generation prompt; a template for which these are
+not one the beginning of the other gives no exact mask, and the record is bad.
+
+The text of a special token in a message stays text: U+FDD2 is put behind its first character while the template runs,
+and is the place of a cut afterwards, which the encoder takes no token across.
+
+Templates come from strangers, and run within bounds (corpus/template_sandbox.py), which is imported late, as Jinja2 is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from corpus.errors import BadArgument, printable
+from corpus.marked_records import MarkedText, RecordFault, encoded
+from corpus.rules import ChatRules
+
+BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the first two are those of the sandbox
+_MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
+_HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
+TEMPLATE = "chat template"
+
+
+class ChatTemplate:
+    """A compiled template. BadArgument where it does not compile or Jinja2 is not installed."""
+
+    def __init__(self, rules: ChatRules) -> None:
+        self._template = compiled(rules.template)
+        self._has_generation = _HAS_GENERATION.search(rules.template) is not None
+        self._variables = dict(rules.variables)
+        special = sorted(rules.special_tokens, key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, special))) if special else None
+
+    def text_of(self, messages: Any, tools: Any, special: str, replaces: bool) -> MarkedText:
+        """The text of some messages. special: what becomes of the text of special tokens in them, "text", "encode" or
+        "error"; RecordFault for this, and for what the template or its bounds refuse."""
+        if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+            raise RecordFault("no messages", "its messages are no list of objects")
+        if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
+            raise RecordFault("no messages", "its messages hold U+FDD0, U+FDD1 or U+FDD2")
+        found: list[str] = []
+        given = self._cut(messages, found), self._cut(tools, found)
+        if found and special == "error":
+            raise RecordFault("special token", f"a message holds the special token {found[0]!r}")
+        if special == "encode":
+            given = messages, tools
+        return self._marked(*given, replaces)._replace(has_special=bool(found) and special == "text")
+
+    def _cut(self, value: Any, found: list[str]) -> Any:
+        """A copy with CUT in each special token."""
+        if isinstance(value, str) and self._special is not None:
+
+            def cut(match: re.Match[str]) -> str:
+                found.append(match[0])
+                return match[0][0] + CUT + match[0][1:]
+
+            return self._special.sub(cut, value)
+        if isinstance(value, list):
+            return [self._cut(item, found) for item in value]
+        if isinstance(value, dict):
+            return {self._cut(name, found): self._cut(item, found) for name, item in value.items()}
+        return value
+
+    def _marked(self, messages: list[Any], tools: Any, replaces: bool) -> MarkedText:
+        text = self._rendered(messages, tools)
+        if not self._has_generation:
+            text = self._with_marks(text, messages, tools)
+        parts, trained, cuts = bytearray(), [], []
+        begin = at = 0
+        for mark in _MARKS.finditer(text):
+            parts += encoded(text[at : mark.start()], replaces)
+            at = mark.end()
+            if mark[0] == BEGIN:
+                begin = len(parts)
+            elif mark[0] == CUT:
+                cuts.append(len(parts))
+            elif begin < len(parts):
+                trained.append((begin, len(parts)))
+                begin = len(parts)
+        parts += encoded(text[at:], replaces)
+        return MarkedText(bytes(parts), trained, cuts)
+
+    def _with_marks(self, text: str, messages: list[Any], tools: Any) -> str:
+        """The text with marks around what the assistant says, by what each of its messages adds."""
+        parts, done = [], 0
+        for number, message in enumerate(messages):
+            if message.get("role") != "assistant":
+                continue
+            before = self._rendered(messages[:number], tools, add_generation_prompt=True)
+            upto = self._rendered(messages[: number + 1], tools) if number + 1 < len(messages) else text
+            if not (upto.startswith(before) and text.startswith(upto) and done <= len(before)):
+                raise RecordFault(
+                    TEMPLATE,
+                    f"message {number} changes the text in front of it, so the template gives no exact mask; take one "
+                    "with {% generation %} blocks",
+                )
+            parts += [text[done : len(before)], BEGIN, text[len(before) : len(upto)], END]
+            done = len(upto)
+        return "".join([*parts, text[done:]])
+
+    def _rendered(self, messages: list[Any], tools: Any, add_generation_prompt: bool = False) -> str:
+        from corpus.template_sandbox import STEPS
+
+        STEPS.begin()
+        try:
+            return str(
+                self._template.render(
+                    messages=messages,
+                    tools=tools,
+                    documents=None,
+                    add_generation_prompt=add_generation_prompt,
+                    **self._variables,
+                )
+            )
+        except Exception as error:  # a stranger's template may raise anything
+            text = printable(" ".join(str(error).split()))[:200]
+            raise RecordFault(
+                TEMPLATE, f"the chat template refuses it: {text or type(error).__name__}"
+            ) from None
+
+
+@lru_cache(maxsize=4)
+def compiled(template: str) -> Any:
+    """The template, ready to render. BadArgument where it does not compile, or Jinja2 is not installed."""
+    try:
+        import jinja2
+    except ImportError:
+        raise BadArgument("chat templates need Jinja2: pip install 'tokenmill[chat]'") from None
+    from corpus.template_sandbox import Sandbox
+
+    try:
+        return Sandbox().from_string(template)
+    except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:
+        text = printable(" ".join(str(error).split()))[:200]
+        raise BadArgument(f"the chat template does not compile: {text}") from None

@@ -1,0 +1,153 @@
+"""Records of which a part is to be learned: a prompt and its completion, or the messages of a chat.
+
+A record becomes one text and the stretches of it that are to be learned. What makes the text of a chat is its template
+(corpus/chat_template.py); of a prompt and a completion it is the one behind the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.batch import Batch, Marks
+from corpus.documents import Documents
+from corpus.intake import INVALID_UTF8, MALFORMED
+from corpus.rules import IntakeRules, pointer_path
+
+RECORD_BYTES = 64 << 20  # of a record that is held whole
+MARKED_FORMATS = {"jsonl", "parquet"}  # of FORMATS (corpus/kinds.py), those whose readers know marks
+
+
+class MarkedText(NamedTuple):
+    """text: UTF-8. trained: (start, stop) of its bytes that are to be learned, rising. cuts: bytes that no token may
+    lie across, rising. has_special: whether a part that is text holds the text of a special token."""
+
+    text: bytes
+    trained: list[tuple[int, int]]
+    cuts: list[int]
+    has_special: bool = False
+
+
+class RecordFault(ValueError):  # noqa: N818 - named for what is wrong
+    """A record that gives no text. reason: under what it is counted."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class MarkedRecords:
+    """Texts and marks of records, as the rules say, which must have marks."""
+
+    def __init__(self, rules: IntakeRules) -> None:
+        assert rules.marks is not None
+        self._replaces = rules.invalid == "replace"
+        self._special = rules.special_in_text or "text"
+        self._marks = rules.marks
+        self._chat = None
+        if rules.marks.chat is not None:
+            from corpus.chat_template import ChatTemplate
+
+            self._chat = ChatTemplate(rules.marks.chat)
+
+    def parsed(self, line: bytes) -> Any:
+        """The record of a JSON line; RecordFault."""
+        try:
+            return json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
+        except RecursionError:
+            raise RecordFault(MALFORMED, "it is nested too deeply") from None
+        except RecordFault:
+            raise
+        except ValueError as error:
+            raise RecordFault(MALFORMED, f"it is not JSON, {error}") from None
+
+    def text_of(self, record: Any) -> MarkedText:
+        """The text of a record; RecordFault."""
+        if not isinstance(record, dict):
+            raise RecordFault("not an object", "it is no JSON object")
+        if self._chat is not None:
+            messages = _field(record, self._marks.messages_field)
+            return self._chat.text_of(messages, record.get("tools"), self._special, self._replaces)
+        prompt, completion = (
+            encoded(_text(record, name), self._replaces)
+            for name in (self._marks.prompt_field, self._marks.completion_field)
+        )
+        stop = len(prompt) + len(completion)
+        return MarkedText(prompt + completion, [(len(prompt), stop)] if completion else [], [])
+
+
+class MarkedBatch:
+    """Texts on their way into one batch."""
+
+    def __init__(self) -> None:
+        self._found: list[MarkedText] = []
+        self._places: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, found: MarkedText, place: int) -> None:
+        """place: where the record begins in its source."""
+        self._found.append(found)
+        self._places.append(place)
+
+    def documents(self, are_rows: bool = False) -> Documents:
+        """All of them as an event."""
+        trained = [(row, *span) for row, found in enumerate(self._found) for span in found.trained]
+        cuts = [(row, cut) for row, found in enumerate(self._found) for cut in found.cuts]
+        with_special = np.array([found.has_special for found in self._found], dtype=np.bool_)
+        marks = Marks(_table(trained, 3), _table(cuts, 2), with_special)
+        batch = Batch.of([found.text for found in self._found], marks)
+        return Documents(batch, np.array(self._places, dtype=np.uint64), are_rows)
+
+
+def _table(rows: Sequence[tuple[int, ...]], columns: int) -> NDArray[np.int64]:
+    return np.array(rows, dtype=np.int64).reshape(-1, columns)
+
+
+def encoded(text: str, replaces: bool) -> bytes:
+    """The UTF-8 of a text; RecordFault for half of a surrogate pair, which becomes U+FFFD with `replaces`."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        if replaces:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        detail = f"the text holds half of a surrogate pair at its character {error.start}"
+        raise RecordFault(INVALID_UTF8, detail) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise RecordFault("field twice", f"it has the field {twice!r} twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _field(record: dict[str, Any], name: str) -> Any:
+    value: Any = record
+    for part in pointer_path(name):
+        if not isinstance(value, dict) or part not in value:
+            there = ", ".join(map(str, list(record)[:10])) or "none"
+            raise RecordFault("no such field", f"it has no field {name!r} (there is {there})")
+        value = value[part]
+    return value
+
+
+def _text(record: dict[str, Any], name: str) -> str:
+    value = _field(record, name)
+    if not isinstance(value, str):
+        kinds = {dict: "an object", list: "a list", bool: "a boolean", type(None): "null"}
+        raise RecordFault(
+            "not a text", f"the field {name!r} is {kinds.get(type(value), 'a number')}, not a text"
+        )
+    return value

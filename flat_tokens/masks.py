@@ -1,0 +1,101 @@
+"""Which tokens are trained: a bit a token in `loss_mask`, beside the tokens (docs/flat-tokens.md).
+
+Readers take the bits as booleans, one a token, from the same positions as the tokens: so views, parts, rows and packs
+need no rule of their own for them. A dataset without the array trains all of its tokens.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.errors import DatasetError
+from flat_tokens.format import MASK_BITS, MASK_DTYPE, MASK_NAME, Bools
+from flat_tokens.storage.chunks import Positions
+from flat_tokens.storage.elements import Elements, open_elements
+from flat_tokens.storage.places import Place, refuse_link
+from flat_tokens.storage.zarr_metadata import ReadMetadata
+
+if TYPE_CHECKING:
+    from flat_tokens.rows.row_source import TokenRanges
+
+_BOOL = np.dtype(np.bool_)
+
+
+class MaskElements(Elements):
+    """The bits of a packed array, bool[token_count]. packed: uint8, the bits of a byte from the lowest on."""
+
+    def __init__(self, packed: Elements, token_count: int) -> None:
+        super().__init__(packed.name, _BOOL, token_count, packed.chunk_elements * MASK_BITS, None)
+        self.packed = packed
+
+    def _read_otherwise(self, start: int, out: npt.NDArray[Any]) -> None:
+        first, stop = _bytes_of(start, start + len(out))
+        bits = np.unpackbits(self.packed.read(first, stop), bitorder="little")
+        out[:] = bits[start - first * MASK_BITS :][: len(out)]
+
+    def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
+        """See Elements."""
+        ranges = [_bytes_of(int(start), int(stop)) for start, stop in zip(starts, stops, strict=True)]
+        return self.packed.expecting([start for start, _ in ranges], [stop for _, stop in ranges])
+
+
+class AllTrained(Elements):
+    """The mask of tokens that have none, where others have one."""
+
+    def __init__(self, name: str, token_count: int) -> None:
+        super().__init__(name, _BOOL, token_count, 2**18, None)
+
+    def _read_otherwise(self, start: int, out: npt.NDArray[Any]) -> None:
+        out[:] = True
+
+
+def _bytes_of(start: int, stop: int) -> tuple[int, int]:
+    return start // MASK_BITS, -(-stop // MASK_BITS)
+
+
+def open_mask(path: Place, name: str, token_count: int, read: ReadMetadata) -> MaskElements | None:
+    """The loss_mask of the split at `path`, None if it has none. DatasetError unless it has a bit for each token."""
+    folder = path / MASK_NAME
+    refuse_link(folder)
+    if all(read(folder / file) is None for file in ("zarr.json", ".zarray")):
+        return None
+    packed = open_elements(f"{name}/{MASK_NAME}", folder, MASK_DTYPE, False, read=read)
+    if len(packed) != -(-token_count // MASK_BITS):
+        raise DatasetError(
+            f"{name}/{MASK_NAME}: {len(packed)} bytes are not one bit for each of {token_count} tokens; convert again"
+        )
+    return MaskElements(packed, token_count)
+
+
+def mask_of(array: Any) -> Elements | None:
+    """The mask of a split, or of anything that is read like one; None where all tokens are trained."""
+    found: Elements | None = getattr(array, "loss_mask", None)
+    return found
+
+
+def put_trained(mask: Elements, ranges: TokenRanges, table: Bools) -> None:
+    """Put the bits of the tokens of some rows to where the tokens are in bool[rows, length]; false where no token is.
+
+    Cost: each zarr chunk is decoded once."""
+    table[:] = False
+    order = np.argsort(ranges.starts, kind="stable")
+    places, columns, starts, stops = (values[order] for values in ranges)
+    begins = np.flatnonzero(
+        np.append(True, starts[1:] != stops[:-1])[: len(starts)]
+    )  # of neighbours read as one
+    ends = stops[np.append(begins[1:], len(starts))[: len(begins)] - 1]
+    found = mask.read_ranges(list(zip(starts[begins].tolist(), ends.tolist(), strict=True)))
+    bits = np.concatenate([np.empty(0, dtype=np.bool_), *found])
+    if len(bits) == len(places) * table.shape[1]:  # rows that are full, each of one stretch
+        table[places] = bits.reshape(len(places), -1)
+        return
+    at = 0
+    flat = table.reshape(-1)
+    firsts, counts = (places * table.shape[1] + columns).tolist(), (stops - starts).tolist()
+    for first, count in zip(firsts, counts, strict=True):
+        flat[first : first + count] = bits[at : at + count]
+        at += count

@@ -1,0 +1,1 @@
+"""What scripts/exactness compares, a part a module."""

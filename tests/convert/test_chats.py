@@ -1,0 +1,289 @@
+"""Chats by templates, against transformers' own rendering and masks where it is installed, and by hand elsewhere."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from naive_conversion import END, make_documents
+from stopped_runs import options
+
+import flat_tokens
+from bpe.tokenizer import Tokenizer
+from convert import convert
+from convert.errors import BadInput, UsageError
+from corpus.chat_template import ChatTemplate
+from corpus.marked_records import RecordFault
+from corpus.rules import ChatRules
+from engines.inline_engine import InlineEngine
+
+jinja2 = pytest.importorskip("jinja2", reason="jinja2 is not installed")
+
+CHATML = """\
+{%- for message in messages %}
+    {{- '<|im_start|>' + message['role'] + '\\n' }}
+    {%- if message['role'] == 'assistant' %}
+        {%- generation %}{{- message['content'] + '<|endoftext|>' }}{%- endgeneration %}
+    {%- else %}
+        {{- message['content'] + '<|endoftext|>' }}
+    {%- endif %}
+    {{- '\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}
+"""
+PLAIN = CHATML.replace("{%- generation %}", "").replace("{%- endgeneration %}", "")
+INLINE = """\
+{{ bos_token }}{% for message in messages %}{% if message.role == 'user' %}[INST] {{ message.content | trim }} [/INST]
+{% elif message.role == 'assistant' %}{% generation %} {{ message.content | trim }}{{ eos_token }}{% endgeneration %}
+{% else %}{{ raise_exception('no ' ~ message.role) }}{% endif %}{% endfor %}"""
+TOOLS = """\
+{%- if tools %}{{ tools | tojson }}{% endif %}
+{%- set ns = namespace(n=0) %}
+{%- for message in messages %}{% set ns.n = ns.n + 1 %}{% if ns.n > 90 %}{% break %}{% endif %}
+<{{ message.role }} {{ ns.n }}>
+{% if message.role == 'assistant' %}{% generation %}{{ message.content }}
+{% for call in message.tool_calls or [] %}{{ call | tojson(indent=2) }}{% endfor %}{% endgeneration %}{% else %}
+{{- message.content -}}{% endif %}{% endfor %}"""
+
+
+def make_chats(count: int, seed: int) -> list[list[dict[str, Any]]]:
+    """Turns in many scripts, less the texts of special tokens."""
+    rng = random.Random(seed)
+    texts = iter(make_documents(count * 8, seed))
+    chats = []
+    for _ in range(count):
+        turns: list[dict[str, Any]] = []
+        for _ in range(rng.randint(1, 3)):
+            for role in ("user", "assistant"):
+                text = next(texts)
+                for special in (END, "<|im_start|>", "<|endoftext"):
+                    text = text.replace(special, "~")
+                turns.append({"role": role, "content": text})
+        chats.append(turns)
+    return chats
+
+
+def write_chats(path: Path, chats: list[Any], **more: Any) -> None:
+    path.write_text("".join(json.dumps({"messages": chat, **more}) + "\n" for chat in chats))
+
+
+def write_template(folder: Path, template: str) -> None:
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"chat_template": template, "eos_token": {"content": END}, "bos_token": "<|im_start|>"})
+    )
+
+
+def rows_of(path: Path) -> list[Any]:
+    array = flat_tokens.open(path).train
+    return [(array.sequence(at).tolist(), array.trained_of(at).tolist()) for at in range(len(array))]
+
+
+CHATS = {"messages_field": "messages", "inputs": ["c.jsonl"], "validation_fraction": 0.0}
+
+
+@pytest.mark.parametrize("template", [CHATML, INLINE, TOOLS], ids=["chatml", "inline", "tools"])
+def test_as_transformers(here: Path, template: str) -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    their = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(here / "tok.json"), bos_token="<|im_start|>", eos_token=END
+    )
+    chats = make_chats(30, seed=7)
+    chats[0][1]["tool_calls"] = [{"name": "f", "arguments": {"é": [1, "<b>"]}}]
+    tools = [{"name": "f", "description": "'&東'"}] if template is TOOLS else None
+    write_chats(here / "c.jsonl", chats, tools=tools)
+    write_template(here, template)
+    convert(options(**CHATS), InlineEngine())
+    found = rows_of(here / "out")
+    assert len(found) == len(chats)
+    for chat, (ids, bits) in zip(chats, found, strict=True):
+        wanted = their.apply_chat_template(
+            chat,
+            tools=tools,
+            chat_template=template,
+            tokenize=True,
+            return_dict=True,
+            return_assistant_tokens_mask=True,
+        )
+        assert ids == wanted["input_ids"]
+        assert bits == [bool(bit) for bit in wanted["assistant_masks"]]
+
+
+def test_as_naive(here: Path) -> None:
+    """CHATML by hand: ids of the whole text, trained where a byte is of what the assistant says."""
+    tokenizer = Tokenizer.load(here / "tok.json")
+    chats = make_chats(20, seed=6)
+    write_chats(here / "c.jsonl", chats)
+    write_template(here, CHATML)
+    convert(options(**CHATS), InlineEngine())
+    for chat, (ids, bits) in zip(chats, rows_of(here / "out"), strict=True):
+        text, wanted = b"", b""  # a 1 for each byte that is to be learned
+        for turn in chat:
+            for part, is_trained in (
+                (f"<|im_start|>{turn['role']}\n", False),
+                (turn["content"] + END, turn["role"] == "assistant"),
+                ("\n", False),
+            ):
+                text += part.encode()
+                wanted += bytes([is_trained]) * len(part.encode())
+        assert ids == tokenizer.encode(text.decode())
+        at, found = 0, []
+        for id_ in ids:
+            length = len(tokenizer.decode_bytes([id_]))
+            found.append(1 in wanted[at : at + length])
+            at += length
+        assert bits == found
+
+
+def test_without_generation_blocks(here: Path) -> None:
+    """What a message of the assistant adds: as with the blocks, and the line end behind it."""
+    write_chats(here / "c.jsonl", make_chats(20, seed=8))
+    write_template(here, CHATML)
+    convert(options(**CHATS, output="blocks"), InlineEngine())
+    (here / "chat_template.jinja").write_text(PLAIN)  # which comes before that of the configuration
+    convert(options(**CHATS, output="plain"), InlineEngine())
+    text = Tokenizer.load(here / "tok.json").decode
+    for (ids, bits), (plain_ids, plain_bits) in zip(
+        rows_of(here / "blocks"), rows_of(here / "plain"), strict=True
+    ):
+        assert ids == plain_ids
+        for id_, is_trained, with_line_end in zip(ids, bits, plain_bits, strict=True):
+            assert is_trained == with_line_end or (with_line_end and text([id_]).startswith("\n"))
+
+
+def test_special_tokens_in_messages_stay_text(here: Path) -> None:
+    tokenizer = Tokenizer.load(here / "tok.json")
+    end = tokenizer.special_tokens[END]
+    chat = [{"role": "user", "content": f"a{END}b"}, {"role": "assistant", "content": f"{END}c<|im_start|>"}]
+    write_chats(here / "c.jsonl", [chat])
+    write_template(here, CHATML)
+    summary = convert(options(**CHATS), InlineEngine())
+    ids, bits = rows_of(here / "out")[0]
+    assert ids.count(end) == 2
+    assert (
+        tokenizer.decode(ids)
+        == ChatTemplate(ChatRules(CHATML, (), ())).text_of(chat, None, "text", False).text.decode()
+    )
+    assert [id_ for id_, bit in zip(ids, bits, strict=True) if bit][-1] == end
+    assert summary.intake.with_special == 1
+    convert(options(**CHATS, output="encode", special_in_text="encode"), InlineEngine())
+    assert rows_of(here / "encode")[0][0].count(end) == 4
+    with pytest.raises(BadInput, match=r"a message holds the special token '<\|endoftext\|>'"):
+        convert(options(**CHATS, output="error", special_in_text="error"), InlineEngine())
+
+
+def test_parquet(here: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+
+    chats = make_chats(12, seed=9)
+    chats[0][1]["tool_calls"] = [{"name": "f", "arguments": "{}"}]  # which the others have as null, then
+    write_chats(here / "c.jsonl", chats)
+    parquet.write_table(
+        pyarrow.Table.from_pylist([{"messages": chat} for chat in chats]),
+        here / "c.parquet",
+        row_group_size=5,
+    )
+    write_template(
+        here, CHATML + "{% if 'tool_calls' in messages[1] %}{{ messages[1].tool_calls }}{% endif %}"
+    )
+    for name in ("c.jsonl", "c.parquet"):
+        convert(options(**CHATS | {"inputs": [name]}, output=name.replace(".", "-")), InlineEngine())
+    assert rows_of(here / "c-jsonl") == rows_of(here / "c-parquet")
+
+
+USER = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+BAD = [
+    ("{{ messages[9].content.x }}", USER, "the chat template refuses it: "),
+    (INLINE, [{"role": "system", "content": "a"}], "the chat template refuses it: no system"),
+    (PLAIN + "{{ messages | length }}", USER, "message 1 changes the text in front of it"),
+    (CHATML, "hello", "its messages are no list of objects"),
+    (CHATML, ["hello"], "its messages are no list of objects"),
+    (CHATML, [{"role": "user", "content": "\ufdd0"}], "its messages hold U\\+FDD0"),
+    ("{{ strftime_now('%d') }}", USER, "'strftime_now' is undefined"),
+    ("{{ messages.append(1) }}", USER, "the chat template refuses it: .*append"),
+    ("{{ ''.__class__.__mro__ }}", USER, "the chat template refuses it: .*unsafe"),
+    (
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        USER,
+        "200,000 steps",
+    ),
+    (
+        "{% for a in [1] recursive %}{% for b in range(99) %}{{ loop.length }}{% endfor %}"
+        "{% if loop.depth < 5 %}{{ loop(range(99)) }}{% endif %}{% endfor %}",
+        USER,
+        "200,000 steps",
+    ),
+    (
+        "{% macro f(n) %}{% if n %}{{ f(n - 1) ~ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+        USER,
+        "200,000 steps",
+    ),
+    ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", USER, "the chat template refuses it: .*recursion"),
+    (
+        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
+        USER,
+        "16,777,216",
+    ),
+    (
+        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}",
+        USER,
+        "16,777,216",
+    ),
+    (
+        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = [n.s, n.s] | join %}{% endfor %}",
+        USER,
+        "16,777",
+    ),
+    (
+        "{% set n = namespace(s='ab') %}{% for a in range(99) %}"
+        "{% set n.s %}{{ n.s }}{{ n.s }}{% endset %}{% endfor %}",
+        USER,
+        "16,777",
+    ),
+    ("{{ 'a' * 999999999 }}", USER, "16,777,216 characters"),
+    ("{{ 9 ** 999999999 }}", USER, "16,777,216 characters"),
+    ("{% for a in range(99999) %}{{ 'a' * 9999 }}{% endfor %}", USER, "16,777,216 characters"),
+]
+
+
+@pytest.mark.parametrize(("template", "messages", "said"), BAD)
+def test_what_is_refused(template: str, messages: Any, said: str) -> None:
+    started = time.process_time()
+    with pytest.raises(RecordFault, match=said) as error:
+        ChatTemplate(ChatRules(template, (("bos_token", ""),), (END,))).text_of(messages, None, "text", False)
+    assert "\n" not in str(error.value)
+    assert time.process_time() - started < 20
+
+
+def test_no_template(here: Path) -> None:
+    write_chats(here / "c.jsonl", [USER])
+    with pytest.raises(
+        UsageError, match="--messages-field needs a chat template: beside tok.json there is no"
+    ):
+        convert(options(**CHATS), InlineEngine())
+    with pytest.raises(UsageError, match="--chat-template absent: no such file"):
+        convert(options(**CHATS, chat_template="absent"), InlineEngine())
+    (here / "bad.jinja").write_text("{% if %}")
+    with pytest.raises(
+        UsageError, match=r"bad\.jinja: the chat template does not compile: Expected an expression"
+    ):
+        convert(options(**CHATS, chat_template="bad.jinja"), InlineEngine())
+    (here / "chat_template.jinja").write_text(CHATML)
+    (here / "c.jsonl").write_text('{"conversation": []}\n')
+    with pytest.raises(BadInput, match=r"line 1 .*it has no field 'messages' \(there is conversation\)"):
+        convert(options(**CHATS), InlineEngine())
+
+
+def test_an_output_that_would_replace_the_template(here: Path) -> None:
+    write_chats(Path("c.jsonl"), make_chats(2, 1))
+    Path("out.partial").mkdir()
+    Path("out.partial/t.jinja").write_text(CHATML)
+    with pytest.raises(UsageError, match=r"the chat template out\.partial/t\.jinja lies inside .*another output"):
+        convert(options(**CHATS, chat_template="out.partial/t.jinja", overwrite=True), InlineEngine())
+    assert Path("out.partial/t.jinja").read_text() == CHATML

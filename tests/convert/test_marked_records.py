@@ -1,0 +1,233 @@
+"""Prompts and completions, against a naive reading: the ids of both as one text, trained where a byte is of the
+second."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zarr
+from naive_conversion import END, Naive, make_documents, tree
+from stopped_runs import leave_partial, options
+
+import corpus.read_jsonl
+import flat_tokens
+from convert import append, convert
+from convert.__main__ import main
+from convert.errors import BadInput, Refused, UsageError
+from engines.inline_engine import InlineEngine
+from flat_tokens.storage.manifest import read_manifest
+
+FIELDS = {"prompt_field": "prompt", "completion_field": "completion", "inputs": ["r.jsonl"]}
+
+
+def make_records(count: int, seed: int) -> list[dict[str, str]]:
+    """Texts that are cut anywhere, within characters of several bytes too where the tokens are."""
+    rng = random.Random(seed)
+    records = []
+    for text in make_documents(count, seed):
+        at = rng.randint(0, len(text))
+        records.append({"prompt": text[:at], "completion": text[at:]})
+    return [*records, {"prompt": "", "completion": ""}, {"prompt": "only", "completion": ""}]
+
+
+def write_records(path: Path, records: list[dict[str, Any]]) -> None:
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    if path.suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.Table.from_pylist([record | {"n": at} for at, record in enumerate(records)])
+        pyarrow.parquet.write_table(table, path, row_group_size=7)
+    else:
+        path.write_bytes(gzip.compress(lines.encode()) if path.suffix == ".gz" else lines.encode())
+
+
+def naive_rows(naive: Naive, vocab: dict[int, bytes], records: list[dict[str, str]]) -> list[Any]:
+    """(ids, bits) of each record that has ids."""
+    rows = []
+    for record in records:
+        ids = naive.ids((record["prompt"] + record["completion"]).encode(), special=False)
+        end, bits = 0, []
+        for id_ in ids:
+            end += len(vocab[id_])
+            bits.append(end > len(record["prompt"].encode()))
+        rows += [(ids, bits)] if ids else []
+    return rows
+
+
+def rows_of(path: Path) -> list[Any]:
+    found = []
+    for split in ("train", "validation"):
+        array = flat_tokens.open(path)[split]
+        found += [(array.sequence(at).tolist(), array.trained_of(at).tolist()) for at in range(len(array))]
+    return found
+
+
+@pytest.fixture
+def vocab(tokenizer_path: Path) -> dict[int, bytes]:
+    from bpe.tokenizer import Tokenizer
+
+    return dict(Tokenizer.load(tokenizer_path).vocab)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.parquet"])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_as_naive(here: Path, naive: Naive, vocab: dict[int, bytes], name: str, zarr_format: int) -> None:
+    records = make_records(80, seed=3)
+    write_records(here / name, records)
+    summary = convert(
+        options(
+            **FIELDS | {"inputs": [name]}, zarr_format=zarr_format, chunk_tokens=64, validation_fraction=0.2
+        ),
+        InlineEngine(),
+    )
+    wanted = naive_rows(naive, vocab, records)
+    assert sorted(rows_of(here / "out")) == sorted(wanted)
+    counts = [sum(bits) for _, bits in wanted]
+    assert f"{sum(counts):,} tokens to be learned" in "\n".join(summary.lines())
+    manifest = read_manifest(here / "out")
+    assert manifest is not None
+    assert sum(split.trained_tokens or 0 for split in manifest.splits.values()) == sum(counts)
+    assert manifest.options["prompt_field"] == "prompt"
+    assert flat_tokens.verify_dataset(here / "out").problems == ()
+    packed = zarr.open_group(here / "out", mode="r")["train"]["loss_mask"]  # type: ignore[index]
+    array = flat_tokens.open(here / "out").train
+    assert array.loss_mask is not None
+    assert packed[:].tolist() == flat_tokens.format.packed_mask(array.loss_mask[:]).tolist()  # type: ignore[index]
+
+
+def test_end_tokens(here: Path, naive: Naive, vocab: dict[int, bytes]) -> None:
+    """That in front is not trained, that behind is: a model learns to stop."""
+    records = make_records(20, seed=4)
+    write_records(here / "r.jsonl", records)
+    convert(options(**FIELDS, prepend_token=END, append_token=END), InlineEngine())
+    rows = rows_of(here / "out")
+    assert [(ids[1:-1], bits[1:-1]) for ids, bits in sorted(rows)] == sorted(
+        naive_rows(naive, vocab, records)
+    )
+    assert {(bits[0], bits[-1]) for _, bits in rows} == {(False, True)}
+    assert len({(ids[0], ids[-1]) for ids, _ in rows}) == 1
+
+
+def test_what_was_done_is_taken_over(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_records(here / "r.jsonl", make_records(60, seed=5))
+    more = FIELDS | {"text_chunk_bytes": 400}
+    convert(options(**more, output="clean"), InlineEngine())
+    leave_partial(monkeypatch, **more)
+    assert convert(options(**more), InlineEngine()).reused_shards
+    assert tree(here / "out") == tree(here / "clean")
+    (here / "out").rename(here / "done")
+    leave_partial(monkeypatch, **more)
+    with pytest.raises(Refused, match="--completion-field .completion. .now .answer.."):
+        convert(options(**more | {"completion_field": "answer"}), InlineEngine())
+
+
+def test_beside_plain_text_and_appended(here: Path, naive: Naive, vocab: dict[int, bytes]) -> None:
+    """Plain text is trained whole, in the same dataset as in a part without a mask."""
+    records = make_records(20, seed=6)
+    write_records(here / "r.jsonl", records)
+    convert(options(**FIELDS | {"inputs": ["r.jsonl", "en.txt"]}, validation_docs=3), InlineEngine())
+    plain = [
+        ids
+        for text in (here / "en.txt").read_bytes().decode().split(END)
+        if (ids := naive.ids(text.encode()))
+    ]
+    wanted = [*naive_rows(naive, vocab, records), *((ids, [True] * len(ids)) for ids in plain)]
+    assert sorted(rows_of(here / "out")) == sorted(wanted)
+    append(options(output="out"), InlineEngine())
+    append(options(**FIELDS, output="out"), InlineEngine())
+    wanted += [*((ids, [True] * len(ids)) for ids in plain), *naive_rows(naive, vocab, records)]
+    assert sorted(rows_of(here / "out")) == sorted(wanted)
+    assert flat_tokens.verify_dataset(here / "out").problems == ()
+
+
+BAD = [
+    ('{"prompt": "a"}', "it has no field 'completion' (there is prompt)"),
+    ('{"prompt": "a", "completion": null}', "the field 'completion' is null, not a text"),
+    ('{"prompt": "a", "completion": ["b"]}', "the field 'completion' is a list, not a text"),
+    ('{"prompt": "a", "prompt": "b", "completion": ""}', "it has the field 'prompt' twice"),
+    ('{"prompt": NaN, "completion": ""}', "it is not JSON, NaN is no number"),
+    ('["a"]', "it is no JSON object"),
+    ('{"prompt": "a"', "it is not JSON"),
+    ('{"prompt": "\\ud800", "completion": ""}', "half of a surrogate pair"),
+    ("[" * 100_000, "it is nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), BAD, ids=[said[:20] for _, said in BAD])
+def test_bad_records(here: Path, line: str, said: str) -> None:
+    good = '{"prompt": "a", "completion": " b"}'
+    (here / "r.jsonl").write_text(f"{good}\n\n{line}\n{good}\n")
+    with pytest.raises(BadInput, match="line 3") as error:
+        convert(options(**FIELDS), InlineEngine())
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+    convert(options(**FIELDS, output="less", on_error="quarantine"), InlineEngine())
+    assert len(rows_of(here / "less")) == 2
+    assert (here / "less/quarantine.jsonl").read_text().count("\n") == 1
+
+
+def test_special_tokens_in_records(here: Path, naive: Naive) -> None:
+    write_records(here / "r.jsonl", [{"prompt": "a" + END, "completion": "b" + END}] * 2)
+    for mode, special in (("text", False), ("encode", True)):
+        convert(options(**FIELDS, output=mode, special_in_text=mode), InlineEngine())
+        assert rows_of(here / mode)[0][0] == naive.ids(f"a{END}b{END}".encode(), special)
+    convert(options(**FIELDS, output="error", special_in_text="error", on_error="skip"), InlineEngine())
+    assert not rows_of(here / "error")
+
+
+def test_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["--prompt-field", "p"], "--prompt-field and --completion-field go together"),
+        (["--prompt-field", "p", "--completion-field", ""], "--completion-field must name a field, got ''"),
+        (["--prompt-field", "p", "--completion-field", "c", "--messages-field", "m"], "exclude each other"),
+        (
+            ["--prompt-field", "p", "--completion-field", "c", "--text-field", "t"],
+            "--text-field is of records",
+        ),
+        (
+            ["--prompt-field", "p", "--completion-field", "c", "--chunk-tokens", "12"],
+            "multiple of 8 with a loss mask",
+        ),
+        (["--chat-template", "f"], "--chat-template needs --messages-field"),
+    ):
+        assert main(["en.txt", "--tokenizer", "tok.json", "--output", "out", *words]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_inputs_without_such_records(here: Path) -> None:
+    """They would be learned whole."""
+    (here / "t.csv").write_text("text,prompt,completion\na,b,c\n")
+    write_records(here / "r.jsonl", make_records(2, seed=1))
+    for inputs, said in ((["en.txt"], "text"), (["t.csv"], "csv"), (["r.jsonl", "t.csv"], "csv, jsonl")):
+        with pytest.raises(
+            UsageError, match=f"--prompt-field reads JSON Lines and Parquet, the inputs are {said};"
+        ):
+            convert(options(**FIELDS | {"inputs": inputs}), InlineEngine())
+
+
+def test_a_column_that_is_not_there(here: Path) -> None:
+    write_records(here / "r.parquet", [{"prompt": "a"}])
+    with pytest.raises(BadInput, match=r"has no column 'completion' \(there is prompt, n\)"):
+        convert(options(**FIELDS | {"inputs": ["r.parquet"]}), InlineEngine())
+
+
+def test_records_longer_than_blocks(
+    here: Path, naive: Naive, vocab: dict[int, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [{"prompt": "a", "completion": " b"}, {"prompt": "the " * 70, "completion": "of " * 800}]
+    write_records(here / "r.jsonl.gz", records)
+    more = FIELDS | {"inputs": ["r.jsonl.gz"]}
+    monkeypatch.setattr("convert.encode.worker.BLOCK_BYTES", 256)
+    convert(options(**more), InlineEngine())
+    assert rows_of(here / "out") == naive_rows(naive, vocab, records)
+    monkeypatch.setattr(corpus.read_jsonl, "RECORD_BYTES", 1000)
+    with pytest.raises(BadInput, match="it has more than 1000 bytes"):
+        convert(options(**more, output="less"), InlineEngine())
+    convert(options(**more, output="less", on_error="skip"), InlineEngine())
+    assert len(rows_of(here / "less")) == 1

@@ -1,0 +1,312 @@
+"""Loss masks, against a naive reading: each token's id is its place, so a batch says which bits it must have."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from small_datasets import write_dataset
+
+import flat_tokens
+from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
+from flat_tokens.__main__ import main
+from flat_tokens.batch import IGNORED_LABEL, Batch
+from flat_tokens.exchange.blocks import Block
+from flat_tokens.exchange.compact import compact
+from flat_tokens.exchange.dataset_writer import SplitWriter
+from flat_tokens.fields import Fields
+from flat_tokens.rows.random_rows import RandomRows
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.versions import Version, describe_part, write_version
+from flat_tokens.views import all_trained, joined, selected
+from stores import open_store
+
+Bits = npt.NDArray[np.bool_]
+LAYOUTS = {
+    "zstd": ArrayLayout.create(2, 64),
+    "sharded": ArrayLayout.create(3, 16, 64),
+    "raw": ArrayLayout.create(2, 64, compression="none"),
+    "lz4": ArrayLayout.create(3, 8, 8, "lz4-bitshuffle"),
+}
+
+
+def numbered(first: int, lengths: list[int]) -> list[list[int]]:
+    """Sequences whose ids count on."""
+    ends = np.cumsum([first, *lengths]).tolist()
+    return [list(range(a, b)) for a, b in itertools.pairwise(ends)]
+
+
+def masked(
+    root: Path, layout: ArrayLayout, seed: int = 0, first: int = 0, count: int = 40
+) -> tuple[FlatTokensArray, Bits]:
+    rng = np.random.default_rng(seed)
+    sequences = numbered(first, rng.integers(1, 31, count).tolist())
+    bits = rng.random(sum(map(len, sequences))) < 0.4
+    held_out = numbered(0, [3, 1])
+    write_dataset(root, sequences, held_out, layout, {"train": bits.tolist(), "validation": [True] * 4})
+    assert flat_tokens.verify_dataset(root).problems == ()
+    return flat_tokens.open(root).train, bits
+
+
+def check(batch: Batch, bits: Bits) -> None:
+    wanted = bits[batch.ids] & ~batch.is_padding
+    assert np.array_equal(batch.loss_mask, wanted)
+    assert np.array_equal(batch.targets, np.where(wanted, batch.ids, IGNORED_LABEL))
+    assert batch.targets.dtype == batch.ids.dtype
+    for dtype in (np.int32, np.int64):
+        for names in (("input_ids", "labels", "loss_mask"), ("inputs", "targets")):
+            for ignores in (True, False):
+                made = Fields(names, ignores).make(batch, dtype)
+                if "labels" in made:
+                    kept = wanted & ~batch.is_seq_start if ignores else wanted
+                    assert np.array_equal(made["labels"], np.where(kept, batch.ids, IGNORED_LABEL))
+                    assert np.array_equal(made["input_ids"], batch.ids)
+                    assert np.array_equal(made["loss_mask"], wanted)
+                else:
+                    assert np.array_equal(made["targets"], batch.targets)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_reading(tmp_path: Path, layout: ArrayLayout) -> None:
+    array, bits = masked(tmp_path / "d", layout)
+    assert array.loss_mask is not None
+    rng = np.random.default_rng(1)
+    assert array.loss_mask[:].tolist() == bits.tolist()
+    for start, stop in np.sort(rng.integers(0, len(bits) + 1, (30, 2))).tolist():
+        assert array.loss_mask[start:stop].tolist() == bits[start:stop].tolist()
+    for index in (0, 7, -1):
+        assert array.trained_of(index).tolist() == bits[array.sequence(index)].tolist()
+    pieces = selected(array, [1, 2, 9, 39])
+    for index in range(4):
+        assert pieces.trained_of(index).tolist() == bits[pieces.sequence(index)].tolist()
+    other, more = masked(tmp_path / "other", LAYOUTS["zstd"], 3, len(bits))
+    plain = all_trained(masked(tmp_path / "plain", layout, 4, 2 * 620)[0])
+    both = joined(tmp_path, "train", [array, plain, other])
+    assert both.loss_mask is not None
+    assert both.loss_mask[:].tolist() == [*bits, *[True] * plain.token_count, *more]
+    assert joined(tmp_path, "train", [plain, plain]).loss_mask is None
+    assert pickle.loads(pickle.dumps(both)).trained_of(0).tolist() == bits[: len(both.sequence(0))].tolist()
+
+
+def loaders(array: FlatTokensArray) -> Iterator[Callable[..., Any]]:
+    """Every kind of rows."""
+    yield lambda **more: Loader(array, 7, 8, seed=5, **more)
+    yield lambda **more: Loader(array, 7, 8, seed=5, drop_last=False, **more)
+    yield lambda **more: Loader(array, 7, [(0, 8), (2, 16)], seed=5, **more)
+    yield lambda **more: Loader(array, 9, 8, packed=False, **more)
+    yield lambda **more: Loader(array, 9, 8, packed=False, long_sequences="truncate", **more)
+    for options in ({}, {"strategy": "best-fit"}, {"split_across_pack": True}):
+        packs = PackedSequences(array, 32, **options)  # type: ignore[arg-type]
+        yield lambda packs=packs, **more: Loader(packs, 32, 4, **more)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_loaders(tmp_path: Path, layout: ArrayLayout) -> None:
+    array, bits = masked(tmp_path / "d", layout)
+    for make in loaders(array):
+        loader = make(block_tokens=64, shuffle_blocks=3)
+        batches = list(loader.from_step(0, 15))
+        for step, batch in enumerate(batches):
+            check(batch, bits)
+            alone = make(block_tokens=64, shuffle_blocks=3).batch(step)
+            assert np.array_equal(alone.ids, batch.ids)
+            assert np.array_equal(alone.loss_mask, batch.loss_mask)
+        cut = loader.cut_as(np.int64, True)
+        for batch, whole in zip(cut.from_step(1, 4), batches[1:], strict=False):
+            labels = Fields(("labels",)).make(batch, np.int64)["labels"]
+            assert np.array_equal(labels, Fields(("labels",)).make(whole, np.int64)["labels"])
+        halves = [
+            make(block_tokens=64, shuffle_blocks=3, rank=rank, world_size=2).batch(1) for rank in (0, 1)
+        ]
+        assert np.array_equal(np.concatenate([half.targets for half in halves]), batches[1].targets)
+        state = loader.state_at(2)
+        loader.load_state_dict(state)
+        assert np.array_equal(next(iter(loader)).targets, batches[2].targets)
+        assert np.array_equal(pickle.loads(pickle.dumps(loader)).batch(1).targets, batches[1].targets)
+
+
+def test_mixture_with_unmasked(tmp_path: Path) -> None:
+    array, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
+    plain = all_trained(masked(tmp_path / "plain", LAYOUTS["raw"], 4, len(bits))[0])
+    bits = np.append(bits, np.ones(plain.token_count, dtype=np.bool_))
+    packs = PackedSequences(plain, 32)
+    for arrays, seq_len, options in (
+        ([array, plain], 7, {}),
+        ([plain, array], 7, {"packed": False}),
+        ([array, packs], 32, {}),
+    ):
+        mixture = Mixture(arrays, [2, 1], seq_len, 8, block_tokens=64, **options)  # type: ignore[arg-type]
+        assert mixture.is_masked
+        for step, batch in enumerate(mixture.from_step(0, 30)):
+            check(batch, bits)
+            if step % 10 == 0:
+                assert np.array_equal(mixture.batch(step).targets, batch.targets)
+
+
+def test_packs_and_random_rows(tmp_path: Path) -> None:
+    array, bits = masked(tmp_path / "d", LAYOUTS["sharded"])
+    for options in ({}, {"strategy": "best-fit"}, {"split_across_pack": True}):
+        packs = PackedSequences(array, 32, ignore_first_labels=False, **options)  # type: ignore[arg-type]
+        batch = packs.batch(range(len(packs)))
+        check(batch, bits)
+        assert np.array_equal(batch.labels, batch.targets)
+        assert np.array_equal(packs[-1].labels, batch.targets[-1])
+        check(RandomRows(packs, 32).batch([1, 0]), bits)
+    rows = RandomRows(array, 7, drop_last=False)
+    check(rows.batch([3, 0, -1, 5]), bits)
+
+
+def test_nothing_of_it_without_a_mask(tmp_path: Path) -> None:
+    array = all_trained(masked(tmp_path / "d", LAYOUTS["raw"])[0])
+    batch = Loader(array, 7, 8, dtype=np.uint16).batch(0)
+    assert batch.trained is None
+    assert batch.targets is batch.ids
+    assert batch.loss_mask.all()
+
+
+def test_unsigned_ids_have_no_ignored_label(tmp_path: Path) -> None:
+    array, _ = masked(tmp_path / "d", LAYOUTS["raw"])
+    for dtype in ("uint16", "uint32"):
+        with pytest.raises(ArgumentError, match=f"dtype {dtype} does not hold -100"):
+            Loader(array, 7, 8, dtype=dtype)
+        with pytest.raises(ArgumentError, match="does not hold -100"):
+            Mixture([all_trained(array), array], [1, 1], 7, 8, dtype=dtype)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_verify_finds_every_flip(tmp_path: Path, layout: ArrayLayout) -> None:
+    masked(tmp_path / "d", layout, count=20)
+    files = sorted(path for path in (tmp_path / "d/train/loss_mask").rglob("*") if path.is_file())
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        path = files[rng.integers(len(files))]
+        data = bytearray(path.read_bytes())
+        place = int(rng.integers(len(data)))
+        data[place] ^= 1 << int(rng.integers(8))
+        before = path.read_bytes()
+        path.write_bytes(data)
+        try:
+            assert flat_tokens.verify_dataset(tmp_path / "d").problems, (path, place)
+        except DatasetError:  # the metadata cannot be read
+            assert path.name in ("zarr.json", ".zarray")
+        path.write_bytes(before)
+    assert flat_tokens.verify_dataset(tmp_path / "d").ok
+
+
+def written(root: Path, bits: Bits, count: int | None, layout: ArrayLayout) -> None:
+    """A dataset whose mask may be another than it says."""
+    ids = np.arange(20)
+    records = []
+    for split in ("train", "validation"):
+        has_mask = count is not None
+        records += writer.create_split(root, split, 20, 1, 19, layout, has_mask=has_mask)
+        records += writer.write_tokens(
+            root, split, layout, 0, flat_tokens.format.encode_tokens(ids, np.array([0, 20]))
+        )
+        records += writer.write_starts(root, split, layout, 0, np.array([0, 20], dtype=np.uint64))
+        if len(bits):
+            records += writer.write_mask(root, split, layout, 0, bits)
+    record = writer.SplitRecord(20, 1, 19, count)
+    writer.write_root(root, {"train": record, "validation": record}, records, layout)
+
+
+def test_what_verify_and_open_refuse(tmp_path: Path) -> None:
+    layout = ArrayLayout.create(2, 32)
+    bits = np.arange(20) % 3 == 0
+    written(tmp_path / "good", bits, int(bits.sum()), layout)
+    assert flat_tokens.verify_dataset(tmp_path / "good").ok
+    written(tmp_path / "count", bits, 3, layout)
+    problem = flat_tokens.verify_dataset(tmp_path / "count").problems[0]
+    assert "7 tokens are to be learned, the manifest says 3" in problem
+    written(tmp_path / "behind", np.append(bits, [True]), 8, layout)
+    problem = flat_tokens.verify_dataset(tmp_path / "behind").problems[0]
+    assert "bits behind those of its 20 tokens" in problem
+    array = tmp_path / "good/train/loss_mask/.zarray"
+    facts = json.loads(array.read_bytes())
+    array.write_text(json.dumps(facts | {"shape": [4]}))
+    with pytest.raises(DatasetError, match="4 bytes are not one bit for each of 20 tokens") as error:
+        flat_tokens.open(tmp_path / "good")
+    assert "\n" not in str(error.value)
+    array.unlink()
+    with pytest.raises(DatasetError, match="has no loss_mask, the manifest says that it has one"):
+        flat_tokens.open(tmp_path / "good")
+
+
+def test_what_writers_refuse(tmp_path: Path) -> None:
+    layout = ArrayLayout.create(2, 32)
+    with pytest.raises(ArgumentError, match="a multiple of 8 for a dataset with a loss mask, got 12"):
+        writer.create_split(tmp_path, "train", 8, 3, 8, ArrayLayout.create(2, 12), has_mask=True)
+    with pytest.raises(ArgumentError, match=r"must be bool\[tokens\], got uint8"):
+        writer.write_mask(tmp_path, "train", layout, 0, np.ones(3, np.uint8))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="write unit 32, got 8"):
+        writer.write_mask(tmp_path, "train", layout, 8, np.ones(3, np.bool_))
+    split = SplitWriter(tmp_path, "train", layout, has_mask=True)
+    with pytest.raises(ArgumentError, match="a mask of 2 is not that of 3 tokens"):
+        split.add(Block(np.arange(3), np.array([3]), np.ones(2, np.bool_)))
+
+
+def test_versions_compact_and_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A part without a mask, between two that have one."""
+    root = tmp_path / "d"
+    array, bits = masked(root, LAYOUTS["zstd"])
+    _, more = masked(root / "part-2", LAYOUTS["sharded"], 3)
+    write_dataset(root / "part-1", numbered(0, [5, 9]), [], LAYOUTS["raw"])
+    parts = (describe_part(root, ""),)
+    for number in (1, 2):
+        parts = (*parts, describe_part(root, f"part-{number}"))
+        write_version(open_store(str(root)), Version(number, parts))
+    dataset = flat_tokens.open(root)
+    wanted = [*bits, *[True] * 14, *more]
+    assert dataset.train.loss_mask is not None
+    assert dataset.train.loss_mask[:].tolist() == wanted
+    assert flat_tokens.open(root, version=0).train.token_count == array.token_count
+    assert flat_tokens.verify_dataset(root).problems == ()
+    compact(dataset, tmp_path / "whole", LAYOUTS["lz4"])
+    whole = flat_tokens.open(tmp_path / "whole").train
+    assert whole.loss_mask is not None
+    assert whole.loss_mask[:].tolist() == wanted
+    assert main(["info", str(tmp_path / "whole")]) == 0
+    assert f"to be learned: {sum(wanted):,} tokens" in capsys.readouterr().out
+    export = ["export", str(root), "--split", "train", "--output"]
+    assert main([*export, str(tmp_path / "j"), "--to", "jsonl"]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "j/train.jsonl").read_text().splitlines()]
+    assert [bit for line in lines for bit in line["loss_mask"]] == [int(bit) for bit in wanted]
+    assert [len(line["loss_mask"]) for line in lines] == [len(line["tokens"]) for line in lines]
+    capsys.readouterr()
+    assert main([*export, str(tmp_path / "m"), "--to", "megatron"]) == 0
+    assert "train: the loss mask is left out" in "".join(capsys.readouterr())
+
+
+def test_on_a_store(tmp_path: Path) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    store = open_store(f"memory://{uuid4().hex}/d.zarr")
+    sequences, bits = numbered(0, [9, 30, 1]), np.arange(40) % 3 == 1
+    trained = {"train": bits.tolist(), "validation": [False]}
+    write_dataset(store, sequences, [[4]], ArrayLayout.create(3, 8, 16), trained)
+    array = flat_tokens.open(store).train
+    check(Loader(array, 5, 4, block_tokens=8).batch(0), bits)
+    assert flat_tokens.verify_dataset(store).problems == ()
+
+
+def test_adapters(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from flat_tokens.torch import BatchDataset, RowDataset
+    from flat_tokens.torch_packs import PackDataset
+
+    array, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
+    for tensors in (
+        next(iter(BatchDataset(Loader(array, 7, 8)))),
+        RowDataset(array, 7)[3],
+        PackDataset(PackedSequences(array, 32))[1],
+    ):
+        ids, labels = tensors["input_ids"].numpy(), tensors["labels"]
+        assert (labels[torch.from_numpy(~bits[ids])] == IGNORED_LABEL).all()
+        assert (labels != IGNORED_LABEL).any()

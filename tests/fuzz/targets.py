@@ -1,0 +1,13 @@
+"""All targets: a reader of files from others each, with the inputs that are made for it."""
+
+from __future__ import annotations
+
+import targets_corpus
+import targets_datasets
+import targets_tokenizers
+from bounded_run import Target
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (*targets_tokenizers.TARGETS, *targets_corpus.TARGETS, *targets_datasets.TARGETS)
+}

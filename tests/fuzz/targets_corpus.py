@@ -1,0 +1,202 @@
+"""Targets of corpus: records of every format, and compressed streams."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import sys
+import zlib
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bounded_run import Target
+from mutations import LARGEST_BYTES, change_bytes, change_json, change_text
+
+for name in ("corpus", "stores"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / name))
+from input_kinds import PACKED, compressed, json_lines, write_kind  # noqa: E402 - found on the paths above
+from readings import KeptIntake  # noqa: E402
+
+from corpus.chat_template import ChatTemplate  # noqa: E402
+from corpus.documents import Buffers, Reading, pass_over  # noqa: E402
+from corpus.errors import TokenmillError  # noqa: E402
+from corpus.kinds import kind_of  # noqa: E402
+from corpus.marked_records import RecordFault  # noqa: E402
+from corpus.rules import ChatRules, IntakeRules  # noqa: E402
+from corpus.source_list import Piece, Source  # noqa: E402
+
+DOCUMENTS = ["the mill stands", "", 'a "b"\n\tc', "naïve 你好 🙂\u2028", "x" * 300, "1,2;3\r\n4"]
+FORMATS = ("parquet", "arrow", "feather", "csv", "tsv")
+
+
+@cache
+def _sound(kind: str, seed: int) -> bytes:
+    with TemporaryDirectory() as folder:
+        return write_kind(Path(folder, "a"), DOCUMENTS * 2, kind, seed=seed).read_bytes()
+
+
+def _make_records(form: str) -> Callable[[random.Random, Path], Path]:
+    def make(rng: random.Random, folder: Path) -> Path:
+        kind = f"{form}.{'xz' if form == 'tsv' else 'none'}"
+        data = _sound(kind, rng.randrange(2))
+        path = folder / f"a.{form}{'.xz' if form == 'tsv' else ''}"
+        if form == "tsv":
+            rows = compressed(change_bytes(rng, b'id\ttext\n1\ta\n2\t"b\nc"\n' * rng.choice([1, 50])), "xz")
+            data = rows if rng.random() < 0.8 else change_bytes(rng, data)
+        elif form == "parquet" and rng.random() < 0.7:  # of the metadata, which all else hangs on
+            size = int.from_bytes(data[-8:-4], "little")
+            start = len(data) - 8 - size
+            footer = change_bytes(rng, data[start:-8])
+            data = data[:start] + footer + struct.pack("<I", len(footer)) + b"PAR1"
+        else:
+            data = change_bytes(rng, data)
+        path.write_bytes(data)
+        return path
+
+    return make
+
+
+def make_lines(rng: random.Random, folder: Path) -> Path:
+    """JSON Lines: whole records changed, one in the text; some long, some nested deep."""
+    lines = json_lines(DOCUMENTS * rng.choice([1, 20]), rng.randrange(4)).split(b"\n")
+    for _ in range(rng.choice([1, 2, 5])):
+        at = rng.randrange(len(lines))
+        try:
+            lines[at] = change_json(rng, json.loads(lines[at] or b"{}"))
+        except (ValueError, RecursionError):  # of the change before
+            lines[at] = change_bytes(rng, lines[at])
+    data = b"\n".join(lines)
+    (folder / "a.jsonl").write_bytes(change_bytes(rng, data) if rng.random() < 0.4 else data)
+    return folder / "a.jsonl"
+
+
+def make_text(rng: random.Random, folder: Path) -> Path:
+    text = "|".join(DOCUMENTS) * rng.choice([1, 100])
+    data = change_text(rng, text).encode() if rng.random() < 0.3 else change_bytes(rng, text.encode())
+    (folder / "a.txt").write_bytes(data)
+    return folder / "a.txt"
+
+
+def _make_stream(compression: str) -> Callable[[random.Random, Path], Path]:
+    def make(rng: random.Random, folder: Path) -> Path:
+        """Members with changes, others between them, and what grows: much of the same byte."""
+        text = b"|".join(document.encode() for document in DOCUMENTS)
+        if rng.random() < 0.1:
+            text += b"a" * rng.choice([1 << 16, 1 << 22])
+        members = [compressed(text, compression, rng.choice([1, 1, 3])) for _ in range(rng.choice([1, 1, 2]))]
+        if rng.random() < 0.2:
+            members.insert(rng.randrange(2), compressed(text, rng.choice(PACKED)))
+        if rng.random() < 0.1:
+            members += [compressed(b"", compression)] * rng.choice([1, 100, LARGEST_BYTES // 64])
+        data = b"".join(members)
+        if compression == "gz" and rng.random() < 0.3:  # the check sum fits, so the text is looked at
+            changed = change_bytes(rng, text)
+            data = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + zlib.compress(changed)[2:-4]
+            data += struct.pack("<II", zlib.crc32(changed), len(changed))
+        else:
+            data = change_bytes(rng, data)
+        form = rng.choice(["txt", "jsonl"])
+        path = folder / f"a.{form}.{compression}"
+        path.write_bytes(data)
+        return path
+
+    return make
+
+
+def read_documents(path: Path) -> None:
+    """All documents, whole and in three pieces, by both rules of bad text."""
+    status = path.stat()
+    source = Source(str(path), status.st_size, status.st_mtime_ns, kind=kind_of(str(path)))
+    for count, invalid in ((1, "error"), (3, "replace")):
+        intake = KeptIntake(IntakeRules(on_error="skip", invalid=invalid))
+        cuts = [status.st_size * number // count for number in range(count + 1)]
+        for start, stop in pairwise(cuts):
+            with Reading(0, source, Piece(0, start, stop), intake, b"|", Buffers(1 << 16)) as reading:
+                for event in reading.documents():
+                    pass_over(event)
+
+
+_TEMPLATES = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}<|e|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}",
+    "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}"
+    "{% else %}{{ m | tojson }}{% endif %}{% endfor %}",
+    "{% macro f(x, n=2) %}{{ x * n }}{% endmacro %}{% set ns = namespace(t='') %}"
+    "{% for m in messages recursive %}{% set ns.t = ns.t ~ m.content %}{{ loop.index }}{{ f(m.role) }}{% endfor %}"
+    "{{ ns.t }}",
+)
+_HOSTILE = (
+    *(
+        "{{ range(10**9) | list }}",
+        "{{ 'a' * 10**9 }}",
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ 9**9**9 }}",
+    ),
+    *(
+        "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
+        "{{ messages.pop() }}",
+        "{{ f(f) }}",
+    ),
+    *(
+        "{{ '%999999999d' % 1 }}",
+        "{{ 'a'.center(10**9) }}",
+        "{{ '{:999999999}'.format(1) }}",
+        "{{ cycler.__init__.__globals__ }}",
+    ),
+    *(
+        "{% include '/etc/passwd' %}",
+        "{% import 'os' as os %}",
+        "{{ raise_exception('a\nb') }}",
+        "{{ lipsum(n=10**6) }}",
+    ),
+    *(
+        "{{ self._TemplateReference__context }}",
+        "{{ [1] | batch(10**9, 'a') | list }}",
+        "{{ 'a' | indent(10**9) }}",
+        "{% break %}",
+    ),
+)
+
+
+def make_template(rng: random.Random, _: Path) -> str:
+    """A template with parts of others in it, and with what must be refused."""
+    template = rng.choice(_TEMPLATES)
+    for _ in range(rng.choice([1, 1, 2])):
+        at = rng.choice([0, len(template), rng.randrange(len(template) + 1)])
+        hostile = rng.choice(_HOSTILE)
+        template = template[:at] + rng.choice([hostile, hostile, "", rng.choice(_TEMPLATES)]) + template[at:]
+    return change_text(rng, template) if rng.random() < 0.5 else template
+
+
+def read_template(template: str) -> None:
+    made = ChatTemplate(ChatRules(template, (("bos_token", "<s>"),), ("<|e|>",)))
+    messages = [
+        {"role": role, "content": f"a <|e|> {role}"}
+        for role in ("system", "user", "assistant", "user", "assistant")
+    ]
+    made.text_of(messages, None, "text", True)
+
+
+TARGETS = [
+    # A template has so many steps, each with a text of so many characters at most (corpus/template_sandbox.py).
+    Target(
+        "chat template",
+        make_template,
+        read_template,
+        (TokenmillError, RecordFault),
+        1 << 29,
+        base_seconds=30.0,
+    ),
+    Target("JSON Lines", make_lines, read_documents),
+    Target("text", make_text, read_documents),
+    *(Target(f"table: {form}", _make_records(form), read_documents, base_bytes=1 << 29) for form in FORMATS),
+    # The decoder of zstd has a window of up to 128 MiB, and what comes out is a bounded part of it at a time.
+    *(
+        Target(f"compressed: {form}", _make_stream(form), read_documents, base_bytes=1 << 29)
+        for form in PACKED
+    ),
+]

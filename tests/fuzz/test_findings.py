@@ -1,0 +1,134 @@
+"""What the fuzz targets found, each as small as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from targets_corpus import read_documents
+from targets_datasets import grown_files, write_litdata, write_mds, write_megatron
+from targets_tokenizers import tokenizer_documents
+
+from bpe import BadTokenizer, Tokenizer
+from bpe.formats import huggingface
+from bpe.pretokenization import ways
+from bpe.pretokenization.components import Split
+from bpe.pretokenizer import Pretokenizer
+from bpe.text_growth import MOST_GROWTH
+from corpus.errors import BadInput
+from flat_tokens.errors import DatasetError
+from flat_tokens.exchange.formats import reader_of
+from flat_tokens.exchange.inputs import ReadOptions
+from flat_tokens.storage.versions import read_version
+
+
+def blocks(name: str, place: Path) -> Iterator[Any]:
+    return reader_of(name).read(str(place), ReadOptions(None, None, {}, []))
+
+
+def test_components_that_double_a_text_again_and_again() -> None:
+    """Forty ByteLevels make a terabyte of a letter."""
+    root = dict(tokenizer_documents()[0])
+    doubling = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    root["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [doubling] * 40}
+    with pytest.raises(BadTokenizer, match="make a text 1e\\+12 times as long"):
+        huggingface.read(json.dumps(root).encode())
+
+
+@pytest.mark.parametrize("pattern", [{"String": "a"}, {"Regex": "a|b"}])
+def test_replacements_that_grow_what_replacements_made(pattern: dict[str, str]) -> None:
+    root = dict(tokenizer_documents()[0])
+    replace = {"type": "Replace", "pattern": pattern, "content": "a" * 300}
+    root["normalizer"] = replace
+    Tokenizer.from_parts(huggingface.read(json.dumps(root).encode())).encode("aa")
+    root["normalizer"] = {"type": "Sequence", "normalizers": [replace] * 2}
+    with pytest.raises(BadTokenizer, match=f"supported: {MOST_GROWTH:,} times"):
+        huggingface.read(json.dumps(root).encode())
+
+
+def test_a_pattern_with_many_walks_is_compiled_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is cut by the regex package instead, with the same pieces; what can't be compiled is found out once."""
+    expression = r"\p{L}{1,3}(?=a)|\s+(?!\S)|."
+    compiled = Pretokenizer((Split(expression, "oniguruma"),)).checked()
+    assert compiled.slow_because is None
+    monkeypatch.setattr(ways, "MOST_WALKS", 10)
+    ways_made: list[object] = []
+    monkeypatch.setattr(ways.Ways, "over", lambda *_: ways_made.append(0) or original(*_))
+    other = Pretokenizer((Split(expression + "|b", "oniguruma"),)).checked()
+    assert "more than 10 walks" in str(other.slow_because)
+    count = len(ways_made)
+    assert other.pretokens("abca  d") == compiled.pretokens("abca  d")
+    assert len(ways_made) == count
+
+
+original = ways.Ways.over
+
+
+def test_a_header_of_npy_that_is_no_python(tmp_path: Path) -> None:
+    text = b"{'descr': '<u2', (\n"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text)
+    with pytest.raises(DatasetError, match="no npy file"):
+        list(blocks("npy", tmp_path / "a.npy"))
+
+
+@pytest.mark.parametrize("name", ["mds", "litdata"])
+def test_what_an_index_says_is_shown_in_one_line(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "a"
+    {"mds": write_mds, "litdata": write_litdata}[name](folder, [[1, 2]])
+    index = (folder / "index.json").read_text()
+    (folder / "index.json").write_text(
+        re.sub(r'("samples"|"chunk_size"): 1\b', r'\1: "\\u001b[2J\\n"', index)
+    )
+    with pytest.raises(DatasetError) as caught:
+        list(blocks(name, folder))
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("file_name", ["a" * 256, "\ud800"])
+@pytest.mark.parametrize("name", ["mds", "litdata"])
+def test_an_index_names_a_file_that_cannot_be(tmp_path: Path, name: str, file_name: str) -> None:
+    folder = tmp_path / "a"
+    {"mds": write_mds, "litdata": write_litdata}[name](folder, [[1, 2]])
+    index = (folder / "index.json").read_text()
+    changed = re.sub(r'"(shard\.00000\.mds|chunk-0-0\.bin)"', lambda _: json.dumps(file_name), index)
+    (folder / "index.json").write_text(changed)
+    with pytest.raises(Exception, match="names|does not exist") as caught:
+        list(blocks(name, folder))
+    assert str(caught.value).isprintable()
+
+
+def test_ends_of_documents_whose_differences_wrap(tmp_path: Path) -> None:
+    """A fall by more than 2^63 looks like a rise where it is taken as a difference."""
+    write_megatron(tmp_path / "a.bin", [[1], [2], [3]])
+    index = bytearray((tmp_path / "a.idx").read_bytes())
+    index[-24:] = np.array([2**62, -(2**62) - 1, 3], "<i8").tobytes()
+    (tmp_path / "a.idx").write_bytes(index)
+    with pytest.raises(DatasetError, match="below 4611686018427387904 before it|outside the 3 sequences"):
+        list(blocks("megatron", tmp_path / "a"))
+
+
+@pytest.mark.parametrize("change", [{"path": 1.5}, {"splits": {"train": [1e400, 0, 0]}}, {"path": [1]}])
+def test_a_version_with_values_of_other_types(tmp_path: Path, change: dict[str, Any]) -> None:
+    value = json.loads(grown_files()["versions/1.json"])
+    del value["sha256"]
+    value["parts"][1] |= change
+    value["sha256"] = hashlib.sha256(json.dumps(value).encode()).hexdigest()
+    (tmp_path / "versions").mkdir()
+    (tmp_path / "versions/1.json").write_text(json.dumps(value))
+    with pytest.raises(DatasetError, match="restore it"):
+        read_version(tmp_path, 1)
+
+
+def test_a_separator_in_a_message_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes(b'"id"x\ttext\n1\ta\n')
+    with pytest.raises(BadInput, match="the header is no row of CSV") as caught:
+        read_documents(path)
+    assert str(caught.value).isprintable()

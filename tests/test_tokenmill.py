@@ -1,0 +1,151 @@
+"""The command `tokenmill` and `import tokenmill`: every command and public name of the packages, under one roof."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import bpe
+import convert
+import flat_tokens
+import tokenmill
+from bpe.__main__ import build_parser as bpe_parser
+from command_line.parser import nearest
+from flat_tokens.__main__ import build_parser as dataset_parser
+from tokenmill.__main__ import COMMANDS, main
+from tokenmill.kinds import names_dataset
+
+ROOT = Path(__file__).resolve().parent.parent
+END = "<|endoftext|>"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text(f"the mill by the river{END}" * 20)
+    return tmp_path
+
+
+def test_from_text_to_a_sound_dataset(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--vocab-size", "260", "a.txt", "--output", "t.json", "--quiet"]) == 0
+    (here / "-b.txt").write_text("behind")
+    assert main(["convert", "--tokenizer", "t.json", "a.txt", "-o", "a.zarr", "--quiet", "--", "-b.txt"]) == 0
+    assert main(["info", "t.json"]) == 0
+    assert capfd.readouterr().out.startswith("entries")
+    assert main(["info", "--json", "a.zarr"]) == 0
+    assert '"splits"' in capfd.readouterr().out
+    assert main(["verify", "a.zarr"]) == 0
+    assert "21 sequences" in capfd.readouterr().out
+    assert main(["report", "t.json", "--json", "a.txt"]) == 0
+    assert main(["report", "a.zarr"]) == 0
+    assert (here / "a.report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["trian"], "no such command: 'trian'; did you mean train?; see tokenmill --help"),
+        (["train", "--vocb-size=3"], "unrecognized arguments: --vocb-size=3; did you mean --vocab-size?"),
+        (
+            ["export", "x", "--to", "megatrn", "-o", "y"],
+            "got 'megatrn'; did you mean megatron?; see tokenmill export",
+        ),
+        (
+            ["convert", "a.txt", "--progres=bar"],
+            "the following arguments are required: --tokenizer, --output",
+        ),
+        (
+            ["retokenize", "a.zarr", "--threads=0"],
+            "--threads must be a whole number of at least 1 and at most 4096",
+        ),
+        (["head", "a.zarr", "--storage-option", "x"], "--storage-option must be NAME=VALUE"),
+        (["verify", "no.zarr"], "no.zarr: does not exist"),
+        (["info"], "the following arguments are required: tokenizer; see tokenmill info --help"),
+        (["completion", "csh"], "must be one of bash, zsh, fish, got 'csh'"),
+        (["train", "a.txt", "--vocab-size", "300", "--output", "t", "--", "--no"], "--no does not exist"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_an_error_is_one_line_of_one_form(
+    words: list[str], line: str, here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1), err
+    assert err.startswith("tokenmill: error: ")
+    assert line in err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_helps_by_its_own_name(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    out = capfd.readouterr().out
+    assert out.startswith(f"usage: tokenmill {command} ")
+    assert "python -m" not in out
+
+
+def test_every_command_is_there(capfd: pytest.CaptureFixture[str]) -> None:
+    own = {"convert", "retokenize", "completion"}
+    assert set(COMMANDS) == own | set(bpe_parser().commands()) | set(dataset_parser().commands())
+    assert main(["--help"]) == 0
+    out = capfd.readouterr().out
+    assert all(f"tokenmill {command} " in out for command in COMMANDS)
+    assert main(["--version"]) == 0
+    assert capfd.readouterr().out == f"{version('tokenmill')}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_and_options(shell: str, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("shtab")
+    assert main(["completion", shell]) == 0
+    out = capfd.readouterr().out
+    assert "retokenize" in out
+    assert "vocab-size" in out
+
+
+def test_a_file_of_ones_own_named_convert(here: Path) -> None:
+    (here / "convert.py").write_text("print('mine')")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    for words in (["-m", "tokenmill", "info"], ["-P", "-m", "tokenmill", "info"]):
+        done = subprocess.run(
+            [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
+        )
+        assert "mine" not in done.stdout
+        assert done.stderr.count("\n") == 1
+        assert ("stands before tokenmill's package" in done.stderr) == ("-P" not in words)
+
+
+def test_public_names() -> None:
+    names = {"__version__", *bpe.__all__, *convert.__all__, *flat_tokens.__all__}
+    assert set(tokenmill.__all__) == names
+    assert len(tokenmill.__all__) == len(names), "two packages have a public name in common"
+    assert tokenmill.__version__ == version("tokenmill")
+    for name in names:
+        assert getattr(tokenmill, name) is not None
+        assert name in dir(tokenmill)
+    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "append", "convert"]
+    assert set(convert.__all__) <= set(dir(convert))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        tokenmill.nothing  # noqa: B018
+
+
+def test_which_words_name_datasets(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "tokenizer.json").write_text("{}")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / ".zgroup").write_text("{}")
+    datasets = ["a.zarr", "a.zarr/", "s3://bucket/a", str(tmp_path / "set")]
+    assert all(map(names_dataset, datasets))
+    assert not any(
+        map(names_dataset, ["a.json", "org/model", "--json", str(tmp_path / "folder"), "x" * 5000])
+    )
+
+
+def test_the_nearest_word() -> None:
+    assert nearest("--ouput", ["--output", "--overwrite"]) == "; did you mean --output?"
+    assert nearest("xyz", ["--output"]) == ""
