@@ -284,6 +284,8 @@ def test_an_output_that_would_replace_the_template(here: Path) -> None:
     write_chats(Path("c.jsonl"), make_chats(2, 1))
     Path("out.partial").mkdir()
     Path("out.partial/t.jinja").write_text(CHATML)
-    with pytest.raises(UsageError, match=r"the chat template out\.partial/t\.jinja lies inside .*another output"):
+    with pytest.raises(
+        UsageError, match=r"the chat template out\.partial/t\.jinja lies inside .*another output"
+    ):
         convert(options(**CHATS, chat_template="out.partial/t.jinja", overwrite=True), InlineEngine())
     assert Path("out.partial/t.jinja").read_text() == CHATML
