@@ -192,3 +192,4 @@ def test_a_byte_order_mark_counts_at_the_beginning_of_the_file_only() -> None:
     with pytest.raises(InvalidText, match="looks like UTF-16"):
         utf8.ValidPieces("f", "replace", 0).take(b"\xff\xfea", True)
     assert utf8.ValidPieces("f", "replace", 5).take(b"\xff\xfea", True) == "\ufffd\ufffda".encode()
+    assert utf8.ValidPieces("f", "error", 5).replaced == 0
