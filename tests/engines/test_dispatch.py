@@ -245,3 +245,16 @@ def test_random_games_find_faults(name: str, fault: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(Dispatch, name, fault)
     with pytest.raises((AssertionError, KeyError)):
         deque(map(play, range(30)))
+
+
+def test_the_next_sticky_task_waits_for_its_worker_and_no_longer() -> None:
+    game = Game("A", "B")
+    game.add("1:a")
+    assert game.given() == ["A 1:a"]
+    game.add("2:a")
+    assert game.given() == []  # B is free, but has not its key
+    game.answer("A")
+    assert game.given() == ["A 2:a"]
+    game.answer("A")
+    game.add("3:a")  # comes while A is idle
+    assert game.given() == ["A 3:a"]
