@@ -18,7 +18,6 @@ from convert.path_fields import PathField, PathsField, checked_path
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES, ChatRules, IntakeRules, MarkRules, pointer_path
 from engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
-from flat_tokens.format import MASK_BITS
 from stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
@@ -45,6 +44,7 @@ RECORDED = (  # see ConvertOptions.recorded
 RECORDED_OF_MARKS = ("prompt_field", "completion_field", "messages_field")  # where they are given
 SOURCE_PLACES_MODES = ("auto", "yes", "no")
 _MAX_UINT64 = 2**64 - 1
+_MASK_BITS = 8  # tokens a byte of a loss mask
 
 
 @dataclass(frozen=True)
@@ -201,9 +201,9 @@ class ConvertOptions:
             raise UsageError("--chat-template needs --messages-field, the field of the messages")
         if self.has_mask and self.text_field != "text":
             raise UsageError("--text-field is of records without a loss mask; leave it out")
-        if self.has_mask and (self.chunk_tokens or MASK_BITS) % MASK_BITS:
+        if self.has_mask and (self.chunk_tokens or _MASK_BITS) % _MASK_BITS:
             raise UsageError(
-                f"--chunk-tokens must be a multiple of {MASK_BITS} with a loss mask, got {self.chunk_tokens}"
+                f"--chunk-tokens must be a multiple of {_MASK_BITS} with a loss mask, got {self.chunk_tokens}"
             )
 
     def _check_ends(self) -> None:

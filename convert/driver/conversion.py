@@ -161,10 +161,11 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
     check_records(sources, options)
     plan = make_plan(sources, options.text_chunk_bytes)
     places = has_places(plan, options)
-    recorded = {**options.recorded(), "source_places": "yes" if places else "no", **ends.recorded()}
+    recorded = {**options.recorded(), **ends.recorded()}
     check_space(tokenizer, plan, layout, options)
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"going on from {workspace.root}")
+    recorded["source_places"] = "yes" if places else "no"  # of auto, what it came to
     job = Job(
         tokenizer,
         tokenizer.max_token_id,

@@ -46,7 +46,7 @@ def families() -> dict[str, tuple[Cut, Cut]]:
     for preset in PRESETS:
         ours = Pretokenizer(preset.components)
         empty = {"type": "BPE", "vocab": {}, "merges": []}
-        root = {
+        root: dict[str, Any] = {
             "version": "1.0",
             "added_tokens": [],
             "pre_tokenizer": pretokenizer_to_json(ours),

@@ -197,6 +197,72 @@ def test_errors_of_network_file_systems(
     assert tree(here / "out") == tree(here / "free")
 
 
+def test_a_signal_each_millisecond_interrupts_no_call(here: Path, clean: dict[str, bytes]) -> None:
+    """Reads and writes that are interrupted are taken up again."""
+    came = 0
+
+    def count(*_: object) -> None:
+        nonlocal came
+        came += 1
+
+    before = signal.signal(signal.SIGALRM, count)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        convert(
+            ConvertOptions(["en.txt"], "tok.json", "out", text_chunk_bytes=500, progress="none"),
+            InlineEngine(),
+        )
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert came > 5
+    assert tree(here / "out") == clean
+
+
+def test_too_few_open_files_are_one_line_that_names_the_limit(here: Path) -> None:
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))}
+    code, err = ended(started(*arguments("--workers", "2"), **limited))
+    assert (code, err.count("\n")) == (4, 1), err
+    assert "raise the limit on open files (ulimit -n)" in err
+    assert not (here / "out").exists()
+
+
+unless_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may do all")
+
+
+@unless_root
+def test_no_further_process_is_one_line_that_names_the_limit(here: Path) -> None:
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))}
+    alone = {"OPENBLAS_NUM_THREADS": "1"}  # else numpy has its own lines to say
+    code, err = ended(started(*arguments("--workers", "2"), environment=alone, **limited))
+    assert (code, err.count("\n")) == (4, 1), err
+    assert "raise the limit on processes (ulimit -u)" in err
+    assert not (here / "out").exists()
+
+
+@unless_root
+@pytest.mark.parametrize("name", ["secret.txt", "secret"])
+def test_an_input_without_the_right_to_read_is_told_before_the_work(name: str, here: Path) -> None:
+    (here / "secret.txt").write_text("text")
+    (here / "secret").mkdir()
+    (here / name).chmod(0)
+    code, err = ended(started(*arguments(inputs=("en.txt", name))))
+    (here / name).chmod(0o700)
+    assert (code, err.count("\n")) == (2, 1), err
+    assert name in err
+    assert "permission denied" in err.lower()
+    assert not list(here.glob("out*"))
+
+
+@unless_root
+def test_a_folder_without_the_right_to_write_is_told_before_the_work(here: Path) -> None:
+    (here / "locked").mkdir(mode=0o555)
+    code, err = ended(started(*arguments(output="locked/out")))
+    assert (code, err.count("\n")) == (4, 1), err
+    assert "Permission denied" in err
+    assert not list((here / "locked").iterdir())
+
+
 @pytest.mark.parametrize(
     ("name", "chunk_bytes", "workers"),
     [
