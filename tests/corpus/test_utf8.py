@@ -10,6 +10,7 @@ import random
 import re
 import threading
 
+import numpy as np
 import pytest
 
 from corpus import utf8
@@ -192,3 +193,19 @@ def test_a_byte_order_mark_counts_at_the_beginning_of_the_file_only() -> None:
     with pytest.raises(InvalidText, match="looks like UTF-16"):
         utf8.ValidPieces("f", "replace", 0).take(b"\xff\xfea", True)
     assert utf8.ValidPieces("f", "replace", 5).take(b"\xff\xfea", True) == "\ufffd\ufffda".encode()
+    assert utf8.ValidPieces("f", "error", 5).replaced == 0
+
+
+def test_rows_begin_at_characters() -> None:
+    text = "aé你".encode()
+    utf8.check_rows(text, np.array([0, 1, 3, 6, 6], np.uint64))
+    for place in (2, 4, 5):
+        with pytest.raises(InvalidText, match=f"byte {place} is within a character"):
+            utf8.check_rows(text, np.array([0, place, 6], np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("tail", "count"), [(b"", 0), (b"a", 0), (b"a\xe2\x82", 2), (b"\xf0\x9f\x99", 3), ("aé".encode(), 0)]
+)
+def test_the_start_of_a_character_at_the_end_is_counted(tail: bytes, count: int) -> None:
+    assert utf8.cut_character_bytes(tail) == count

@@ -177,6 +177,10 @@ def test_all_fail_but_those_that_are_cancelled() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_whatever_happens_every_task_is_done_once(seed: int) -> None:
     """Workers come, answer and die in any order; keys are held by one worker at a time."""
+    play(seed)
+
+
+def play(seed: int) -> None:
     rng = random.Random(seed)
     game = Game(*"ABCD"[: rng.randint(1, 4)])
     tasks, names, keys = [], iter(range(10**6)), set("uvw")
@@ -210,3 +214,47 @@ def test_whatever_happens_every_task_is_done_once(seed: int) -> None:
         assert busy
         game.answer(*busy)
     assert all(task.future.done() for task in tasks)
+
+
+def forgets_its_own(dispatch: Dispatch, key: Any) -> None:
+    if (worker := dispatch._holders.pop(key, None)) is not None:
+        worker.sticky = None
+        dispatch._own.pop(worker)
+
+
+def begins_no_queue_again(dispatch: Dispatch, worker: Any) -> Any:
+    begun = LOSE(dispatch, worker)
+    if worker.sticky is not None:
+        dispatch._unclaimed.pop(worker.sticky, None)
+    return begun
+
+
+def two_hold_a_key(dispatch: Dispatch, worker: Any, task: Any) -> None:
+    dispatch._holders.pop(task.sticky, None)
+    GIVE(dispatch, worker, task)
+
+
+LOSE, GIVE = Dispatch.lose, Dispatch._give
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [("release", forgets_its_own), ("lose", begins_no_queue_again), ("_give", two_hold_a_key)],
+)
+def test_random_games_find_faults(name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Dispatch, name, fault)
+    with pytest.raises((AssertionError, KeyError)):
+        deque(map(play, range(30)))
+
+
+def test_the_next_sticky_task_waits_for_its_worker_and_no_longer() -> None:
+    game = Game("A", "B")
+    game.add("1:a")
+    assert game.given() == ["A 1:a"]
+    game.add("2:a")
+    assert game.given() == []  # B is free, but has not its key
+    game.answer("A")
+    assert game.given() == ["A 2:a"]
+    game.answer("A")
+    game.add("3:a")  # comes while A is idle
+    assert game.given() == ["A 3:a"]

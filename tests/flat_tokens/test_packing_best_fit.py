@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -179,3 +180,11 @@ def test_a_plan_takes_few_bytes_a_sequence() -> None:
     plan = plan_window(2**40 + np.cumsum([0, *lengths.tolist()]), 2048)
     assert plan.kept_bytes < 7 * len(lengths)
     assert plan.base == 2**40
+
+
+@pytest.mark.parametrize("max_seq_len", [2**16 - 1, 2**16, 70_000])
+def test_lengths_of_more_than_16_bits_go_longest_first(max_seq_len: int) -> None:
+    lengths = np.array([1, max_seq_len - 1, 1000, 30_000, max_seq_len])
+    plan = packing_best_fit.plan_window(np.concatenate([[0], np.cumsum(lengths)]), max_seq_len)
+    packs = [plan.lengths[start:stop].tolist() for start, stop in pairwise(plan.bounds.tolist())]
+    assert packs == [[1, max_seq_len - 1], [1000, 30_000], [max_seq_len]]

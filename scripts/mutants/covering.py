@@ -1,0 +1,132 @@
+"""Which test files look at a module: those named after it, then those nearest to it by imports.
+
+Coverage by test would tell the lines, but not those that run in worker processes and in commands, which are most of
+what can go wrong here; and it costs a run of the whole suite. Imports cost nothing and are never out of date.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from functools import cache
+from pathlib import Path
+
+PACKAGES = ("bpe", "convert", "corpus", "engines", "flat_tokens", "stores", "tokenmill")
+# What calls the code of a folder of C++, where no test file has its name.
+NATIVE_TESTS = {
+    "bpe/native/train": (
+        "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs bpe/test_count_sums "
+        "bpe/test_spilling bpe/test_counting bpe/test_counts_file bpe/test_reference_trainer"
+    ),
+    "bpe/native/merge": (
+        "bpe/test_merge_pretoken bpe/test_encoder_core bpe/test_long_pretoken bpe/test_walk_words"
+    ),
+    "bpe/native/encode": (
+        "bpe/test_encoder_core bpe/test_encoding bpe/test_decoder bpe/test_gathered_misses "
+        "bpe/test_walk_characters bpe/test_long_pretoken bpe/test_tokenizer bpe/test_normalized_text "
+        "bpe/test_uncut_separator"
+    ),
+    "bpe/native/cache": (
+        "bpe/test_pretoken_cache bpe/test_walk_keys bpe/test_encoder_core bpe/test_gathered_misses"
+    ),
+    "bpe/native/pretokenize": (
+        "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way bpe/test_pretoken_counts "
+        "bpe/test_stream_rest bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken"
+    ),
+    "bpe/native/normalize": (
+        "bpe/test_normalizers bpe/test_normalized_text bpe/test_normalized_pieces "
+        "bpe/test_formats_sentencepiece bpe/test_unicode_tables bpe/test_normalized_counts "
+        "bpe/test_components"
+    ),
+    "bpe/native/vocabulary": (
+        "bpe/test_vocabulary bpe/test_entry_files bpe/test_text_vocabulary bpe/test_encoder_core "
+        "bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters bpe/test_tokenizer"
+    ),
+    "bpe/native/text": (
+        "corpus/test_special_tokens corpus/test_utf8 corpus/test_validate_utf8 bpe/test_added_tokens "
+        "bpe/test_characters bpe/test_encoder_core bpe/test_pretokenize"
+    ),
+    "bpe/native/common": (
+        "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory corpus/test_content_hash "
+        "bpe/test_encoder_core bpe/test_training bpe/test_count_sums"
+    ),
+    "bpe/native/bindings": (
+        "bpe/test_arguments bpe/test_buffers bpe/test_ragged bpe/test_tokenizer bpe/test_trainer "
+        "bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_entry_files bpe/test_ids_file"
+    ),
+    "corpus/native": ("corpus/test_json_texts corpus/test_json_long_line corpus/test_sources"),
+    "convert/native": ("convert/test_stored_ids convert/test_encode_and_merge"),
+    "flat_tokens/native": (
+        "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/test_token_facts "
+        "flat_tokens/test_token_matches flat_tokens/test_bounded flat_tokens/test_loader "
+        "flat_tokens/test_verify"
+    ),
+}
+
+
+class Covering:
+    """The imports of a tree."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._modules = {
+            ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+            for package in PACKAGES
+            for path in sorted((root / package).rglob("*.py"))
+        }
+        self._tests = sorted((root / "tests").rglob("test_*.py"))
+        self._distances = {test: self._from(test) for test in self._tests}
+
+    def tests(self, path: str) -> list[str]:
+        """The test files of a source file, the likeliest first; both below the root."""
+        if not path.endswith(".py"):
+            return self._native(path)
+        stem = Path(path).stem
+        module = ".".join(Path(path).with_suffix("").parts).removesuffix(".__init__")
+        ranked = []
+        for test in self._tests:
+            name = test.relative_to(self._root).as_posix()
+            distance = self._distances[test].get(module)
+            namesake = test.stem == f"test_{stem}"
+            if distance is not None or namesake:
+                other = not name.startswith(f"tests/{path.split('/')[0]}/")
+                ranked.append((not namesake, distance or 0, other, name))
+        return [name for *_, name in sorted(ranked)]
+
+    def _native(self, path: str) -> list[str]:
+        stem = Path(path).stem
+        folder = max((name for name in NATIVE_TESTS if path.startswith(name)), key=len, default="")
+        listed = [f"tests/{name}.py" for name in NATIVE_TESTS.get(folder, "").split()]
+        namesakes = [
+            test.relative_to(self._root).as_posix() for test in self._tests if test.stem == f"test_{stem}"
+        ]
+        found = [name for name in dict.fromkeys([*namesakes, *listed]) if (self._root / name).exists()]
+        return found
+
+    def _from(self, test: Path) -> dict[str, int]:
+        """The modules that a test imports, by how many imports lie in between."""
+        distances: dict[str, int] = {}
+        waiting = deque([(test, 0)])
+        while waiting:
+            path, distance = waiting.popleft()
+            for name in self._imports(path):
+                if name not in distances and distance < 4:
+                    distances[name] = distance
+                    waiting.append((self._modules[name], distance + 1))
+        return distances
+
+    @cache  # noqa: B019 - there is one, to the end of the run
+    def _imports(self, path: Path) -> tuple[str, ...]:
+        names: dict[str, None] = {}
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                wanted = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                wanted = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                helper = path.with_name(f"{node.module}.py")  # tests: a file beside
+                if "tests" in path.parts and helper.exists() and helper != path:
+                    names.update(dict.fromkeys(self._imports(helper)))
+            else:
+                continue
+            names.update((name, None) for name in wanted if name in self._modules)
+        return tuple(names)

@@ -1,0 +1,58 @@
+"""All small changes of a C++ file, by its tokens. The house's layout (clang-format) tells an operator, which has
+blanks around it, from the brackets of a template. What does not compile is no change: the compiler tells.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mutants.change import Change, with_keys
+
+OPERATORS = {
+    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
+    "+": "-", "-": "+", "+=": "-=", "-=": "+=", "<<": ">>", ">>": "<<", "&": "|", "|": "&", "^": "|",
+}  # fmt: skip
+PATTERNS = [
+    ("operator", re.compile(r"(?<= )(<=|>=|==|!=|&&|\|\||\+=|-=|<<|>>|[<>+\-&|^])(?= [^&*>]|\n)")),
+    ("number", re.compile(r"(?<![\w.'])(\d+)(?![\w.'])")),
+    ("switch", re.compile(r"\b(true|false)\b")),
+    ("condition", re.compile(r"(?<=\bif )(\([^;{}\n]*\))(?= (?:\{|return|continue|break))")),
+    ("dropped call", re.compile(r"(?<=\n)[ \t]+((?!return|throw|using|delete)[\w:.>\-]+\([^;{}]*\);)(?=\n)")),
+    ("dropped check", re.compile(r"(?<=\n)[ \t]+((?:if \([^;{}\n]*\) )?throw [^;]*;)(?=\n)")),
+    ("loop", re.compile(r"\b(break|continue)(?=;)")),
+]
+LEFT_ALONE = re.compile(
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#[^\n]*|static_assert[^;]*;',
+    re.S | re.M,
+)
+FUNCTION = re.compile(r"^[A-Za-z][^\n;]*?([\w~:]+)\([^;]*?\)[^;{]*\{$", re.M)
+
+
+def native_changes(path: str, text: str) -> list[Change]:
+    """The changes of one file, in the order of the text."""
+    bare = LEFT_ALONE.sub(lambda match: re.sub(r"[^\n]", "\1", match[0]), text)
+    functions = [(match.start(), match[1]) for match in FUNCTION.finditer(bare)]
+    changes = []
+    for kind, pattern in PATTERNS:
+        for match in pattern.finditer(bare):
+            start, stop = match.span(1)
+            before = text[start:stop]
+            scope = next((name for place, name in reversed(functions) if place <= start), "")
+            line = text.count("\n", 0, start) + 1
+            changes.append(Change(path, scope, line, kind, start, stop, before, _after(kind, before)))
+    return with_keys(sorted(changes, key=lambda change: (change.start, change.stop)))
+
+
+def _after(kind: str, before: str) -> str:
+    match kind:
+        case "operator":
+            return OPERATORS[before]
+        case "number":
+            return "0" if before == "1" else str(int(before) + 1)
+        case "switch":
+            return "false" if before == "true" else "true"
+        case "condition":
+            return f"(!{before})"
+        case "loop":
+            return "continue" if before == "break" else "break"
+    return ";"

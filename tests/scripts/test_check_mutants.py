@@ -1,0 +1,140 @@
+"""scripts/check_mutants.py tells of the change that no test notices, and of no other; judged ones and those of a log
+are not told or tried again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from mutants.native_changes import native_changes  # noqa: E402 - found on the path above
+from mutants.python_changes import python_changes  # noqa: E402
+
+MODULE = '''\
+def is_small(number: int) -> bool:
+    """Whether below 10."""
+    return number < 10
+
+
+def is_old(age: int) -> bool:
+    return age > 40
+'''
+TESTS = """
+from stores.small import is_old, is_small
+
+
+def test_is_small() -> None:
+    assert (is_small(9), is_small(10)) == (True, False)
+
+
+def test_is_old() -> None:  # the bound itself is forgotten
+    assert (is_old(42), is_old(39)) == (True, False)
+"""
+
+
+def check(tree: Path, *options: str) -> tuple[int, list[str]]:
+    command = [
+        sys.executable,
+        "scripts/check_mutants.py",
+        "--root",
+        str(tree),
+        "--under",
+        "stores",
+        "--jobs",
+        "1",
+    ]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
+    assert not done.stderr, done.stderr
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_a_gap_is_told_once(tmp_path: Path) -> None:
+    tree, log = tmp_path / "tree", str(tmp_path / "log")
+    for folder in ("stores", "tests/stores", "scripts/mutants"):
+        (tree / folder).mkdir(parents=True)
+    (tree / "stores" / "__init__.py").touch()
+    (tree / "stores" / "small.py").write_text(MODULE)
+    (tree / "tests" / "stores" / "test_small.py").write_text(TESTS)
+    status, (*told, figures) = check(tree, "--log", log)
+    assert status == 1
+    assert sorted(line.partition(" ")[2] for line in told) == [
+        "survived stores/small.py:7 [bound] age > 40 -> age >= 40 (1 test files)",
+        "survived stores/small.py:7 [number] 40 -> 41 (1 test files)",
+    ]
+    assert figures == "4 mutants, seed 0: 2 killed, 2 survived; survivors: 2 new"
+    entries = [json.loads(line) for line in Path(log).read_text().splitlines()]
+    assert {entry["test"] for entry in entries if entry["result"] == "killed"} == {
+        "tests/stores/test_small.py::test_is_small"
+    }
+    judged = "".join(f"{line.split()[0]} equivalent stores/small.py: of no matter\n" for line in told)
+    (tree / "scripts" / "mutants" / "judged.txt").write_text(judged)
+    (tree / "stores" / "small.py").write_text("\n\n" + MODULE)  # the keys stay
+    assert check(tree, "--log", log) == (
+        0,
+        ["4 mutants, seed 0: 2 killed, 2 survived; survivors: 2 equivalent"],
+    )
+    assert (tree / "stores" / "small.py").read_text() == "\n\n" + MODULE
+
+
+PYTHON = """
+def f(a: int = 3, *, b: "str | None" = None) -> int:
+    '''A text of 7 words.'''
+    if a <= 1 and (
+        b is not None  # and why
+    ):
+        raise ValueError(f"{a + 1} is not it")
+    one()
+    two(é="ß", c=a + 2)
+    return min(a, -a)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        ("number", "3", "4"),
+        ("bound", "a <= 1", "a < 1"),
+        ("bound", "b is not None", "b is None"),
+        ("dropped call", "one()", "pass"),
+        ("swap", 'one()\n    two(é="ß", c=a + 2)', 'two(é="ß", c=a + 2)\n    one()'),
+        ("arithmetic", "a + 2", "a - 2"),
+        ("order", "min", "max"),
+        ("dropped check", 'raise ValueError(f"{a + 1} is not it")', "pass"),
+    ],
+)
+def test_changes_of_python(kind: str, before: str, after: str) -> None:
+    changes = python_changes("a.py", PYTHON)
+    (change,) = [change for change in changes if (change.kind, change.before) == (kind, before)]
+    assert change.after == after
+    compile(change.applied(PYTHON), "a.py", "exec")
+    assert len({change.key for change in changes}) == len(changes)
+    assert not [change for change in changes if "7" in change.before or "str |" in change.before]
+
+
+NATIVE = """
+#define SIZE 5
+std::vector<int> grow(std::span<const int> rows) {
+  // 1 < 2
+  if (rows.size() < 4 && is_full) {
+    rows.clear();
+  }
+  throw_if("a < 3");
+}
+"""
+
+
+def test_changes_of_the_core() -> None:
+    changes = [(change.kind, change.before, change.after) for change in native_changes("a.cpp", NATIVE)]
+    assert changes == [
+        ("condition", "(rows.size() < 4 && is_full)", "(!(rows.size() < 4 && is_full))"),
+        ("operator", "<", "<="),
+        ("number", "4", "5"),
+        ("operator", "&&", "||"),
+        ("dropped call", "rows.clear();", ";"),
+    ]
