@@ -314,7 +314,7 @@ def test_train_refuses(capfdbinary, tmp_path, text_file):
         *output,
     )
     failed(
-        capfdbinary, 2, "vocab_size must be at least 256", "train", text_file, "--vocab-size", "10", *output
+        capfdbinary, 2, "--vocab-size must be at least 256", "train", text_file, "--vocab-size", "10", *output
     )
     failed(
         capfdbinary,

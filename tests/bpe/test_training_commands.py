@@ -94,7 +94,7 @@ def test_sizes_that_can_not_be_named_or_made(fails: Any, texts: list[Path], tmp_
         *output,
     )
     numbered = ["--output", tmp_path / "{vocab_size}.json"]
-    fails(2, "vocab_size 1000 is given twice", "train", *texts, "--vocab-size", "1k,1000", *numbered)
+    fails(2, "--vocab-size 1000 is given twice", "train", *texts, "--vocab-size", "1k,1000", *numbered)
     fails(2, "at least 257 .* got 256", "train", *texts, *SPECIAL, "--vocab-size", "1k,256", *numbered)
     fails(
         2,
@@ -305,11 +305,11 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(3, r"0\.txt: is no counts file", "train", "--counts", texts[0], *output)
     fails(2, "--seed must be a whole number", "train", *texts, "--seed", "x", *output)
     fails(2, "threads must be at least 1", "count", *texts, "--threads", "0", "--output", tmp_path / "x")
-    fails(2, "max_memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
+    fails(2, "--max-memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
     fails(2, 'a whole number or "fit", such', "train", *texts, "--min-pretoken-count", "few", *output)
     fails(
         2,
-        "min_pretoken_count must be at least 1",
+        "--min-pretoken-count must be at least 1",
         "train",
         texts[0],
         *SPECIAL,
@@ -317,8 +317,8 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
         "0",
         *output,
     )
-    fails(2, "max_token_bytes must be at least 2", "train", *texts, "--max-token-bytes", "1", *output)
-    fails(2, "sample_bytes must be at least 1", "train", *texts, "--sample-bytes", "0", *output)
+    fails(2, "--max-token-bytes must be at least 2", "train", *texts, "--max-token-bytes", "1", *output)
+    fails(2, "--sample-bytes must be at least 1", "train", *texts, "--sample-bytes", "0", *output)
     fails(
         2,
         "--keep-counts .* its folder does not exist",

@@ -20,7 +20,7 @@ from typing import Any
 
 import convert.driver.conversion
 import convert.driver.pipeline
-from convert.__main__ import _flush_and_leave, main
+from convert.__main__ import flush_and_leave, main
 from convert.planning.plan import Plan
 from convert.shards import part_writer, runs
 from engines import stop_signals
@@ -101,4 +101,4 @@ if __name__ == "__main__":
             client = default_client()
             client.cluster.close()
             client.close()
-    _flush_and_leave(code)  # as `python -m convert`; tasks of an interrupted run may go on in threads
+    flush_and_leave(code)  # as `python -m convert`; tasks of an interrupted run may go on in threads

@@ -38,7 +38,7 @@ DRIVER = """
 import sys
 from functools import partial
 from convert.driver import pipeline
-from convert.__main__ import _flush_and_leave, main
+from convert.__main__ import flush_and_leave, main
 from convert.places import lease, store_log
 from convert.planning import plan
 from engines.inline_engine import InlineEngine
@@ -46,7 +46,7 @@ lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = store_log.PUT_SECONDS = 0.0
 plan.LEAST_SHARD_BYTES = 700
 if sys.argv[1] == "inline":
     pipeline.convert = partial(pipeline.convert, executor=InlineEngine())
-_flush_and_leave(main(sys.argv[2:]))
+flush_and_leave(main(sys.argv[2:]))
 """
 _TOLD = ("warning: ", "going on from ", "finished work was damaged")  # beside an error
 

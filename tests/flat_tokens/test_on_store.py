@@ -390,9 +390,8 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     assert "there is no such bucket" in capsys.readouterr().err
     assert main(["info", url.replace("s3:", "s9:")]) == 2
     capsys.readouterr()
-    with pytest.raises(SystemExit):
-        main(["info", url, "--storage-option", "region"])
-    assert "--storage-option: must be NAME=VALUE" in capsys.readouterr().err
+    assert main(["info", url, "--storage-option", "region"]) == 2
+    assert "--storage-option must be NAME=VALUE" in capsys.readouterr().err
 
 
 def test_a_cache_spares_the_second_epoch(written: tuple[Path, CountingStore], tmp_path: Path) -> None:

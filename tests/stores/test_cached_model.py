@@ -127,12 +127,12 @@ class Cache(RuleBasedStateMachine):
         assert sum(path.stat().st_size for path in kept) <= LIMIT
 
 
-def run(monkeypatch: pytest.MonkeyPatch) -> None:
+def run(monkeypatch: pytest.MonkeyPatch, examples: int = 12) -> None:
     monkeypatch.setattr(cached, "BLOCK_BYTES", BLOCK_BYTES)
     run_state_machine_as_test(
         Cache,
         settings=settings(
-            max_examples=12, stateful_step_count=20, deadline=None, database=None, derandomize=True,
+            max_examples=examples, stateful_step_count=20, deadline=None, database=None, derandomize=True,
             phases=(Phase.generate,),
         ),
     )  # fmt: skip
@@ -147,4 +147,4 @@ def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> 
     where, name, change = FAULTS[fault]
     monkeypatch.setattr(where, name, change)
     with pytest.raises((AssertionError, ExceptionGroup)):
-        run(monkeypatch)
+        run(monkeypatch, 400)  # as many as it takes
