@@ -334,7 +334,7 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(2, "the inputs hold no text to train on", "train", tmp_path / "empty", *output, "--quiet")
     rare = ["train", *texts, *SPECIAL, "--quiet", *output, "--min-pretoken-count"]
     for count in ("99999", "9" * 15):
-        fails(2, f"min_pretoken_count {count} leaves out all .* distinct pretokens: none", *rare, count)
+        fails(2, f"--min-pretoken-count {count} leaves out all .* distinct pretokens: none", *rare, count)
     damaged = bytearray((tmp_path / "a.counts").read_bytes())
     damaged[40] ^= 1
     (tmp_path / "a.counts").write_bytes(damaged)
