@@ -30,7 +30,7 @@ def complain(line: str, kind: str = "error") -> None:
 
 
 def flush_and_leave(code: int) -> NoReturn:
-    """End at once: workers are gone and all files closed; to free a vocabulary entry by entry takes 50 ms."""
+    """End at once: workers are gone and all files closed; to free a vocabulary entry by entry would take longer."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # full, closed, or not there at all
             stream.flush()

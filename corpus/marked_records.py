@@ -1,4 +1,4 @@
-"""Records of which a part is to be learned: a prompt and its completion, or the messages of a chat.
+"""Records with a loss mask: a prompt and its completion, or the messages of a chat.
 
 A record becomes one text and the stretches of it that are to be learned. What makes the text of a chat is its template
 (corpus/chat_template.py); of a prompt and a completion it is the one behind the other.

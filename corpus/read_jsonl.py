@@ -187,7 +187,7 @@ class _Lines:
             yield Documents(Batch(text_view, offsets, line_of), line_starts + np.uint64(start))
 
     def _marked_texts(self, marked: MarkedRecords, data: bytes, start: int) -> Iterator[Documents]:
-        """The same of records of which a part is to be learned."""
+        """The same for records with a loss mask."""
         found, place, first_line = MarkedBatch(), 0, self.count
         for line in data.removesuffix(b"\n").split(b"\n") if data else ():
             if not line.strip(b" \t\r"):

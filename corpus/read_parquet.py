@@ -244,7 +244,7 @@ def documents(reading: Reading) -> Iterator[Event]:
 
 
 def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules) -> Iterator[Event]:
-    """The documents of records of which a part is to be learned, some rows at a time as Python objects; a row group
+    """The documents of records with a loss mask, some rows at a time as Python objects; a row group
     belongs to the piece that it begins in."""
     import pyarrow
     import pyarrow.parquet

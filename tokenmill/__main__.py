@@ -116,7 +116,7 @@ def run() -> NoReturn:
     """The console command."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # A conversion makes 10^5 objects and no cycle: to look for some every 700 objects takes 50 ms of the start.
+    # A conversion makes many objects and no reference cycles: garbage collection would slow its start.
     gc.set_threshold(100_000)
     flush_and_leave(main())
 

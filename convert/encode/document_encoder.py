@@ -219,7 +219,7 @@ class DocumentEncoder:
         self._deal_out(source, ragged.tokens, ragged.offsets, hashes, places)
 
     def _marked(self, source_index: int, source: Source, documents: Documents, special: str) -> None:
-        """Documents of which a part is to be learned."""
+        """Documents with a loss mask."""
         batch, places, are_rows = documents
         allowed: AllowedSpecial = "all" if special == "encode" else ()
         found = self._marked_text.encode(batch, allowed, _token_room(batch.text))

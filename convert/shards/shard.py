@@ -41,7 +41,7 @@ DIGEST_BLOCK_BYTES = 256 << 10
 DIGEST_BYTES = 8
 Place = tuple[str, int]  # name of a file beside the journal, offset in bytes
 NOWHERE: Place = ("", 0)
-# In shards of a dataset with a loss mask ids have 32 bits, of which this one is set where a token is not to be learned.
+# Shards of a dataset with a loss mask have ids of 32 bits; this bit is set where a token is not to be learned.
 NOT_TRAINED = np.uint32(1 << 31)
 
 

@@ -38,7 +38,7 @@ def write_run(
     has_mask: bool = False,
 ) -> list[WrittenFile]:
     """Write one run of a split's array into the dataset at `root`; the files written. has_mask: whether the ids of the
-    shards have NOT_TRAINED, of which the run of tokens writes the loss mask too.
+    shards have NOT_TRAINED; the run of tokens writes the loss mask from it, too.
 
     Files get their names when they are whole, and every attempt writes the same bytes: one that comes late, or from a
     worker whose parent is gone, does no harm. temporary: a folder where they lie before, on the file system of `root`.
