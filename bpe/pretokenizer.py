@@ -5,7 +5,7 @@ says what becomes of it. An expression given in Python or on the command line me
 tokenizer.json what Hugging Face's tokenizers read.
 
 Where an expression says what no table can (a backreference, a count of what is still to come), the text is cut by the
-`regex` package, at some 3 MB/s; `slow_because` says why.
+`regex` package, some hundred times slower; `slow_because` says why.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Pretokenizer:
     def slow_note(self) -> str | None:
         """What to tell who waits, if that is so."""
         why = self.slow_because
-        return why and f"the `regex` package cuts the text, in one thread a process, at 0.2 to 3 MB/s: {why}"
+        return why and f"the `regex` package cuts the text, at 0.2 to 3 MB/s a process: {why}"
 
     def pretokens(self, text: str) -> list[str]:
         """The pretokens of a text without special tokens, in order; none is empty.

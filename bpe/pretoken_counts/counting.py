@@ -200,7 +200,7 @@ class Counting:
             automaton = None  # what Python normalizes, it cuts
         self._in_python = automaton is None
         if progress is not None and (note := self._pretokenizer.slow_note):
-            progress.note(note)
+            progress.note(f"{note}; count --executor process counts on all cores")
         self._specials = [token.encode() for token in options.special_tokens]
         self._automaton, self._core_normalizer = automaton, normalizer
         self._counter = _core.PretokenCounter(automaton)

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from bpe.errors import BadTokenizer, UnsupportedPattern, shown
+from bpe.pretokenization.capturing_groups import BadReferenceError, CapturingGroups, check_references
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.syntax import (
     Atomic,
+    Capture,
     Characters,
     Choice,
     Look,
     Node,
+    Reference,
     Repeat,
     Sequence,
     TextEnd,
@@ -40,6 +43,7 @@ EMPTY: Final = Sequence(())
 _LOOKS: Final = {"?=": (False, False), "?!": (False, True), "?<=": (True, False), "?<!": (True, True)}
 _ESCAPED: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OPERATORS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_DIGITS: Final = frozenset("0123456789")
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
@@ -63,11 +67,12 @@ class PatternReader(ABC):
     name_openings: ClassVar[tuple[str, ...]]  # of groups with a name
     skips_in_openings: ClassVar[bool] = False  # comments and blanks between the bracket and what group it is
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, groups: CapturingGroups | None = None) -> None:
         self.text = expression
         self.place = 0
         self.flags: frozenset[str] = frozenset()
-        self.captures = 0  # capturing groups that began
+        self.captures = groups or CapturingGroups()
+        self.looks_behind = 0  # that are open
         self._groups = 0
         self._atoms = 0
 
@@ -76,7 +81,15 @@ class PatternReader(ABC):
         node = self.settled(self.alternatives())
         if self.place < len(self.text):
             raise self.wrong(") closes no group; write \\) for the character")
+        if self.captures.mixes_names_and_numbers():
+            raise self.wrong("beside groups with names a backreference takes a name")
+        if (referred := self.captures.newly_referred()) is not None:
+            return type(self)(self.text, CapturingGroups(referred)).read()
         self._check_size(node)
+        try:
+            check_references(node)
+        except BadReferenceError as error:
+            raise self.unsupported(str(error), 0) from None
         return node
 
     # What a dialect adds.
@@ -184,16 +197,48 @@ class PatternReader(ABC):
             return Atomic(self.settled(self.closed_group(start)))
         for opening in self.name_openings:
             if self.take(opening):
-                self._skip_name(opening[-1], start)
-                break
-        else:
-            if self.take("?"):
-                return self.flag_group(start)
-        self.captures += 1
-        return self.captured(self.settled(self.closed_group(start)))
+                return self._capturing_group(self._name_opened_by(opening[-1], start), start)
+        return self.flag_group(start) if self.take("?") else self._capturing_group("", start)
+
+    def _capturing_group(self, name: str, start: int) -> Node:
+        number = self.captures.begin()
+        node = self.captured(self.settled(self.closed_group(start)))
+        try:
+            return self.captures.end(number, name, node)
+        except BadReferenceError as error:
+            raise self.unsupported(str(error), start) from None
 
     def look_body(self, start: int, behind: bool) -> Node:
-        return self.settled(self.closed_group(start))
+        self.looks_behind += behind
+        body = self.settled(self.closed_group(start))
+        self.looks_behind -= behind
+        return body
+
+    def named_reference(self, closing: str, start: int) -> Reference:
+        """The backreference whose name stands at `place`, up to `closing`."""
+        stop = self.text.find(closing, self.place)
+        name, self.place = self.text[self.place : stop], stop + 1
+        if stop < 0 or not name.isidentifier():
+            raise self.unsupported("a backreference without a plain name", start)
+        return self._reference(name, start)
+
+    def numbered_reference(self, start: int) -> Reference:
+        """The backreference whose digits stand behind the backslash at `start`."""
+        stop = start + 1
+        while self.text[stop : stop + 1] in _DIGITS:
+            stop += 1
+        self.place = stop
+        return self._reference(self.text[start + 1 : stop], start)
+
+    def _reference(self, group: str, start: int) -> Reference:
+        if self.looks_behind:
+            raise self.unsupported("a backreference in a lookbehind", start)
+        if "i" in self.flags:
+            raise self.unsupported("a backreference under (?i)", start)
+        try:
+            return self.captures.refer(group)
+        except BadReferenceError as error:
+            raise self.unsupported(str(error), start) from None
 
     def _escape(self) -> Part:
         start = self.place
@@ -323,12 +368,13 @@ class PatternReader(ABC):
             raise self.wrong(f"U+{value:X} is no character", start)
         return chr(value)
 
-    def _skip_name(self, opening: str, start: int) -> None:
-        """Move behind the name of a group that a quote or `<` opened."""
+    def _name_opened_by(self, opening: str, start: int) -> str:
+        """The name of a group that a quote or `<` opened, which `place` moves behind."""
         stop = self.text.find(">" if opening == "<" else opening, self.place)
         if stop <= self.place:
             raise self.wrong("the group's name is empty or not closed", start)
-        self.place = stop + 1
+        name, self.place = self.text[self.place : stop], stop + 1
+        return name
 
     def property_text(self, start: int) -> str:
         """What stands between the braces of a property; `place` is behind the opening one."""
@@ -375,7 +421,7 @@ class PatternReader(ABC):
                     f"pattern {shown(self.text, 80)}: repeats and groups lie deeper than {MAX_DEPTH}"
                 )
             match node:
-                case Characters():
+                case Characters() | Reference():
                     total += times
                 case Sequence(parts):
                     left += [(part, times, depth + 1) for part in parts]
@@ -383,7 +429,7 @@ class PatternReader(ABC):
                     left += [(option, times, depth + 1) for option in options]
                 case Repeat(body, least, most):
                     left.append((body, times * max(least, most or 1, 1), depth + 1))
-                case Atomic(body) | Look(body):
+                case Atomic(body) | Look(body) | Capture(_, body):
                     left.append((body, times, depth + 1))
             if total > MAX_POSITIONS or times > MAX_POSITIONS:
                 raise self._too_large()

@@ -83,10 +83,6 @@ class _OnigurumaReader(PatternReader):
     unsupported_groups = _UNSUPPORTED_GROUPS
     name_openings = ("?<", "?'")
 
-    def __init__(self, expression: str) -> None:
-        super().__init__(expression)
-        self._looks_behind = 0  # that are open
-
     # Repeats.
 
     def repeated(self, part: Part) -> Part:
@@ -133,7 +129,7 @@ class _OnigurumaReader(PatternReader):
     def _first_folded(self, text: str) -> tuple[int, Node]:
         """(how many of the first characters, what they match under (?i)), by unicode.c's get_case_fold_codes_by_str."""
         first = _folded(text[0])
-        if self._looks_behind:
+        if self.looks_behind:
             return 1, Characters(first)
         for length in (3, 2):
             folded = _lowest(text[:length])
@@ -165,9 +161,7 @@ class _OnigurumaReader(PatternReader):
 
     def look_body(self, start: int, behind: bool) -> Node:
         flags = self.flags
-        self._looks_behind += behind
         body = super().look_body(start, behind)
-        self._looks_behind -= behind
         self.flags = flags
         return body
 
@@ -210,12 +204,15 @@ class _OnigurumaReader(PatternReader):
                 return Look(Sequence((newline, TextEnd())))
             case "b" | "B":
                 return self.word(negated=letter == "B")
-            case "k" | "g" if self.peek() and self.peek() in "<'":
-                raise self.unsupported(f"a reference to a group, \\{letter}", start)
+            case "k" if self.peek() in ("<", "'"):
+                self.place += 1
+                return self.named_reference(">" if self.text[self.place - 1] == "<" else "'", start)
+            case "g" if self.peek() in ("<", "'"):
+                raise self.unsupported("a call of a group, \\g", start)
         if letter in _UNSUPPORTED_ESCAPES:
             raise self.unsupported(_UNSUPPORTED_ESCAPES[letter], start)
         if letter in "123456789" and self._is_reference(start):
-            raise self.unsupported(f"a backreference, \\{letter}", start)
+            return self.numbered_reference(start)
         found = self._common_escape(letter, start, in_class=False)
         return self._letters(found) if isinstance(found, str) else Characters(found)
 
@@ -223,7 +220,7 @@ class _OnigurumaReader(PatternReader):
         """Whether it is the number of a group; else `\\303` is a byte. Up to 9 it is."""
         found = re.compile(r"[0-9]{1,9}").match(self.text, start + 1)
         number = int(found.group()) if found else 0
-        return number <= 9 or number <= self.captures
+        return number <= 9 or number <= self.captures.count
 
     def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
         """The escape that `place` is behind, a set or a character."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from bpe.errors import shown
+from bpe.pretokenization.capturing_groups import CapturingGroups
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.pattern_reader import (
     ANY,
@@ -34,11 +35,11 @@ from bpe.pretokenization.unicode_tables import any_case, named, required
 
 _FLAGS: Final = frozenset("imsxU")
 _HEX_DIGITS: Final = CodePoints.of("0123456789abcdefABCDEF")
+_DIGITS: Final = frozenset("0123456789")
 _LITERAL_IN_CLASS: Final = frozenset("kAzBKGR")
 _UNSUPPORTED_GROUPS: Final = {
     "?(": "a condition, (?(",
     "?~": "an absent operator, (?~",
-    "?P=": "a backreference, (?P=",
     "?P>": "a call of a group, (?P>",
     "*": "a backtracking verb, (*",
 }
@@ -77,8 +78,8 @@ class _RustReader(PatternReader):
     name_openings = ("?P<", "?<", "?'")
     skips_in_openings = True
 
-    def __init__(self, expression: str) -> None:
-        super().__init__(expression)
+    def __init__(self, expression: str, groups: CapturingGroups | None = None) -> None:
+        super().__init__(expression, groups)
         self._joined_in_class = 0
 
     def settled_letters(self, letters: Letters) -> Node:
@@ -129,6 +130,8 @@ class _RustReader(PatternReader):
         return Sequence((node,)) if isinstance(node, Look) or node == EMPTY else node
 
     def flag_group(self, start: int) -> Part:
+        if self.take("P="):
+            return self.named_reference(")", start)
         before = self.flags
         sign = True
         letters = 0
@@ -168,10 +171,13 @@ class _RustReader(PatternReader):
                 return self._word_end()
             case "K" | "G":
                 raise self.unsupported(f"\\{letter}", start)
-            case "k":
-                raise self.unsupported("a backreference, \\k", start)
+            case "k" if self.peek() in ("<", "'"):
+                self.place += 1
+                return self.named_reference(">" if self.text[self.place - 1] == "<" else "'", start)
             case "g":
                 raise self.unsupported("a call of a group, \\g", start)
+        if letter in _DIGITS:
+            return self.numbered_reference(start)
         found = self._common_escape(letter, start, in_class=False)
         if isinstance(found, CodePoints):
             return Characters(found)
@@ -213,8 +219,8 @@ class _RustReader(PatternReader):
             return self._property(letter == "P", start, in_class)
         if letter in "xuU":
             return self._hexadecimal({"x": 2, "u": 4, "U": 8}[letter], start)
-        if letter.isascii() and letter.isdigit():
-            raise self.unsupported(f"a backreference, \\{letter}", start)
+        if letter in _DIGITS:
+            raise self.wrong(f"no such escape in a class, \\{letter}", start)
         if letter == "b":
             return Letters("\b", False)
         if control := self.escaped(letter):

@@ -76,4 +76,21 @@ class TextEnd:
     """Nothing lies behind."""
 
 
-Node: TypeAlias = Characters | Sequence | Choice | Repeat | Atomic | Look | TextStart | TextEnd
+@dataclass(frozen=True)
+class Capture:
+    """`body`, for a `Reference` of this number. Groups that none refers to are not in the tree."""
+
+    number: int
+    body: Node
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The text that the `Capture` of this number matched last; where it matched none, nothing does: `\\1`."""
+
+    number: int
+
+
+Node: TypeAlias = (
+    Characters | Sequence | Choice | Repeat | Atomic | Look | TextStart | TextEnd | Capture | Reference
+)

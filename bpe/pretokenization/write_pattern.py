@@ -13,10 +13,12 @@ from typing import Final
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.syntax import (
     Atomic,
+    Capture,
     Characters,
     Choice,
     Look,
     Node,
+    Reference,
     Repeat,
     Sequence,
     TextEnd,
@@ -82,6 +84,10 @@ class _Writer:
                 return r"\A"
             case TextEnd():
                 return r"\z"
+            case Capture(number, body):
+                return f"(?<g{number}>{self.alternatives(body)})"
+            case Reference(number):
+                return rf"\k<g{number}>"
 
     def _repeat(self, node: Repeat) -> str:
         bounds = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((node.least, node.most))
@@ -99,7 +105,7 @@ class _Writer:
         if isinstance(body, Characters):
             text = self._set(body.points)
             return f"({text})" if text == _NEVER else text
-        if isinstance(body, Atomic):
+        if isinstance(body, Atomic | Capture | Reference):
             return self._item(body)
         return f"({self.alternatives(body)})" if _may_be_empty(body) else f"(?:{self.alternatives(body)})"
 

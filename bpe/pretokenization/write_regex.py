@@ -6,10 +6,12 @@ from typing import Final
 
 from bpe.pretokenization.syntax import (
     Atomic,
+    Capture,
     Characters,
     Choice,
     Look,
     Node,
+    Reference,
     Repeat,
     Sequence,
     TextEnd,
@@ -39,3 +41,7 @@ def expression_of(tree: Node) -> str:
             return r"\A"
         case TextEnd():
             return r"\Z"
+        case Capture(number, body):
+            return f"(?P<g{number}>{expression_of(body)})"
+        case Reference(number):
+            return f"(?P=g{number})"

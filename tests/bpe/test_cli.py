@@ -121,7 +121,7 @@ def test_what_regex_cuts_is_told_once(capfdbinary, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("abababababababab\nc" * 50)
     slow, dataset = tmp_path / "slow.json", tmp_path / "data.zarr"
-    note = "the `regex` package cuts the text, in one thread a process, at 0.2 to 3 MB/s: "
+    note = "the `regex` package cuts the text, at 0.2 to 3 MB/s a process: "
     code, _, err = run(
         capfdbinary, "train", text, "--vocab-size", 260, "--pattern", pattern, "--output", slow, "--quiet"
     )

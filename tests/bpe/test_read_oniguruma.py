@@ -163,9 +163,7 @@ BAD = [
     ("a" + "{0,1}?" * 500, "repeats and groups lie deeper than 200"),
 ]
 UNSUPPORTED = [
-    (r"(a)\1", "a backreference, \\1"),
-    (r"(?<n>a)\k<n>", "a reference to a group, \\k"),
-    (r"(a)\g<1>", "a reference to a group, \\g"),
+    (r"(a)\g<1>", "a call of a group, \\g"),
     (r"(?(1)a|b)", "a condition, (?("),
     (r"(?~ab)", "an absent operator, (?~"),
     (r"a(?{b})", "a callout, (?{"),

@@ -105,9 +105,6 @@ BAD = [
     ("a" * 2001, "more than 2,000 characters"),
 ]
 UNSUPPORTED = [
-    (r"(a)\1", "a backreference, \\1"),
-    (r"(?<n>a)\k<n>", "a backreference, \\k"),
-    (r"(?P<n>a)(?P=n)", "a backreference, (?P="),
     (r"(a)\g<1>", "a call of a group, \\g"),
     (r"(?<n>a)(?P>n)", "a call of a group, (?P>"),
     (r"(?(1)a|b)", "a condition, (?("),

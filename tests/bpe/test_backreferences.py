@@ -1,0 +1,116 @@
+"""Backreferences: read in both dialects, never compiled, cut by the `regex` package as tiktoken and tokenizers cut."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from peer_pieces import tiktoken_pieces, tokenizers_pieces
+
+from bpe.errors import BadTokenizer, UnsupportedPattern
+from bpe.pretokenization import read_oniguruma, read_rust
+from bpe.pretokenization.by_regex import RegexCutter
+from bpe.pretokenization.stages import Cut, Phase, Phases
+from bpe.pretokenization.write_pattern import to_oniguruma, to_rust
+from bpe.pretokenizer import Pretokenizer
+
+READ = {"rust": read_rust.read, "oniguruma": read_oniguruma.read}
+WRITE = {"rust": to_rust, "oniguruma": to_oniguruma}
+
+
+class _Generator:
+    """Expressions of a few letters with capturing groups and references to those that ended."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._named = rng.random() < 0.3
+        self._begun = 0
+        self._ended: list[str] = []
+
+    def expression(self) -> str:
+        return "".join(self._item(2) for _ in range(self._rng.choice([2, 3, 4])))
+
+    def _item(self, depth: int) -> str:
+        pick = self._rng.choice
+        kind = self._rng.random()
+        if kind < 0.3 or depth == 0:
+            return pick("abc1 ")
+        if kind < 0.5 and self._ended:
+            group = pick(self._ended)
+            return (rf"\k<{group}>" if self._named else rf"\{group}") + pick(["", "", "?", "+", "{2}"])
+        if kind < 0.6:
+            return pick([r"\w", "[ab]", "[^a]", ".", r"\s"]) + pick(["", "+", "*", "?", "{1,2}", "+?"])
+        if kind < 0.7:
+            return f"(?:{self._options(depth)})" + pick(["", "?", "{1,2}"])
+        if kind < 0.75:
+            return pick(["(?=", "(?!", "(?>"]) + self._item(depth - 1) + ")"
+        self._begun += 1
+        name = f"n{self._begun}" if self._named else str(self._begun)
+        group = (f"(?<{name}>" if self._named else "(") + self._options(depth) + ")"
+        self._ended.append(name)
+        return group + pick(["", "", "", "?", "{1,2}"])
+
+    def _options(self, depth: int) -> str:
+        count = self._rng.choice([1, 1, 2])
+        return "|".join(
+            self._item(depth - 1) + self._rng.choice(["", self._item(depth - 1)]) for _ in range(count)
+        )
+
+
+@pytest.mark.parametrize("dialect", ["rust", "oniguruma"])
+def test_random_references_cut_as_theirs(dialect: str) -> None:
+    compared = 0
+    for seed in range(400):
+        rng = random.Random(seed)
+        expression = _Generator(rng).expression() + r"|[\s\S]"
+        if "\\k" not in expression and not any(f"\\{digit}" in expression for digit in range(1, 10)):
+            continue
+        texts = ["".join(rng.choices("aabbcc1 \n", k=12)) for _ in range(3)]
+        try:
+            tree = READ[dialect](expression)
+        except (BadTokenizer, UnsupportedPattern):
+            continue
+        theirs = (tiktoken_pieces if dialect == "rust" else lambda e, _: tokenizers_pieces(e))(
+            expression, texts
+        )
+        cutter = RegexCutter(Phases((Phase((), (Cut(tree),)),), False), "")
+        again = RegexCutter(Phases((Phase((), (Cut(READ[dialect](WRITE[dialect](tree))),)),), False), "")
+        for text in texts:
+            expected = [piece for piece in theirs(text) if piece]
+            if "".join(expected) != text:  # tiktoken drops what an empty match stands before
+                continue
+            assert [piece.decode() for piece in cutter.cut(text)] == expected, (expression, text)
+            assert [piece.decode() for piece in again.cut(text)] == expected, (expression, text)
+            compared += 1
+    assert compared > 60
+
+
+def test_a_pattern_with_one_is_slow_and_says_why() -> None:
+    pretokenizer = Pretokenizer.from_pattern(r"""(["'])[^"']*\1|(.)\2+|[\s\S]""")
+    assert pretokenizer.pretokens("""say "no" aaab""") == ["s", "a", "y", " ", '"no"', " ", "aaa", "b"]
+    assert "a backreference asks for a text that matched before" in str(pretokenizer.slow_note)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expression", "what"),
+    [
+        ("rust", r"(a)?\1", "to a group that may have matched nothing"),
+        ("rust", r"(?:(a)|b)\1", "to a group that may have matched nothing"),
+        ("oniguruma", r"(?:(a)){1,2}\1", "to a group that may have matched nothing"),
+        ("rust", r"\1(a)", "to 1, not one group that ended before it"),
+        ("rust", r"(a\1)", "to 1, not one group that ended before it"),
+        ("rust", r"(a)\10", "to 10, not one group that ended before it"),
+        ("oniguruma", r"(?<n>a)(?<n>b)\k<n>", "to n, not one group that ended before it"),
+        ("oniguruma", r"(?<n>a)\k<n>(?<n>b)", "to n, the name of two groups"),
+        ("rust", r"(?<n>a)\1", "to 1, not one group that ended before it"),
+        ("rust", r"(a)\1(?<n>b)", "beside groups with names a backreference takes a name"),
+        ("rust", r"(a)(?<=\1)b", "in a lookbehind"),
+        ("rust", r"(a)(?i:\1)", "under (?i)"),
+        ("oniguruma", r"(a)\k<-1>", "without a plain name"),
+    ],
+)
+def test_references_that_are_refused(dialect: str, expression: str, what: str) -> None:
+    with pytest.raises((BadTokenizer, UnsupportedPattern)) as caught:
+        READ[dialect](expression)
+    assert what in str(caught.value)
+    assert "\n" not in str(caught.value)
