@@ -2,27 +2,29 @@
 
 A task carries a `JobKey` alone. A process that was prepared (`add_job`, by fork or by what it does first) has the job
 in memory. Any other, such as a thread pool's or a cluster's, reads it once from the file that the key names, whose
-digest is part of the key: nothing else is ever unpickled.
+digest is part of the key: nothing else is ever unpickled. Settings of stores, which may be secrets, are in the key and
+not in the file: it may lie in a store where others read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from engines.engine import Engine
 from engines.errors import EngineFailure
-from stores import StoreError, is_url, open_store, split_key
+from stores import StorageOptions, StoreError, is_url, open_store, split_key
 
-_MOST_JOBS = 4  # at a time in one process; others are read again
+_MOST_JOBS: Final = 4  # at a time in one process; others are read again
 
 
 class Job(Protocol):
@@ -37,34 +39,37 @@ class Job(Protocol):
         ...
 
 
-# Puts bytes where all workers see them: their path or URL, and the options of its store.
-Put = Callable[[bytes], tuple[str, tuple[tuple[str, str], ...]]]
+# Puts bytes where all workers see them: their path or URL.
+Put = Callable[[bytes], str]
 
 
 class JobKey(NamedTuple):
-    """digest: SHA-256 of the pickled job in the file `path`, which may be a URL, of a store with these options; where
-    there is no file, a name for the job. version: of the program that wrote it."""
+    """digest: SHA-256 of the pickled job in the file `path`, which may be a URL; where there is no file, a name for the
+    job. version: of the program that wrote it. options: of the stores that the job uses."""
 
     digest: str
     path: str = ""
     version: str = ""
     options: tuple[tuple[str, str], ...] = ()
 
+    def __repr__(self) -> str:
+        return f"JobKey({self.digest!r}, {self.path!r})"  # a cluster shows it to others
+
 
 _jobs: dict[JobKey, Any] = {}  # the last used last
 _lock = threading.Lock()
 
 
-def hand_out(engine: Engine, most_tasks: int, job: Job, put: Put) -> JobKey:
+def hand_out(engine: Engine, most_tasks: int, job: Job, put: Put, options: StorageOptions) -> JobKey:
     """Start the engine for up to `most_tasks` tasks of a job at a time; return the key by which they find it.
 
-    put: is used for workers that do not inherit the job.
+    put, options (of the stores that the job uses): for workers that do not inherit the job.
     """
     if engine.inherits:
         key = JobKey(os.urandom(16).hex())
         engine.start(most_tasks, add_job, key, job)
     else:
-        key = write_job(job, put)
+        key = write_job(job, put, options)
         engine.start(most_tasks, check_worker, key)
     return key
 
@@ -88,11 +93,36 @@ def find_job(key: JobKey) -> Any:
     return job
 
 
-def write_job(job: Job, put: Put) -> JobKey:
+def write_job(job: Job, put: Put, options: StorageOptions) -> JobKey:
     """Put the job where all workers see it, for processes that do not inherit it."""
-    data = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
-    path, options = put(data)
-    return JobKey(hashlib.sha256(data).hexdigest(), path, program_version(), options)
+    settings = tuple(sorted(options.items()))
+    file = io.BytesIO()
+    _Writer(file, [value for _, value in settings]).dump(job)
+    data = file.getvalue()
+    return JobKey(hashlib.sha256(data).hexdigest(), put(data), program_version(), settings)
+
+
+class _Writer(pickle.Pickler):
+    """Writes each of some texts as its place among them."""
+
+    def __init__(self, file: io.BytesIO, texts: Sequence[str]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._places = {text: place for place, text in enumerate(texts)}
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self._places.get(obj) if type(obj) is str else None
+
+
+class _Reader(pickle.Unpickler):
+    """Reads what a `_Writer` of these texts wrote."""
+
+    def __init__(self, file: io.BytesIO, texts: Sequence[str]) -> None:
+        super().__init__(file)
+        self._texts = texts
+
+    def persistent_load(self, pid: Any) -> str:
+        text: str = self._texts[pid]
+        return text
 
 
 def program_version() -> str:
@@ -143,6 +173,6 @@ def _read_job(key: JobKey) -> Job:
         raise StoreError(
             f"{key.path} is not what the command wrote there; every worker must see its --output folder"
         )
-    job: Job = pickle.loads(data)
+    job: Job = _Reader(io.BytesIO(data), [value for _, value in key.options]).load()
     job.check_sight()
     return job

@@ -92,7 +92,7 @@ def count_on_engine(
     pool = TaskPool(engine)
     try:
         with ending(engine, elsewhere.notice), pool:
-            key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job)
+            key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job, options.storage_options)
             if progress is not None:  # a bar may start a thread: workers are forked before
                 progress.begin("counting", chunks.total_bytes, "bytes")
                 if note := pretokenizer.slow_note:

@@ -74,10 +74,10 @@ class Scratch(NamedTuple):
         """Remove runs that were merged."""
         open_store(self.place, dict(self.options)).delete(run.name for run in runs)
 
-    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
-        """Put the job where all workers see it; its path or URL, and the options of its store."""
+    def put_job(self, data: bytes) -> str:
+        """Put the job where all workers see it; its path or URL."""
         open_store(self.place, dict(self.options)).put(_JOB, data)
-        return f"{self.place}/{_JOB}", self.options
+        return f"{self.place}/{_JOB}"
 
 
 @contextmanager

@@ -184,7 +184,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
     )
     pool = TaskPool(engine)
     with ExitStack() as finished, ending(engine, progress.note), pool:
-        key = hand_out(job, workspace, engine, _most_tasks(plan))
+        key = hand_out(job, workspace, engine, _most_tasks(plan), options.storage_options)
         times.lap("start")
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)

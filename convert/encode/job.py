@@ -16,7 +16,7 @@ from engines.job import JobKey, require_open, require_same_folder
 from engines.job import hand_out as hand_out_job
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import Destination
-from stores import is_url
+from stores import StorageOptions, is_url
 
 if TYPE_CHECKING:
     from engines.engine import Engine
@@ -81,18 +81,23 @@ class Job(NamedTuple):
 class JobPlace(Protocol):
     """Where a job is put for workers that do not inherit it: a workspace."""
 
-    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
-        """Put it there; its path or URL, and the options of its store."""
+    def put_job(self, data: bytes) -> str:
+        """Put it there; its path or URL."""
         ...
 
 
-def hand_out(job: Job, workspace: JobPlace, engine: Engine, most_tasks: int) -> JobKey:
-    """Start the engine for up to `most_tasks` tasks of a job at a time; return the key by which they find it."""
+def hand_out(
+    job: Job, workspace: JobPlace, engine: Engine, most_tasks: int, options: StorageOptions
+) -> JobKey:
+    """Start the engine for up to `most_tasks` tasks of a job at a time; return the key by which they find it.
+
+    options: of the stores that the job uses.
+    """
     if engine.inherits:
         _import_for_workers(job.plan)
     else:
         job = job.for_others()
-    return hand_out_job(engine, most_tasks, job, workspace.put_job)
+    return hand_out_job(engine, most_tasks, job, workspace.put_job, options)
 
 
 def _import_for_workers(plan: Plan) -> None:

@@ -264,11 +264,11 @@ class StoreWorkspace:
         self.log.confirm()
         self._partial.put(PLAN_NAME, self._local.plan.read_bytes())
 
-    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
+    def put_job(self, data: bytes) -> str:
         """See Workspace."""
         name = f"{JOB_NAME}-{hashlib.sha256(data).hexdigest()[:16]}"
         self._partial.put(name, data)
-        return f"{self._url}.partial/{name}", tuple(sorted(self._options.items()))
+        return f"{self._url}.partial/{name}"
 
     def on_disk(self, paths: Iterable[str]) -> list[str]:
         """See Workspace: an object is as safe as its store makes it."""

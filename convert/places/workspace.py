@@ -172,12 +172,12 @@ class Workspace:
         """What is done; the folder must be open."""
         return Log(self.shards)
 
-    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
-        """Put the job where workers that are not started by this process read it; its path, and options of a store."""
+    def put_job(self, data: bytes) -> str:
+        """Put the job where workers that are not started by this process read it; its path."""
         path = self.root / JOB_NAME
         with naming(path):
             path.write_bytes(data)
-        return str(path.absolute()), ()
+        return str(path.absolute())
 
     @property
     def standard_input(self) -> Path:

@@ -111,13 +111,13 @@ def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> Non
     workspace = Workspace(corpus / "place")
     workspace.take()
     path = workspace.root / "job"
-    key = write_job(job, workspace.put_job)
+    key = write_job(job, workspace.put_job, {})
     assert [source.path for source in find_job(key).plan.sources] == [
         source.path for source in job.plan.sources
     ]
     path.write_bytes(path.read_bytes().replace(b"endoftext", b"endoftexx"))
     assert find_job(key).separator == job.separator  # from memory
-    other = write_job(job._replace(seed=9), workspace.put_job)
+    other = write_job(job._replace(seed=9), workspace.put_job, {})
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     with pytest.raises(StoreError, match="job is not what the command wrote there"):
         find_job(other)
