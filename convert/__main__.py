@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import signal
+from typing import TYPE_CHECKING
 
 if __name__ == "__main__":
     # Ctrl-C while modules are imported ends the process at once: some make another error of the exception it raises
@@ -20,7 +21,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -31,6 +32,12 @@ from convert.errors import BadInput, exit_code_of, one_line, printable
 from convert.shown.arguments import build_parser as build_parser
 from convert.shown.arguments import parse_arguments
 from stores import is_url, shown_url
+
+if TYPE_CHECKING:
+    import argparse
+
+    from convert.options import ConvertOptions
+    from convert.shown.summary import Summary
 
 SAME_COMMAND = ", the same command goes on from there"
 
@@ -44,20 +51,22 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
     try:
         options, parsed = parse_arguments(words, prog)
         output = options.output
-        from convert.driver.pipeline import convert, dry_run
+        from convert.driver.pipeline import dry_run
         from engines.stop_signals import stop_signals
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        if parsed.append_to:
-            from convert.driver.append import append, as_part
         if parsed.dry_run:
-            _print("\n".join(dry_run(as_part(options) if parsed.append_to else options)))
+            if parsed.append_to:
+                from convert.driver.append import as_part
+
+                options = as_part(options)
+            _print("\n".join(dry_run(options)))
             return 0
         with stop_signals():
-            summary = (append if parsed.append_to else convert)(options, started=started)
-        if not parsed.quiet:
-            _print("\n".join(summary.lines(parsed.timings)))
+            for summary in _summaries(options, parsed, started):
+                if not parsed.quiet:
+                    _print("\n".join(summary.lines(parsed.timings)))
         return 0
     except KeyboardInterrupt as error:
         complain(f"{str(error) or 'interrupted'}{_kept(output, error)}")
@@ -81,9 +90,25 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
         return code
 
 
+def _summaries(options: ConvertOptions, parsed: argparse.Namespace, started: float) -> Iterable[Summary]:
+    """The summary of each conversion, one after the other."""
+    if parsed.part_bytes is not None:
+        from convert.driver.in_parts import convert_in_parts
+
+        yield from convert_in_parts(options, parsed.part_bytes, started=started)
+    elif parsed.append_to:
+        from convert.driver.append import append
+
+        yield append(options, started=started)
+    else:
+        from convert.driver.pipeline import convert
+
+        yield convert(options, started=started)
+
+
 def _kept(output: str, error: BaseException, how: str = SAME_COMMAND) -> str:
     """Where what is encoded is kept. A store is not asked: it may be what the error is about."""
-    partial = f"{output.rstrip('/')}.partial"
+    partial = getattr(error, "work_at", f"{output.rstrip('/')}.partial")
     is_kept = getattr(error, "kept_work", False)
     if not is_url(output):
         is_kept = os.path.exists(partial)  # noqa: PTH110 - Path's raises where the name is too long

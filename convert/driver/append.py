@@ -23,7 +23,6 @@ from flat_tokens.storage.manifest import MANIFEST_NAME
 from flat_tokens.storage.places import Place, is_there, locate
 from flat_tokens.storage.versions import (
     VERSIONS_NAME,
-    Part,
     Version,
     describe_part,
     newest,
@@ -37,13 +36,17 @@ from stores import AlreadyThere, is_url, open_store, shown_url
 
 if TYPE_CHECKING:
     from convert.shown.summary import Summary
+    from corpus.source_list import SourceList
 
 # Of a dataset's options those that its parts share: how many documents are held out, each part says by itself.
 _INHERITED = tuple(name for name in RECORDED if name != "validation_docs")
 
 
 def append(
-    options: ConvertOptions, executor: Executor | None = None, started: float | None = None
+    options: ConvertOptions,
+    executor: Executor | None = None,
+    started: float | None = None,
+    sources: SourceList | None = None,
 ) -> Summary:
     """Convert the inputs to a new part of the dataset at options.output, and list it as a new version.
 
@@ -57,9 +60,7 @@ def append(
     if not dataset.has_manifest:
         raise Refused(f"--append-to {shown_url(root)}: has no manifest; convert it again to append to it")
     number = dataset.version + 1
-    before = read_version(place, dataset.version).parts if dataset.version else (describe_part(place, ""),)
-    if is_there(within(place, f"{part_path(number)}/{MANIFEST_NAME}")):
-        _list_part(place, number, before)
+    if list_finished(place, number):
         raise Refused(
             f"{shown_url(root)}: an earlier run had finished version {number}, which is listed now; give the command "
             "again for what is still to be appended"
@@ -67,12 +68,20 @@ def append(
     with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.driver.conversion import begin, carry_out
 
-        begun = begin(as_part(options, number), started)
+        begun = begin(as_part(options, number), started, sources)
     tokenizer, source = loading.result()
     opening.check_tokenizer(dataset, tokenizer)
     summary = carry_out(begun, tokenizer, source, executor)
-    _list_part(place, number, before)
+    _list_part(place, number)
     return summary
+
+
+def list_finished(place: Place, number: int) -> bool:
+    """Whether a run was killed when it had made the part of a version and not yet listed it, which is done now."""
+    if not is_there(within(place, f"{part_path(number)}/{MANIFEST_NAME}")):
+        return False
+    _list_part(place, number)
+    return True
 
 
 def as_part(options: ConvertOptions, number: int | None = None) -> ConvertOptions:
@@ -88,7 +97,8 @@ def as_part(options: ConvertOptions, number: int | None = None) -> ConvertOption
     )
 
 
-def _list_part(place: Place, number: int, before: tuple[Part, ...]) -> None:
+def _list_part(place: Place, number: int) -> None:
+    before = read_version(place, number - 1).parts if number > 1 else (describe_part(place, ""),)
     version = Version(number, (*before, describe_part(place, part_path(number))))
     try:
         write_version(open_store(place) if isinstance(place, Path) else place.store, version)

@@ -84,8 +84,8 @@ class Times:
         self._last = now
 
 
-def begin(options: ConvertOptions, started: float | None = None) -> Begun:
-    """Find the sources and refuse what can be refused; nothing is written. started: as for `convert`."""
+def begin(options: ConvertOptions, started: float | None = None, sources: SourceList | None = None) -> Begun:
+    """Find the sources and refuse what can be refused; nothing is written. started, sources: as for `convert`."""
     times = Times(started)
     progress = make_progress(options.progress)
     workspace = open_workspace(options.output, options.overwrite, options.scratch, options.storage_options)
@@ -98,9 +98,8 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
                 f"warning: {printable(shown_url(path))} is read as plain text, marks and all; extract the text first, "
                 "or say --input-format text"
             )
-    sources = SourceList()
-    if named or options.validation:
-        sources = _find_sources(options, named)
+    if sources is None:
+        sources = find_sources(options, named) if named or options.validation else SourceList()
     layout = ArrayLayout.create(
         zarr_format=options.zarr_format or 2,
         chunk_tokens=options.chunk_tokens,
@@ -114,7 +113,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
 
 
 def _check_place(options: ConvertOptions) -> None:
-    """Refuse an output that would replace the tokenizer, chat template or standard input; see `_find_sources`."""
+    """Refuse an output that would replace the tokenizer, chat template or standard input; see `find_sources`."""
     problems: list[str] = []
     with suppress(BadTokenizer):  # told when it is loaded
         problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))
@@ -139,7 +138,8 @@ def carry_out(
     try:
         return _carry_out(begun, tokenizer, source, engine)
     except BaseException as error:
-        error.kept_work = workspace.holds_work  # type: ignore[attr-defined]  # for who tells of it
+        # For who tells of it.
+        error.kept_work, error.work_at = workspace.holds_work, str(workspace.root)  # type: ignore[attr-defined]
         raise
     finally:
         engine.shutdown()
@@ -235,10 +235,10 @@ def _with_standard_input(options: ConvertOptions, workspace: AnyWorkspace) -> So
 
     workspace.take()
     standard_input = spool(workspace.standard_input, options.input_format)
-    return _find_sources(options, options.inputs, standard_input)
+    return find_sources(options, options.inputs, standard_input)
 
 
-def _find_sources(
+def find_sources(
     options: ConvertOptions, inputs: Sequence[str], standard_input: Source | None = None
 ) -> SourceList:
     """The sources; UsageError too for an output that lies inside an input folder or the other way round."""

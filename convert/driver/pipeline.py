@@ -18,24 +18,29 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from convert.shown.summary import Summary
+    from corpus.source_list import SourceList
 
 MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
 
 
 def convert(
-    options: ConvertOptions, executor: Executor | None = None, started: float | None = None
+    options: ConvertOptions,
+    executor: Executor | None = None,
+    started: float | None = None,
+    sources: SourceList | None = None,
 ) -> Summary:
     """Convert and verify; the dataset lies at `options.output` when this returns.
 
     executor: where tasks run, any of `concurrent.futures`, options.workers of them at a time; it stays open. None: as
     options.executor says, by default worker processes on this machine. started: time.perf_counter() when the work
-    began, if that was earlier, so that imports count. Errors carry `exit_code` (convert/errors.py); whatever ends the
-    work early leaves `<output>.partial`, from which the same call goes on.
+    began, if that was earlier, so that imports count. sources: those of the inputs to convert; None: all. Errors
+    carry `exit_code` (convert/errors.py); whatever ends the work early leaves `<output>.partial`, from which the same
+    call goes on.
     """
     with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.driver.conversion import begin, carry_out
 
-        begun = begin(options, started)
+        begun = begin(options, started, sources)
     return carry_out(begun, *loading.result(), executor)
 
 
