@@ -64,9 +64,12 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
             _print("\n".join(dry_run(options)))
             return 0
         with stop_signals():
-            for summary in _summaries(options, parsed, started):
+            made = 0
+            for made, summary in enumerate(_summaries(options, parsed, started), 1):
                 if not parsed.quiet:
                     _print("\n".join(summary.lines(parsed.timings)))
+            if not made and not parsed.quiet:
+                _print(f"{printable(output)}: all its parts were made before")
         return 0
     except KeyboardInterrupt as error:
         complain(f"{str(error) or 'interrupted'}{_kept(output, error)}")

@@ -158,5 +158,7 @@ def test_the_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "out/part-2",
         "out/part-3",
     ]
+    assert main(command) == 0
+    assert capsys.readouterr().out == "out: all its parts were made before\n"
     assert main([*FILES, "--tokenizer", tokenizer, "--append-to", "out", "--part-bytes", "1"]) == 2
     assert "--part-bytes goes with --output" in capsys.readouterr().err
