@@ -64,11 +64,12 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
             _print("\n".join(dry_run(options)))
             return 0
         with stop_signals():
-            made = 0
-            for made, summary in enumerate(_summaries(options, parsed, started), 1):
+            shown = False
+            for summary in _summaries(options, parsed, started):
                 if not parsed.quiet:
                     _print("\n".join(summary.lines(parsed.timings)))
-            if not made and not parsed.quiet:
+                shown = True
+            if not shown and not parsed.quiet:
                 _print(f"{printable(output)}: all its parts were made before")
         return 0
     except KeyboardInterrupt as error:
