@@ -128,8 +128,8 @@ def _rule_of_words(has_prefix: bool) -> TextRule:
 
 def _rule_of_file(path: Path) -> TextRule:
     from bpe.formats.by_path import read_file
-    from bpe.formats.huggingface_around import text_rules_of
     from bpe.formats.huggingface_decoder import decoder_from_json
+    from bpe.formats.huggingface_envelope import text_rules_of
     from bpe.formats.huggingface_normalizer import normalizer_from_json
     from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
     from bpe.formats.json_input import parse

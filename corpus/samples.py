@@ -51,11 +51,11 @@ def samples_of(
     taken: dict[int, int] = {}  # by source: how far
     for index, start in _places(chunks):
         source = chunks.sources[index]
-        is_packed = source.kind.is_decoded or _is_marked(source, rules)  # from the beginning, and once
-        start = max(taken.get(index, 0), 0 if is_packed else start - SAMPLE_BYTES // 2)
+        is_compressed = source.kind.is_decoded or _is_marked(source, rules)  # from the beginning, and once
+        start = max(taken.get(index, 0), 0 if is_compressed else start - SAMPLE_BYTES // 2)
         if start >= source.size_bytes:
             continue
-        taken[index] = source.size_bytes if is_packed else start + SAMPLE_BYTES
+        taken[index] = source.size_bytes if is_compressed else start + SAMPLE_BYTES
         try:
             sample = _sample(source, start, rules, separator)
         except TokenmillError as error:

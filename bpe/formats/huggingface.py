@@ -1,7 +1,7 @@
 """Hugging Face's tokenizer.json: each component is honoured or refused by its JSON path, never ignored.
 
 The core reads the entries and merges and says which item is wrong; what stands around them is read by
-`huggingface_around`. The decoder must be ByteLevel, which is what decoding does here. Begin and end tokens
+`huggingface_envelope`. The decoder must be ByteLevel, which is what decoding does here. Begin and end tokens
 (post_processor) are added where `encode` is asked for them; truncation and padding are kept and written back, and never
 applied: datasets want texts whole.
 
@@ -22,8 +22,8 @@ from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
-from bpe.formats.huggingface_around import check_root, read_around, text_rules_of
 from bpe.formats.huggingface_decoder import decoder_to_json
+from bpe.formats.huggingface_envelope import check_root, read_envelope, text_rules_of
 from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
@@ -74,9 +74,9 @@ def read_whole(data: bytes) -> ReadFile:
         model = _Model(file, root, text_rules)
     except ValueError as error:
         raise BadTokenizer(f"model.vocab: {error}") from None
-    around = read_around(root, model, text_rules)
+    envelope = read_envelope(root, model, text_rules)
     for text, id_ in file.texts.items():
-        if text not in around.special_tokens:
+        if text not in envelope.special_tokens:
             entry_of(text, f"model.vocab, id {id_}")  # raises
     ignore_merges = root["model"].get("ignore_merges", False)
     rules, spaces = None, False
@@ -86,21 +86,21 @@ def read_whole(data: bytes) -> ReadFile:
             raise BadTokenizer(
                 f"model.unk_token is {shown(text_rules.unk_token)}, which is no entry of model.vocab"
             )
-        spaces = has_spaces(text_rules, around.pretokenizer, around.normalizer, around.added_tokens)
+        spaces = has_spaces(text_rules, envelope.pretokenizer, envelope.normalizer, envelope.added_tokens)
         rules = text_rules.for_core(unk_id, spaces)
-    normalizer = around.normalizer
+    normalizer = envelope.normalizer
     if spaces:
         normalizer = with_spaces(normalizer)
-    tokens = core_tokens(around.added_tokens, normalizer)
-    automaton = None if text_rules is not None else around.pretokenizer.automaton
+    tokens = core_tokens(envelope.added_tokens, normalizer)
+    automaton = None if text_rules is not None else envelope.pretokenizer.automaton
     try:
         encoder = file.encoder(tokens, automaton, ignore_merges, rules)
     except ValueError as error:
         path = "model." if str(error).startswith("merges[") else "model.vocab: "
         raise BadTokenizer(path + str(error)) from None
-    keys = frozenset(text for text in around.special_tokens if model.id_of(text) is not None)
-    vocabulary = CoreVocabulary(encoder, around.special_tokens, ignore_merges, text_rules)
-    return ReadFile(Parts(vocabulary, *around), root, keys)
+    keys = frozenset(text for text in envelope.special_tokens if model.id_of(text) is not None)
+    vocabulary = CoreVocabulary(encoder, envelope.special_tokens, ignore_merges, text_rules)
+    return ReadFile(Parts(vocabulary, *envelope), root, keys)
 
 
 class _Model:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convert.driver.aside import Aside
+from convert.driver.background_call import BackgroundCall
 from convert.driver.pipeline import load_tokenizer
 from convert.errors import Refused
 from convert.options import RECORDED, ConvertOptions
@@ -65,13 +65,13 @@ def append(
             f"{shown_url(root)}: an earlier run had finished version {number}, which is listed now; give the command "
             "again for what is still to be appended"
         )
-    with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
-        from convert.driver.conversion import begin, carry_out
+    with BackgroundCall(partial(load_tokenizer, options.tokenizer)) as loading:
+        from convert.driver.conversion import prepare, run
 
-        begun = begin(as_part(options, number), started, sources)
+        prepared = prepare(as_part(options, number), started, sources)
     tokenizer, source = loading.result()
     opening.check_tokenizer(dataset, tokenizer)
-    summary = carry_out(begun, tokenizer, source, executor)
+    summary = run(prepared, tokenizer, source, executor)
     _list_part(place, number)
     return summary
 

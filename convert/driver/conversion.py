@@ -25,8 +25,8 @@ from convert.driver.context import Context
 from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space
+from convert.driver.modified_sources import check_modified_during_run
 from convert.driver.source_places import has_places
-from convert.driver.touched import check_meanwhile
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
 from convert.errors import UsageError, WorkerLost, printable
@@ -59,7 +59,7 @@ LATE_CODECS = ("zstd", "none")
 
 
 @dataclass
-class Begun:
+class Prepared:
     """What is known before the tokenizer is: where to work, what to read (without standard input), what to write."""
 
     options: ConvertOptions
@@ -84,7 +84,9 @@ class Times:
         self._last = now
 
 
-def begin(options: ConvertOptions, started: float | None = None, sources: SourceList | None = None) -> Begun:
+def prepare(
+    options: ConvertOptions, started: float | None = None, sources: SourceList | None = None
+) -> Prepared:
     """Find the sources and refuse what can be refused; nothing is written. started, sources: as for `convert`."""
     times = Times(started)
     progress = make_progress(options.progress)
@@ -109,7 +111,7 @@ def begin(options: ConvertOptions, started: float | None = None, sources: Source
         load_codecs(layout)
     elif find_spec("numcodecs") is None:
         raise ModuleNotFoundError("numcodecs is not there", name="numcodecs")
-    return Begun(options, times, progress, workspace, sources, layout)
+    return Prepared(options, times, progress, workspace, sources, layout)
 
 
 def _check_place(options: ConvertOptions) -> None:
@@ -126,17 +128,17 @@ def _check_place(options: ConvertOptions) -> None:
         raise UsageError(printable("; ".join(problems)))
 
 
-def carry_out(
-    begun: Begun,
+def run(
+    prepared: Prepared,
     tokenizer: Tokenizer,
     source: Mapping[str, str],
     executor: Executor | None = None,
 ) -> Summary:
-    """Do the work that was begun, see `convert`. tokenizer, source: from `load_tokenizer`."""
-    workspace = begun.workspace
-    engine = open_engine(begun.options.engine(executor), begun.progress.note, workspace.stacks)
+    """Do the work that was prepared, see `convert`. tokenizer, source: from `load_tokenizer`."""
+    workspace = prepared.workspace
+    engine = open_engine(prepared.options.engine(executor), prepared.progress.note, workspace.stacks)
     try:
-        return _carry_out(begun, tokenizer, source, engine)
+        return _run(prepared, tokenizer, source, engine)
     except BaseException as error:
         # For who tells of it.
         error.kept_work, error.work_at = workspace.holds_work, str(workspace.root)  # type: ignore[attr-defined]
@@ -146,13 +148,14 @@ def carry_out(
         workspace.close()
 
 
-def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
-    options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
+def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
+    options, times = prepared.options, prepared.times
+    progress, workspace = prepared.progress, prepared.workspace
     if options.messages_field is not None:
         from convert.driver.chat_rules import with_chat_rules
 
         options = with_chat_rules(options, tokenizer)
-    sources, layout = begun.sources, begun.layout
+    sources, layout = prepared.sources, prepared.layout
     if note := tokenizer.pretokenizer.slow_note:
         progress.note(note)
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
@@ -194,14 +197,13 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
             finished.enter_context(work.noting_finished())
             with progress.stage("encode", plan.total_bytes) as stage:
                 work.begin(stage)
-                from convert.driver.finish import (
-                    Finish,  # while the workers encode, as all that the beginning does not need
-                )
+                # While the workers encode, as all that the beginning does not need.
+                from convert.driver.finalizer import Finalizer
 
-                finish = Finish(context, tokenizer, ends, source)
+                finalizer = Finalizer(context, tokenizer, ends, source)
                 work.encode(stage)
-            if touched := check_unchanged(plan.sources):
-                check_meanwhile(context, touched, work.ledger)
+            if maybe_modified := check_unchanged(plan.sources):
+                check_modified_during_run(context, maybe_modified, work.ledger)
             times.lap("encode")
             with progress.stage("merge", work.run_bytes) as stage:
                 work.merge(stage)
@@ -209,13 +211,13 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
             raise with_place(error, plan, workspace) from error
         if lost := [counted(count, what) for what, count in work.lost.items() if count]:
             progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
-        finish.write(work)
+        finalizer.write(work)
         times.lap("merge")
-        finish.verify(work)
+        finalizer.verify(work)
         times.lap("verify")
     workspace.publish()
     times.lap("publish")
-    return finish.summary(work, times.seconds)
+    return finalizer.summary(work, times.seconds)
 
 
 def check_records(sources: SourceList, options: ConvertOptions) -> None:

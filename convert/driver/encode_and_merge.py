@@ -204,7 +204,7 @@ class EncodeAndMerge:
     def _submit_lane(self, lane: Lane) -> None:
         context, chunk = self._context, lane.chunk
         # A worker that keeps the chunk open is given shard after shard, and runs between them.
-        keep_open = lane.step > 0 and context.engine.can_stick and context.plan.is_packed(chunk)
+        keep_open = lane.step > 0 and context.engine.can_stick and context.plan.may_expand(chunk)
         context.pool.submit(
             lane,
             partial(context.plan.describe, chunk),

@@ -10,7 +10,7 @@ from bpe.errors import BadArgument
 from bpe.formats.by_path import files_of, read_file
 from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
-from convert.driver.aside import Aside
+from convert.driver.background_call import BackgroundCall
 from convert.errors import UsageError
 from convert.options import ConvertOptions
 
@@ -37,32 +37,32 @@ def convert(
     carry `exit_code` (convert/errors.py); whatever ends the work early leaves `<output>.partial`, from which the same
     call goes on.
     """
-    with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
-        from convert.driver.conversion import begin, carry_out
+    with BackgroundCall(partial(load_tokenizer, options.tokenizer)) as loading:
+        from convert.driver.conversion import prepare, run
 
-        begun = begin(options, started, sources)
-    return carry_out(begun, *loading.result(), executor)
+        prepared = prepare(options, started, sources)
+    return run(prepared, *loading.result(), executor)
 
 
 def dry_run(options: ConvertOptions) -> list[str]:
     """Lines that say what `convert` would read, make and need, by a sample; writes nothing and starts no process."""
-    with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
-        from convert.driver.conversion import begin, check_records
+    with BackgroundCall(partial(load_tokenizer, options.tokenizer)) as loading:
+        from convert.driver.conversion import check_records, prepare
         from convert.driver.estimate import estimate, estimate_lines
         from convert.planning.plan import make_plan
         from corpus.sources import STANDARD_INPUT
 
         if STANDARD_INPUT in options.inputs:
             raise UsageError("-: a dry run cannot look into standard input; name a file")
-        begun = begin(options)
+        prepared = prepare(options)
     tokenizer, _ = loading.result()
     if options.messages_field is not None:
         from convert.driver.chat_rules import with_chat_rules
 
         options = with_chat_rules(options, tokenizer)
-    check_records(begun.sources, options)
-    plan = make_plan(begun.sources, options.text_chunk_bytes)
-    return estimate_lines(estimate(tokenizer, plan, begun.layout, options), plan, options, begun.layout)
+    check_records(prepared.sources, options)
+    plan = make_plan(prepared.sources, options.text_chunk_bytes)
+    return estimate_lines(estimate(tokenizer, plan, prepared.layout, options), plan, options, prepared.layout)
 
 
 def load_tokenizer(name: str) -> tuple[Tokenizer, dict[str, str]]:

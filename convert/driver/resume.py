@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from convert.driver.context import Context
 from convert.driver.ledger import Ledger
-from convert.driver.touched import check_touched
+from convert.driver.modified_sources import check_maybe_modified
 from convert.encode import worker
 from convert.errors import Refused
 from convert.places.log import Recorded
@@ -76,8 +76,8 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
             lost_runs += 1
     workspace.clean_dataset({file.path for file in ledger.files})
     workspace.shard_store.delete_others(ledger.needed_files())
-    if workspace.touched:
-        check_touched(context, ledger)
+    if workspace.maybe_modified:
+        check_maybe_modified(context, ledger)
         context.syncer.add([workspace.plan], stays=True)
     return Resumed(ledger, runs, lost_runs)
 
@@ -85,7 +85,7 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
 def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord]:
     """Those of the log, in order, that need not be made again for what the options ask for."""
     workspace, rules = context.workspace, context.options.intake_rules
-    for record in _chosen(recorded, whole_chunks=bool(workspace.touched)):
+    for record in _chosen(recorded, whole_chunks=bool(workspace.maybe_modified)):
         if not is_usable(record.intake, rules):
             raise Refused(
                 f"bad records were left out of {workspace.root} in another way than --on-error {rules.on_error} "

@@ -136,7 +136,7 @@ class DocumentEncoder:
         hashes = None
         if self._splits_by_hash(source):
             hashes = hash_documents(text, self._separator, self._seed)
-        self._deal_out(source, ragged.tokens, ragged.offsets, hashes, places)
+        self._partition_by_split(source, ragged.tokens, ragged.offsets, hashes, places)
 
     def _documents(
         self, source_index: int, source: Source, text: memoryview, places: NDArray[np.uint64]
@@ -216,7 +216,7 @@ class DocumentEncoder:
         hashes = None
         if self._splits_by_hash(source):
             hashes = hash_ragged(batch.text, batch.offsets, self._seed)
-        self._deal_out(source, ragged.tokens, ragged.offsets, hashes, places)
+        self._partition_by_split(source, ragged.tokens, ragged.offsets, hashes, places)
 
     def _marked(self, source_index: int, source: Source, documents: Documents, special: str) -> None:
         """Documents with a loss mask."""
@@ -240,7 +240,7 @@ class DocumentEncoder:
             hashes = (
                 hash_ragged(batch.text, batch.offsets, self._seed) if self._splits_by_hash(source) else None
             )
-            self._deal_out(source, found.tokens, found.offsets, hashes, places)
+            self._partition_by_split(source, found.tokens, found.offsets, hashes, places)
 
     def _refuse_special(
         self, source_index: int, source: Source, documents: Documents, rows: list[int]
@@ -347,7 +347,7 @@ class DocumentEncoder:
     def _splits_by_hash(self, source: Source) -> bool:
         return source.split is None and self._threshold > 0
 
-    def _deal_out(
+    def _partition_by_split(
         self,
         source: Source,
         tokens: NDArray[np.uint32],

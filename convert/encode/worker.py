@@ -62,7 +62,7 @@ class _Worker(threading.local):
     @contextmanager
     def opened(self, job: Job, chunk: TextChunk, threshold: int | None, number: int) -> Iterator[OpenChunk]:
         """The text chunk, no further than its `number`-th shard; a packed one stays open until its last or an error."""
-        if not job.plan.is_packed(chunk):
+        if not job.plan.may_expand(chunk):
             with closing(OpenChunk(job, chunk, threshold, self.buffers)) as opened:
                 yield opened
             return

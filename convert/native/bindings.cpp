@@ -47,9 +47,9 @@ void flag_ids(const Narrow &ids, const RowOffsets &starts, uint64_t first, const
 }
 
 template <class Out>
-nb::tuple deal_out(const Ids &ids, const RowOffsets &offsets, const Marks &marked,
-                   std::pair<uint64_t, uint64_t> before, const Out &out, const OutStarts &starts,
-                   std::optional<uint32_t> front, std::optional<uint32_t> back) {
+nb::tuple partition_by_split(const Ids &ids, const RowOffsets &offsets, const Marks &marked,
+                             std::pair<uint64_t, uint64_t> before, const Out &out, const OutStarts &starts,
+                             std::optional<uint32_t> front, std::optional<uint32_t> back) {
   const size_t rows = row_count(ids.size(), "ids", offsets);
   if (marked.size() != rows)
     throw std::invalid_argument("marked has " + std::to_string(marked.size()) + " items for " +
@@ -59,16 +59,16 @@ nb::tuple deal_out(const Ids &ids, const RowOffsets &offsets, const Marks &marke
   if (starts.size() < rows)
     throw std::invalid_argument("starts has room for " + std::to_string(starts.size()) + " of " +
                                 std::to_string(rows) + " rows");
-  std::array<Dealt, 2> dealt;
+  std::array<SplitStats, 2> stats;
   {
     nb::gil_scoped_release unlocked;
-    dealt = convert::deal_out(ids.data(), offsets.data(), marked.data(), rows, ends,
-                              {before.first, before.second}, out.data(), starts.data());
+    stats = convert::partition_by_split(ids.data(), offsets.data(), marked.data(), rows, ends,
+                                        {before.first, before.second}, out.data(), starts.data());
   }
-  const auto told = [](const Dealt &own) {
+  const auto told = [](const SplitStats &own) {
     return nb::make_tuple(own.ids, own.rows, own.longest, own.highest);
   };
-  return nb::make_tuple(told(dealt[0]), told(dealt[1]));
+  return nb::make_tuple(told(stats[0]), told(stats[1]));
 }
 
 } // namespace
@@ -88,12 +88,14 @@ NB_MODULE(_core, m) {
         nb::arg("first"), nb::arg("out").noconvert());
   m.def("flag_ids", &flag_ids<Ids>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),
         nb::arg("first"), nb::arg("out").noconvert());
-  m.def("deal_out", &deal_out<OutNarrowIds>, nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(),
-        nb::arg("marked").noconvert(), nb::arg("before"), nb::arg("out").noconvert(),
-        nb::arg("starts").noconvert(), nb::arg("front") = nb::none(), nb::arg("back") = nb::none());
-  m.def("deal_out", &deal_out<OutIds>, nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(),
-        nb::arg("marked").noconvert(), nb::arg("before"), nb::arg("out").noconvert(),
-        nb::arg("starts").noconvert(), nb::arg("front") = nb::none(), nb::arg("back") = nb::none());
+  m.def("partition_by_split", &partition_by_split<OutNarrowIds>, nb::arg("ids").noconvert(),
+        nb::arg("offsets").noconvert(), nb::arg("marked").noconvert(), nb::arg("before"),
+        nb::arg("out").noconvert(), nb::arg("starts").noconvert(), nb::arg("front") = nb::none(),
+        nb::arg("back") = nb::none());
+  m.def("partition_by_split", &partition_by_split<OutIds>, nb::arg("ids").noconvert(),
+        nb::arg("offsets").noconvert(), nb::arg("marked").noconvert(), nb::arg("before"),
+        nb::arg("out").noconvert(), nb::arg("starts").noconvert(), nb::arg("front") = nb::none(),
+        nb::arg("back") = nb::none());
 }
 
 } // namespace convert::python

@@ -43,26 +43,26 @@ uint32_t store_ids(const uint32_t *__restrict ids, size_t count, uint32_t *__res
 } // namespace
 
 template <class Id>
-std::array<Dealt, 2> deal_out(const uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows,
-                              const EndIds &ends, const std::array<uint64_t, 2> &before, Id *out,
-                              uint64_t *starts) {
+std::array<SplitStats, 2>
+partition_by_split(const uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows,
+                   const EndIds &ends, const std::array<uint64_t, 2> &before, Id *out, uint64_t *starts) {
   const auto length_of = [&](size_t row) {
     const uint64_t length = offsets[row + 1] - offsets[row];
     return length ? length + ends.count() : 0;
   };
-  std::array<Dealt, 2> dealt{};
+  std::array<SplitStats, 2> stats{};
   for (size_t row = 0; row < rows; ++row) {
     const uint64_t length = length_of(row);
-    Dealt &own = dealt[marked[row]];
+    SplitStats &own = stats[marked[row]];
     own.ids += length;
     own.rows += length > 0;
     own.longest = std::max(own.longest, length);
   }
-  std::array<Id *, 2> next_id{out, out + dealt[0].ids};
-  std::array<uint64_t *, 2> next_start{starts, starts + dealt[0].rows};
+  std::array<Id *, 2> next_id{out, out + stats[0].ids};
+  std::array<uint64_t *, 2> next_start{starts, starts + stats[0].rows};
   std::array<uint64_t, 2> start = before;
   const auto store = [&](bool which, const uint32_t *from, size_t count) {
-    dealt[which].highest = std::max(dealt[which].highest, store_ids(from, count, next_id[which]));
+    stats[which].highest = std::max(stats[which].highest, store_ids(from, count, next_id[which]));
     next_id[which] += count;
   };
   for (size_t row = 0; row < rows;) {
@@ -89,14 +89,14 @@ std::array<Dealt, 2> deal_out(const uint32_t *ids, const uint64_t *offsets, cons
         store(which, &*ends.back, 1);
     }
   }
-  return dealt;
+  return stats;
 }
 
-template std::array<Dealt, 2> deal_out(const uint32_t *, const uint64_t *, const bool *, size_t,
-                                       const EndIds &, const std::array<uint64_t, 2> &, uint16_t *,
-                                       uint64_t *);
-template std::array<Dealt, 2> deal_out(const uint32_t *, const uint64_t *, const bool *, size_t,
-                                       const EndIds &, const std::array<uint64_t, 2> &, uint32_t *,
-                                       uint64_t *);
+template std::array<SplitStats, 2> partition_by_split(const uint32_t *, const uint64_t *, const bool *,
+                                                      size_t, const EndIds &, const std::array<uint64_t, 2> &,
+                                                      uint16_t *, uint64_t *);
+template std::array<SplitStats, 2> partition_by_split(const uint32_t *, const uint64_t *, const bool *,
+                                                      size_t, const EndIds &, const std::array<uint64_t, 2> &,
+                                                      uint32_t *, uint64_t *);
 
 } // namespace convert

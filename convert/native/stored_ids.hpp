@@ -23,7 +23,7 @@ void double_ids(const uint16_t *ids, size_t count, uint32_t *out);
 void double_ids(const uint32_t *ids, size_t count, uint32_t *out);
 
 // What rows of one kind come to; `rows` counts those that are not empty.
-struct Dealt {
+struct SplitStats {
   uint64_t ids, rows, longest;
   uint32_t highest; // of the whole ids, less their marks; 0 if there are none
 };
@@ -40,8 +40,8 @@ struct EndIds {
 // earlier. Of ids that are stored in 16 bits only the low halves are written. out: room for all ids and
 // ends.count() more a row, starts: for all rows; they do not overlap.
 template <class Id>
-std::array<Dealt, 2> deal_out(const uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows,
-                              const EndIds &ends, const std::array<uint64_t, 2> &before, Id *out,
-                              uint64_t *starts);
+std::array<SplitStats, 2>
+partition_by_split(const uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows,
+                   const EndIds &ends, const std::array<uint64_t, 2> &before, Id *out, uint64_t *starts);
 
 } // namespace convert

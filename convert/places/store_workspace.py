@@ -80,9 +80,9 @@ class StoreWorkspace:
         self.stacks, self.crashed_text = self._local.stacks, self._local.crashed_text
 
     @property
-    def touched(self) -> array[int]:
+    def maybe_modified(self) -> array[int]:
         """See Workspace."""
-        return self._local.touched
+        return self._local.maybe_modified
 
     @property
     def plan(self) -> Path:

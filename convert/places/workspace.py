@@ -72,7 +72,7 @@ class Workspace:
         self.dataset = self.root / DATASET_NAME
         self.stacks = self.root / STACKS_NAME
         # Of the sources of an earlier run that goes on, by number: those whose bytes may be others by now.
-        self.touched = array("q")
+        self.maybe_modified = array("q")
         self._plan: PlanRecord | None = None
         self._overwrite = overwrite
         self._lock = FolderLock(self.root / LOCK_NAME, self.output, Refused)
@@ -130,7 +130,7 @@ class Workspace:
         return goes_on
 
     def settle(self) -> None:
-        """Note the plan, in place of the one there is: the sources that were touched hold what they held."""
+        """Note the plan, in place of the one there is: the sources that were maybe_modified hold what they held."""
         if self._plan is None:
             raise BrokenInvariant("a plan was to be noted before there was one")
         temporary = self.root / (PLAN_NAME + ".tmp")
@@ -138,7 +138,7 @@ class Workspace:
             with temporary.open("wb", buffering=_BUFFER_BYTES) as file:
                 file.writelines(self._plan.lines())
             temporary.replace(self.root / PLAN_NAME)
-        self.touched = array("q")
+        self.maybe_modified = array("q")
 
     def take(self) -> None:
         """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""
@@ -231,12 +231,12 @@ class Workspace:
         path = self.root / PLAN_NAME
         if not path.exists():
             return False  # an earlier run ended before it had begun
-        touched = array("q")
+        maybe_modified = array("q")
         try:
             old = RecordFile(path)
-            found = list(islice(compare(old, plan, touched), SHOWN_DIFFERENCES))
+            found = list(islice(compare(old, plan, maybe_modified), SHOWN_DIFFERENCES))
             if not found:
-                self.touched = touched
+                self.maybe_modified = maybe_modified
                 return True
             if self._overwrite or not self.holds_work:
                 return False  # asked for, or nothing would be lost

@@ -37,13 +37,13 @@ class Plan(Chunks):
     # Behind so much text of packed sources a text chunk's shard ends and its next begins, whole documents each.
     shard_text_bytes: int
 
-    def is_packed(self, chunk: TextChunk) -> bool:
+    def may_expand(self, chunk: TextChunk) -> bool:
         """Whether the chunk may hold many times its size of text, and so give several shards."""
         if not any(kind.is_decoded for kind in self.sources.kinds):
             return False
-        return any(self._is_packed_piece(piece) for piece in self.pieces(chunk))
+        return any(self._piece_may_expand(piece) for piece in self.pieces(chunk))
 
-    def _is_packed_piece(self, piece: Piece) -> bool:
+    def _piece_may_expand(self, piece: Piece) -> bool:
         kind = self.sources[piece.source_index].kind
         return kind.is_decoded and (kind.is_divisible or piece.start == 0)
 

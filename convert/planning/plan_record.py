@@ -7,7 +7,7 @@
 
 The digest is that of standard input, or the version of an object in a store, which has no times here.
 JSON, but written and compared line by line: a million sources took 2 kB each as records and texts. The members of a
-source are FIELDS; MARKS only say whether its bytes may be others (convert/driver/touched.py), they may differ.
+source are FIELDS; MARKS only say whether its bytes may be others (convert/driver/modified_sources.py), they may differ.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ class RecordFile:
         raise ValueError("it ends early")
 
 
-def compare(old: RecordFile, new: PlanRecord, touched: array[int]) -> Iterator[Difference]:
-    """The fields in which two records differ, but for marks; `touched` gets the numbers of the sources whose marks, or
-    other fields, differ."""
+def compare(old: RecordFile, new: PlanRecord, maybe_modified: array[int]) -> Iterator[Difference]:
+    """The fields in which two records differ, but for marks; `maybe_modified` gets the numbers of the sources whose
+    marks, or other fields, differ."""
     former, version = old.head.get("tokenmill_plan"), new.head.get("tokenmill_plan")
     if former != version:
         yield "tokenmill_plan", former, version  # all else may have another form
@@ -131,7 +131,7 @@ def compare(old: RecordFile, new: PlanRecord, touched: array[int]) -> Iterator[D
                 yield from differences(old_value, new_value, f"sources[{number}].{name}")
             if name == "path" and old_value != new_value:
                 break  # what else differs is that file's
-        touched.append(number)
+        maybe_modified.append(number)
 
 
 def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:

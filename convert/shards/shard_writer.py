@@ -125,12 +125,14 @@ class ShardWriter:
         ids = thread_buffer("narrow ids", len(tokens) + documents * self._end_count, self._dtype)
         starts = thread_buffer("starts", documents, np.uint64)
         before = (self._tokens[0], self._tokens[1])
-        dealt = _core.deal_out(tokens, offsets, validation, before, ids, starts, self._front, self._back)
-        self._see_lengths(max(dealt[0][2], dealt[1][2]), offsets, self._end_count)
+        stats = _core.partition_by_split(
+            tokens, offsets, validation, before, ids, starts, self._front, self._back
+        )
+        self._see_lengths(max(stats[0][2], stats[1][2]), offsets, self._end_count)
         held_out = int(np.count_nonzero(validation))
         self._documents[0] += documents - held_out
         self._documents[1] += held_out
-        for split, (count, sequences, _, highest) in enumerate(dealt):
+        for split, (count, sequences, _, highest) in enumerate(stats):
             self._require_known(highest)
             own_ids, own_starts = ids[:count], starts[:sequences]
             if split == 0 and sequences and not self.first_ids:

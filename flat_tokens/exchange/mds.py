@@ -63,11 +63,11 @@ def _shard(place: str, shard: dict[str, Any], options: ReadOptions, is_first: bo
         raise ValueError(f"format {shard['format']!r}, version {shard['version']!r}")
     column = _column(shard, options, is_first)
     raw, packed = shard["raw_data"], shard["zip_data"]
-    is_packed = packed is not None and not exists(joined(place, raw["basename"]), options.storage)
-    stored = packed if is_packed else raw
+    is_compressed = packed is not None and not exists(joined(place, raw["basename"]), options.storage)
+    stored = packed if is_compressed else raw
     with InputFile(joined(place, stored["basename"]), options.storage) as file:
         _check_file(file, stored)
-        data = read_decoded(file, shard["compression"] if is_packed else None, raw["bytes"])
+        data = read_decoded(file, shard["compression"] if is_compressed else None, raw["bytes"])
         name = file.name
     if len(data) != raw["bytes"]:
         raise DatasetError(f"{name}: {len(data)} bytes, its index says {raw['bytes']}; it is cut off")

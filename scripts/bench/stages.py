@@ -30,7 +30,7 @@ from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.driver.finish import known_facts
+from convert.driver.finalizer import known_facts
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile

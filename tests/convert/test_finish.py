@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from convert import ConvertOptions, convert
-from convert.driver.finish import known_facts
+from convert.driver.finalizer import known_facts
 from convert.errors import StorageError
 from engines.inline_engine import InlineEngine
 from flat_tokens.storage.codecs import CodecChain

@@ -67,12 +67,12 @@ def test_it_is_json(tmp_path: Path) -> None:
 
 
 def test_equal_records_do_not_differ_and_marks_are_told_apart(old: RecordFile) -> None:
-    touched = array("q")
-    assert list(compare(old, record_of(SOURCES), touched)) == []
-    assert not touched
+    maybe_modified = array("q")
+    assert list(compare(old, record_of(SOURCES), maybe_modified)) == []
+    assert not maybe_modified
     sources = [SOURCES[0]._replace(inode=1), *SOURCES[1:3], SOURCES[3]._replace(changed_ns=1)]
-    assert list(compare(old, record_of(sources), touched)) == []
-    assert touched.tolist() == [0, 3]
+    assert list(compare(old, record_of(sources), maybe_modified)) == []
+    assert maybe_modified.tolist() == [0, 3]
 
 
 DIFFERENT: list[tuple[list[Source], dict[str, Any], tuple[str, Any, Any], str | None]] = [

@@ -21,7 +21,7 @@ from store_runs import Harm, HarmedStore, Killed, Place, in_memory
 import convert.encode.worker
 from convert import convert as run_conversion
 from convert.__main__ import main
-from convert.driver import finish
+from convert.driver import finalizer
 from convert.errors import BadInput, Refused, StorageError, UsageError
 from convert.places import lease, store_log
 from convert.places.unpublished import UnpublishedStore
@@ -458,12 +458,12 @@ def test_a_run_that_stands_still_in_the_middle_of_a_look_harms_nothing(place: Pl
 
 def test_what_another_run_took_away_is_told_as_that(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not as data that is lost."""
-    verify = finish.Finish.verify
+    verify = finalizer.Finalizer.verify
 
     def take_away(*arguments: Any) -> None:
         place.partial.delete(place.debris())
         verify(*arguments)
 
-    monkeypatch.setattr(finish.Finish, "verify", take_away)
+    monkeypatch.setattr(finalizer.Finalizer, "verify", take_away)
     with pytest.raises(Refused, match="another run has taken over the work at memory://"):
         place.run(**MORE)

@@ -70,7 +70,7 @@ def test_rows_that_are_dealt_out_keep_their_order(
     around = [[*front, *row.tolist(), *back] for row in rows if len(row)]
     out = np.full(sum(map(len, around)) + count * 2 + 1, 7, dtype=dtype)
     starts = np.full(count + 1, 9, dtype=np.uint64)
-    dealt = _core.deal_out(ids, offsets, marked, (2**40, 5), out, starts, *ends)
+    stats = _core.partition_by_split(ids, offsets, marked, (2**40, 5), out, starts, *ends)
     expected_ids: list[int] = []
     expected_starts: list[int] = []
     for which, before in enumerate((2**40, 5)):
@@ -81,7 +81,7 @@ def test_rows_that_are_dealt_out_keep_their_order(
         # Of 32 bits the highest is a mark: not so of 16, where it would be lost.
         marks = 0 if dtype is np.uint16 else 1 << 31
         highest = max((id_ & ~marks for id_ in flat), default=0)
-        assert dealt[which] == (len(flat), len(own), longest, highest)
+        assert stats[which] == (len(flat), len(own), longest, highest)
         expected_ids += flat
         expected_starts += np.cumsum([before, *map(len, own)])[:-1].tolist()
     assert np.array_equal(out[: len(expected_ids)], np.array(expected_ids, dtype=np.uint32).astype(dtype))
@@ -98,14 +98,14 @@ def test_rows_that_do_not_fit_are_refused() -> None:
     )
     offsets, marked = np.array([0, 2, 4], dtype=np.uint64), np.array([True, False])
     with pytest.raises(ValueError, match="out has room for 3 ids, 4 are given"):
-        _core.deal_out(ids, offsets, marked, (0, 0), out[:3], starts)
+        _core.partition_by_split(ids, offsets, marked, (0, 0), out[:3], starts)
     with pytest.raises(ValueError, match="out has room for 4 ids, 6 are given"):
-        _core.deal_out(ids, offsets, marked, (0, 0), out, starts, back=1)
+        _core.partition_by_split(ids, offsets, marked, (0, 0), out, starts, back=1)
     with pytest.raises(ValueError, match="starts has room for 1 of 2 rows"):
-        _core.deal_out(ids, offsets, marked, (0, 0), out, starts[:1])
+        _core.partition_by_split(ids, offsets, marked, (0, 0), out, starts[:1])
     with pytest.raises(ValueError, match="marked has 1 items for 2 rows"):
-        _core.deal_out(ids, offsets, marked[:1], (0, 0), out, starts)
+        _core.partition_by_split(ids, offsets, marked[:1], (0, 0), out, starts)
     with pytest.raises(ValueError, match="offsets end at 4, beyond the buffer of 3 ids"):
-        _core.deal_out(ids[:3], offsets, marked, (0, 0), out, starts)
+        _core.partition_by_split(ids[:3], offsets, marked, (0, 0), out, starts)
     with pytest.raises(TypeError):
-        _core.deal_out(ids, offsets, marked, (0, 0), out.astype(np.uint64), starts)  # type: ignore[arg-type]
+        _core.partition_by_split(ids, offsets, marked, (0, 0), out.astype(np.uint64), starts)  # type: ignore[arg-type]

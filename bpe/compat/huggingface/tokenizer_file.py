@@ -10,8 +10,8 @@ from bpe.compat.huggingface.engine import is_text
 from bpe.compat.huggingface.models import BPE, Model
 from bpe.errors import BadTokenizer, shown
 from bpe.formats import huggingface
-from bpe.formats.huggingface_around import MODEL, TOP_LEVEL
 from bpe.formats.huggingface_decoder import decoder_to_json
+from bpe.formats.huggingface_envelope import MODEL, TOP_LEVEL
 from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_postprocessor import padding_from_json, truncation_from_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json

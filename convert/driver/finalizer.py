@@ -31,7 +31,7 @@ DECODED_SHARE = 32
 DECODED_TOKENS = 1 << 23  # about, or more; all, where there are not twice as many
 
 
-class Finish:
+class Finalizer:
     """What is left to do of one conversion: `write`, `verify`, and when the dataset has its name, `summary`.
 
     Made while the workers encode: the tokenizer is put beside the data then. source: what the manifest says of

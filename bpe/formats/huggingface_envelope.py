@@ -71,7 +71,7 @@ class Model(Protocol):
         """Whether a merge joins or makes the entry."""
 
 
-class Around(NamedTuple):
+class Envelope(NamedTuple):
     """A tokenizer.json without the entries and the merges: what `Parts` takes behind the vocabulary."""
 
     pretokenizer: Pretokenizer
@@ -88,7 +88,7 @@ class Around(NamedTuple):
         return {token.text: token.id for token in self.added_tokens}
 
 
-def read_around(root: dict[str, Any], model: Model, text_rules: TextRules | None) -> Around:
+def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | None) -> Envelope:
     """What the document says around the entries and the merges; errors name the JSON path."""
     as_text = text_rules is not None and not text_rules.byte_level
     ignore_merges = root["model"].get("ignore_merges", False)
@@ -106,7 +106,7 @@ def read_around(root: dict[str, Any], model: Model, text_rules: TextRules | None
         decoder = decoder_from_json(root.get("decoder"))
     else:
         require_byte_level_decoder(root.get("decoder"))
-    return Around(
+    return Envelope(
         pretokenizer,
         normalizer,
         tuple(sorted(added, key=lambda token: token.id)),
@@ -118,7 +118,7 @@ def read_around(root: dict[str, Any], model: Model, text_rules: TextRules | None
 
 
 def check_root(value: Any) -> dict[str, Any]:
-    """The document, if it and its model have the form that can be honoured but for what `read_around` checks."""
+    """The document, if it and its model have the form that can be honoured but for what `read_envelope` checks."""
     root = expect_object(value, "tokenizer.json", TOP_LEVEL)
     if "model" not in root:
         raise BadTokenizer("model is missing: this is no tokenizer.json of Hugging Face tokenizers")

@@ -24,16 +24,16 @@ from engines.tasks import run_tasks
 _SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
 
 
-def check_touched(context: Context, ledger: Ledger) -> None:
-    """Refused (exit 6) if a source of `workspace.touched` is not what the shards of `ledger` were made from.
+def check_maybe_modified(context: Context, ledger: Ledger) -> None:
+    """Refused (exit 6) if a source of `workspace.maybe_modified` is not what the shards of `ledger` were made from.
 
-    If all are, the plan says so, and they are no longer touched.
+    If all are, the plan says so, and none is suspected any more.
     """
     plan, workspace = context.plan, context.workspace
     context.progress.note(
         f"{_names(workspace, plan)} may have been edited, with size and time set back; what was encoded is compared"
     )
-    found = _first_changed(context, workspace.touched, ledger)
+    found = _first_changed(context, workspace.maybe_modified, ledger)
     if found is not None:
         source, (start, stop) = found
         raise Refused(
@@ -44,9 +44,9 @@ def check_touched(context: Context, ledger: Ledger) -> None:
     workspace.settle()
 
 
-def check_meanwhile(context: Context, touched: Sequence[int], ledger: Ledger) -> None:
-    """BadInput (exit 3) if one of the sources `touched` is not what the shards of `ledger` were made from just now."""
-    found = _first_changed(context, touched, ledger)
+def check_modified_during_run(context: Context, maybe_modified: Sequence[int], ledger: Ledger) -> None:
+    """BadInput (exit 3) if one of these sources is not what the shards of `ledger` were just made from."""
+    found = _first_changed(context, maybe_modified, ledger)
     if found is not None:
         source, (start, stop) = found
         raise BadInput(
@@ -56,7 +56,7 @@ def check_meanwhile(context: Context, touched: Sequence[int], ledger: Ledger) ->
 
 
 def _first_changed(
-    context: Context, touched: Sequence[int], ledger: Ledger
+    context: Context, maybe_modified: Sequence[int], ledger: Ledger
 ) -> tuple[int, tuple[int, int]] | None:
     """A source and the bytes of it that are others now; None if there is none."""
     plan = context.plan
@@ -64,7 +64,7 @@ def _first_changed(
     def describe(sources: Sequence[worker.SourceParts]) -> str:
         return f"a check of {plan.sources[sources[0][0]].path}"
 
-    tasks = _tasks(touched, plan, ledger)
+    tasks = _tasks(maybe_modified, plan, ledger)
     compare = partial(worker.changed_part, key=context.job_key)
     for _, changed in run_tasks(context.engine, compare, tasks, context.window, describe):
         if changed is not None:
@@ -72,10 +72,10 @@ def _first_changed(
     return None
 
 
-def _tasks(touched: Sequence[int], plan: Plan, ledger: Ledger) -> Iterator[list[worker.SourceParts]]:
+def _tasks(maybe_modified: Sequence[int], plan: Plan, ledger: Ledger) -> Iterator[list[worker.SourceParts]]:
     """Some sources at a time, of one text chunk: neither are there too many tasks, nor is one too long."""
     is_touched = bytearray(len(plan.sources))
-    for number in touched:
+    for number in maybe_modified:
         is_touched[number] = True
     for chunk_index, digests, edges in ledger.parts_read():
         found = (parts for parts in _parts(plan, chunk_index, digests, edges) if is_touched[parts[0]])
@@ -99,6 +99,6 @@ def _parts(
 
 
 def _names(workspace: AnyWorkspace, plan: Plan) -> str:
-    first = printable(plan.sources[workspace.touched[0]].path)
-    more = len(workspace.touched) - 1
+    first = printable(plan.sources[workspace.maybe_modified[0]].path)
+    more = len(workspace.maybe_modified) - 1
     return f"{first} and {more} more" if more else first

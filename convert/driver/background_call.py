@@ -17,16 +17,16 @@ _T = TypeVar("_T")
 _LAST_STEPS_SECONDS = 0.1  # a joined thread has let go of Python but may still be on its way out
 
 
-class Aside(Generic[_T]):
+class BackgroundCall(Generic[_T]):
     """Runs call() while the context is open; leaving waits for it. Its error waits for `result`."""
 
     def __init__(self, call: Callable[[], _T]) -> None:
         self._call = call
         self._results: list[_T] = []
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="aside", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="background-call", daemon=True)
 
-    def __enter__(self) -> Aside[_T]:
+    def __enter__(self) -> BackgroundCall[_T]:
         try:
             self._thread.start()
         except RuntimeError:  # the system gives no thread: then one after the other
