@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from concurrent.futures import BrokenExecutor
 
 from corpus.errors import BadArgument, TokenmillError
@@ -82,8 +83,7 @@ def _free_bytes(where: object) -> int | None:
     place = str(where).split(" at byte ")[0] if where is not None else "."
     for path in (place, os.path.dirname(place) or "."):  # noqa: PTH120 - a path that may be anything
         try:
-            status = os.statvfs(path)
-            return status.f_bavail * status.f_frsize
+            return shutil.disk_usage(path).free
         except (OSError, ValueError):
             continue
     return None

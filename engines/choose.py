@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engines.engine import BorrowedEngine, Engine
+from stores.system import HAS_PIPES_TO_WAIT_FOR
 
 EXECUTORS: Final = ("process", "dask", "ray")
 START_METHODS: Final = ("auto", "fork", "spawn", "forkserver")
@@ -104,6 +105,10 @@ def open_engine(options: EngineOptions, notice: Callable[[str], None], stacks: P
         from engines.ray_engine import RayEngine
 
         return RayEngine(options.address, notice)
+    if not HAS_PIPES_TO_WAIT_FOR:
+        from engines.plain_processes import PlainProcesses
+
+        return PlainProcesses(options.workers)
     from engines.process_engine import ProcessEngine
 
     return ProcessEngine(

@@ -21,7 +21,6 @@ import gc
 import multiprocessing
 import os
 import selectors
-import signal
 import sys
 import threading
 import time
@@ -34,9 +33,10 @@ from typing import Any
 from engines.dispatch import Dispatch
 from engines.engine import Engine, pickled, settle
 from engines.errors import WorkerLost
-from engines.stop_signals import STOP_SIGNALS
+from engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
 from engines.watchdog import Watch, dump_stack
 from engines.worker_process import CAREFUL, CRASHES, Start, Task, TaskFuture, Worker, how_it_ended
+from stores.system import held_back
 
 # So many workers may die one after the other without a task being done between; then no other is started.
 _LOSSES_IN_A_ROW = 3
@@ -108,18 +108,17 @@ class ProcessEngine(Engine):
         if method == "auto":
             method = "fork" if may_fork() else "spawn"
         context = multiprocessing.get_context(method)
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         if method == "fork":
             gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
         try:
             start = Start(prepare, arguments, pickled=method != "fork")
-            for index in range(self._count):
-                self._workers.append(Worker(index, context, self._workers, start, self._stacks))
+            with held_back(STOP_SIGNALS):
+                for index in range(self._count):
+                    self._workers.append(Worker(index, context, self._workers, start, self._stacks))
         except BaseException:
             self._kill_workers()
             raise
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             gc.unfreeze()
         self._wake_read, self._wake_write = os.pipe()
         self._thread = threading.Thread(target=self._manage, name="convert-workers", daemon=True)
@@ -258,7 +257,7 @@ class ProcessEngine(Engine):
             self._events.unregister(place)
         worker.process.join(5)
         exitcode = worker.process.exitcode
-        if exitcode in (-signal.SIGTERM, -signal.SIGHUP):
+        if exitcode is not None and -exitcode in ENDING_SIGNALS:
             time.sleep(0.1)  # meant for all of us: then this process is about to end, too
         lost = WorkerLost(f"worker {worker.index} {worker.stalled or how_it_ended(exitcode)}")
         lost.place, lost.crashed = worker.place, exitcode is not None and -exitcode in CRASHES
@@ -283,15 +282,13 @@ class ProcessEngine(Engine):
     def _start_fresh(self, index: int) -> bool:
         """Start a worker in place of a dead one; not forked, since this process has threads by now."""
         context = multiprocessing.get_context("spawn")
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         try:
-            fresh = Worker(index, context, [], Start(*self._prepare, pickled=True), self._stacks)
+            with held_back(STOP_SIGNALS):
+                fresh = Worker(index, context, [], Start(*self._prepare, pickled=True), self._stacks)
         except (
             Exception
         ):  # no process to be had, or what it does first cannot be sent: the others go on alone
             return False
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._workers.append(fresh)
         self._welcome(fresh)
         return True

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import signal
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from stores import system
+
+_ASKING = system.signals("SIGUSR1")  # a process for its stacks
 _MOST_SECONDS = 2.0  # of one look at the clock: what is beyond it, this process was not there
 
 
@@ -62,7 +64,7 @@ class Watch:
         for pid, seen in self._seen.items():
             if seen.idle >= self._seconds:
                 yield pid, f"used no processor time for {self._seconds:g} s"
-            elif (seen.ticks - seen.since) / os.sysconf("SC_CLK_TCK") >= self._seconds:
+            elif (seen.ticks - seen.since) / system.ticks_a_second() >= self._seconds:
                 yield pid, f"took no step in {self._seconds:g} s of processor time"
 
 
@@ -80,8 +82,9 @@ def processor_ticks(pid: int) -> int | None:
 def let_stack_be_dumped(path: Path) -> None:
     """From now on SIGUSR1 makes this process add to the file where each of its threads is."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        faulthandler.register(signal.SIGUSR1, file=descriptor, all_threads=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | system.BINARY, 0o666)
+        for number in _ASKING:
+            faulthandler.register(number, file=descriptor, all_threads=True)
     except (OSError, AttributeError, ValueError):
         return  # a help for people, not worth an error
 
@@ -90,7 +93,8 @@ def dump_stack(pid: int, path: Path) -> bool:
     """Ask a process for its stacks; whether they came within half a second."""
     try:
         before = path.stat().st_size
-        os.kill(pid, signal.SIGUSR1)
+        for number in _ASKING:
+            os.kill(pid, number)
         for _ in range(10):
             time.sleep(0.05)
             if path.stat().st_size > before:

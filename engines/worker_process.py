@@ -31,6 +31,7 @@ from typing import Any
 from engines.engine import attempt
 from engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
 from engines.watchdog import let_stack_be_dumped
+from stores.system import let_through, signals
 
 _REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
 
@@ -182,7 +183,7 @@ def serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in ENDING_SIGNALS:  # a forked worker has inherited the parent's handlers
         signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    let_through(STOP_SIGNALS)
     if multiprocessing.parent_process() is not None and os.getppid() == parent_id:
         _parent_id = parent_id  # not so with a fork server, whose end closes the pipe too
     if stacks is not None:
@@ -219,7 +220,7 @@ def serve(
             connection.send((False, RuntimeError(f"a task's answer could not be sent: {error}")))
 
 
-CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+CRASHES = signals("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
 
 
 def how_it_ended(exitcode: int | None) -> str:
@@ -229,7 +230,7 @@ def how_it_ended(exitcode: int | None) -> str:
         except ValueError:
             name = f"signal {-exitcode}"
         hint = ""
-        if -exitcode == signal.SIGKILL:
+        if -exitcode in signals("SIGKILL"):
             hint = ", likely for lack of memory"
         elif -exitcode in CRASHES:
             hint = ", a bug of ours: please report it with that text"

@@ -28,7 +28,7 @@ from flat_tokens.storage.places import Place, StorePath, locate
 from stores import is_url
 from stores.errors import TokenmillError
 
-BROKEN_PIPE = 128 + signal.SIGPIPE
+BROKEN_PIPE = 128 + 13  # as shells say SIGPIPE
 DEFAULT_WORKERS = min(os.cpu_count() or 1, 16)
 MAX_WORKERS = 4096
 MAX_COUNT = 2**31 - 1  # of sequences or tokens to show or to sample

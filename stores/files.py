@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+from stores import system
 from stores.errors import StoreChanged
 from stores.local import file_version, read_into
 from stores.opening import open_store
@@ -86,7 +87,7 @@ class LocalFile:
 
     def __init__(self, path: str | Path, version: str = "") -> None:
         self._path = str(path)
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._file = os.open(path, os.O_RDONLY | system.BINARY)
         status = os.fstat(self._file)
         self.size = status.st_size
         if version and version != file_version(status):

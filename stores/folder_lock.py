@@ -6,13 +6,13 @@ on which a lock is not seen by other hosts.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from stores import system
 from stores.errors import printable
 
 
@@ -32,11 +32,14 @@ class FolderLock:
         """Lock the folder, which must exist; `refused` if another run has, or may have, the lock."""
         file = self._path.open("a+", encoding="utf-8")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(file.fileno())
             if os.fstat(file.fileno()).st_nlink == 0:  # its holder finished just now, and removed the folder
                 raise BlockingIOError
             holder = _holder(file)
-            if holder.get("host", _host()) != _host() and holder.get("boot") != boot_id():
+            if (
+                holder.get("host", system.host_name()) != system.host_name()
+                and holder.get("boot") != boot_id()
+            ):
                 raise self._refused(
                     f"{printable(self._path.parent)} was locked by {_describe(holder)}, which this host "
                     f"cannot look for; if it is not at work any more, delete {printable(self._path)} and run the same "
@@ -53,7 +56,9 @@ class FolderLock:
             raise
         file.truncate(0)
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        json.dump({"host": _host(), "process": os.getpid(), "started": started, "boot": boot_id()}, file)
+        json.dump(
+            {"host": system.host_name(), "process": os.getpid(), "started": started, "boot": boot_id()}, file
+        )
         file.flush()
         self._file = file
 
@@ -62,10 +67,6 @@ class FolderLock:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-def _host() -> str:
-    return os.uname().nodename
 
 
 def boot_id() -> str | None:

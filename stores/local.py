@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from stores import system
 from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
 from stores.store import Blocks, Bytes, Entry, as_blocks, checked_key
 
@@ -61,7 +62,7 @@ class LocalStore:
         """See Store."""
         place = self._place(key)
         try:
-            file = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(place, os.O_RDONLY | system.BINARY)
         except _ABSENT:
             raise _not_found(place) from None
         try:
@@ -139,14 +140,14 @@ def _read_at(file: int, place: str, start: int, stop: int | None) -> bytearray:
 def read_into(file: int, place: str, offset: int, view: memoryview) -> int:
     """Bytes of an open file put into `view`; how many, 0 only at its end or for an empty view."""
     try:
-        return os.preadv(file, [view], offset)
+        return system.read_into(file, view, offset)
     except OSError as error:
         error.filename = place  # the system does not say which file it was
         raise
 
 
 def _write(place: str, data: Bytes | Iterable[Bytes]) -> None:
-    file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.BINARY, 0o666)
     try:
         for block in as_blocks(data):
             while block:
@@ -167,7 +168,7 @@ def _link(temporary: str, place: str) -> bool:
         raise _already_there(place) from None
     except OSError:  # no hard links here: EPERM, ENOTSUP, EMLINK by the file system
         try:
-            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.BINARY, 0o666))
             return False
         except FileExistsError:
             raise _already_there(place) from None

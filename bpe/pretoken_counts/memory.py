@@ -6,8 +6,6 @@ and the limits of the shell leave, less a fifth for everybody else.
 
 from __future__ import annotations
 
-import os
-import resource
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +15,7 @@ from bpe.control_group import control_groups
 from bpe.errors import BadArgument, NotEnoughMemory
 from bpe.threads import available_threads
 from corpus.sizes import bytes_text
+from stores.system import address_space_limit, page_bytes, peak_bytes, physical_bytes
 
 # The least that counting can work with, beside what the process takes already.
 MIN_FREE_BYTES: Final = 32 << 20
@@ -61,10 +60,9 @@ def used_bytes() -> int:
     """The memory that the process takes now."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
+        return pages * page_bytes()
     except (OSError, ValueError, IndexError):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak * 1024 if os.uname().sysname != "Darwin" else peak
+        return peak_bytes()
 
 
 def available_bytes() -> int:
@@ -79,10 +77,8 @@ def _machine_bytes() -> int:
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError):
         pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (OSError, ValueError):
-        return _UNKNOWN
+    physical = physical_bytes()
+    return _UNKNOWN if physical is None else physical // 2
 
 
 def _group_bytes() -> int:
@@ -105,15 +101,15 @@ def _group_bytes() -> int:
 
 
 def _address_space_bytes() -> int:
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft == resource.RLIM_INFINITY:
+    limit = address_space_limit()
+    if limit is None:
         return _UNKNOWN
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (OSError, ValueError, IndexError):
-        return soft // 2
+        return limit // 2
     # Each thread maps a stack and an arena that it hardly uses.
-    return soft - pages * os.sysconf("SC_PAGE_SIZE") - (128 << 20)
+    return limit - pages * page_bytes() - (128 << 20)
 
 
 def trim_memory() -> None:

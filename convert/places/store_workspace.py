@@ -14,7 +14,6 @@ that no other has taken over (convert/places/store_log.py).
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from array import array
 from collections.abc import Iterable
@@ -44,6 +43,7 @@ from stores import (
     open_store,
     shown_url,
 )
+from stores.system import user_name
 from stores.url import parse
 
 _OWN_FOLDERS = (f"{LOG_NAME}/", f"{SHARDS_NAME}/", JOB_NAME)
@@ -72,7 +72,7 @@ class StoreWorkspace:
         self.root = f"{self.output}.partial"
         self._scratch = scratch if scratch is None or is_url(scratch) else str(Path(scratch).absolute())
         self._digest = hashlib.sha256(url.encode()).hexdigest()[:16]
-        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{os.getuid()}-{self._digest}"
+        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{user_name()}-{self._digest}"
         self._local = Workspace(self._home / "out", overwrite)
         self._lease = Lease(self._partial, self.output)
         self._is_open = False

@@ -15,6 +15,7 @@ from convert.errors import BrokenInvariant, naming
 from convert.shards import shard as shard_module
 from convert.shards.shard import DIGEST_BYTES, NOWHERE, Place
 from corpus import _core
+from stores import system
 
 FLUSH_BYTES = 128 << 10
 _MOVED_BYTES = 4 << 20
@@ -62,7 +63,7 @@ class PartWriter:
         with naming(self._path):
             for start in range(place, stop, _MOVED_BYTES):
                 block = np.empty(min(_MOVED_BYTES, stop - start), dtype=np.uint8)
-                if os.preadv(self._file.fileno(), [block.data], start) != len(block):
+                if system.read_into(self._file.fileno(), block.data, start) != len(block):
                     raise BrokenInvariant(f"{self._path} is shorter than what was written to it")
                 to.add(block)
             self._file.seek(place)
@@ -129,7 +130,7 @@ class PartWriter:
         while self._spares:
             with suppress(FileNotFoundError):
                 os.rename(f"{self._folder}/{self._spares.pop()}", self._path)  # noqa: PTH104
-                return io.FileIO(os.open(self._path, os.O_RDWR | os.O_CLOEXEC), "r+")
+                return io.FileIO(os.open(self._path, os.O_RDWR | system.BINARY), "r+")
         return None
 
 
@@ -165,7 +166,7 @@ class _BlockDigests:
 
 def _new_file(path: str | Path) -> io.FileIO:
     """A file of this name, which must not exist."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | system.BINARY
     return io.FileIO(os.open(path, flags, 0o666), "r+")
 
 

@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
+from stores.system import usable_cores
+
 T = TypeVar("T")
 Result = TypeVar("Result", covariant=True)
 
@@ -47,15 +49,10 @@ class Ahead:
         return _Later(work) if self._thread is None else self._thread.submit(work)
 
 
-def usable_cpus() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextmanager
 def working_ahead(prefetch: bool | None) -> Iterator[Ahead]:
     """An Ahead with a thread or, for None on one processor and for False, without."""
-    if prefetch or (prefetch is None and usable_cpus() > 1):
+    if prefetch or (prefetch is None and usable_cores() > 1):
         process = os.getpid()
         thread = ThreadPoolExecutor(1, "flat_tokens-prefetch")
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -20,6 +19,7 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.rows.ahead import Ahead, run_ahead
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.schedule import BatchSizes, interleaved
+from stores.system import after_fork_in_child
 
 ORDER_VERSION = 1  # of the rules in flat_tokens/rows/row_order.py and permutation.py
 SINCE_LATER = ("order_version", "fingerprint")  # what states of earlier versions do not have
@@ -235,4 +235,4 @@ def _forget_all() -> None:
         batches._forget()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+after_fork_in_child(_forget_all)

@@ -17,7 +17,6 @@ begins with an empty cache.
 from __future__ import annotations
 
 import errno
-import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -38,6 +37,7 @@ from flat_tokens.storage.payloads import FilePayloads, payloads_of
 from flat_tokens.storage.shards import KEPT_INDEXES
 from flat_tokens.storage.zarr_metadata import StoredArray
 from flat_tokens.storage.zstd_frames import Took
+from stores.system import after_fork_in_child
 
 CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
 
@@ -254,4 +254,4 @@ def _forget_all() -> None:
         source.forget()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+after_fork_in_child(_forget_all)

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from stores import system
+
 THREADS = 4
 
 
@@ -73,11 +75,7 @@ class Syncer:
 def sync(path: str | Path) -> None:
     """Return when the bytes of a file, or the names in a folder, are on the disk; an OSError names the path."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        system.sync(path)
     except OSError as error:
         if error.filename is None:
             error.filename = str(path)

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
 
 from flat_tokens.errors import DatasetError, printable
+from stores import system
 
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS = os.O_RDONLY | system.NO_WAIT | system.BINARY
 READ_BYTES = 2**20  # of a file that is read from one end to the other
 _LINK_ERRORS = (errno.ELOOP, errno.EMLINK)  # of O_NOFOLLOW: Linux and macOS; FreeBSD
 
@@ -26,7 +27,7 @@ class AbsentFileError(DatasetError):
     """A file of zarr chunks that is not there; zarr itself would read zeros, and 0 is a valid token."""
 
 
-def open_regular(path: Path | str) -> tuple[BinaryIO, int]:
+def open_regular(path: Path | str) -> tuple[io.FileIO, int]:
     """The file, open for reading, and its length in bytes; a pipe or device is refused and never waited
     for, a link never followed."""
     descriptor, size = _open(path)
@@ -93,7 +94,7 @@ def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) 
     """Fill `data` with what an opened file has from `offset` on; DatasetError if it ends before. path: its name."""
     size, done = len(data), 0
     while done < size:  # above 2 GiB a read is always short
-        count = os.preadv(descriptor, [data[done:]], offset + done)
+        count = system.read_into(descriptor, data[done:], offset + done)
         if count == 0:
             raise DatasetError(
                 f"{printable(str(path))}: ends {size - done} bytes early; restore it or convert again"
@@ -103,7 +104,7 @@ def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) 
 
 def read_part(file: BinaryIO, path: Path | str, offset: int, length: int) -> bytes | memoryview:
     """The bytes [offset, offset + length) of an opened file in memory of their own. Errors as fill_from."""
-    data = os.pread(file.fileno(), length, offset)
+    data = system.read_at(file.fileno(), length, offset)
     if len(data) == length:
         return data
     part = memoryview(bytearray(length))
@@ -135,7 +136,7 @@ class RegularFile:
     def blocks(self, buffer: ReadBuffer) -> Iterator[memoryview]:
         """See File.blocks."""
         room = buffer.room(READ_BYTES)
-        while count := os.readv(self._file.fileno(), [room]):
+        while count := self._file.readinto(room):
             yield room[:count]
 
     def reader(self) -> io.BufferedReader[Any]:
@@ -168,7 +169,7 @@ def absence(path: Path | str) -> str:
 
 def _open(path: Path | str, follow_link: bool = False) -> tuple[int, int]:
     try:
-        descriptor = os.open(path, _FLAGS if follow_link else _FLAGS | os.O_NOFOLLOW)
+        descriptor = os.open(path, _FLAGS if follow_link else _FLAGS | system.NO_LINK)
     except (FileNotFoundError, NotADirectoryError):
         raise AbsentFileError(f"{printable(str(path))}: {absence(path)}") from None
     except OSError as error:
@@ -186,7 +187,7 @@ def write_all(path: str | Path, data: bytes | bytearray | Iterable[bytes], flags
     """Put all the bytes, or block after block, into a file, which is made if there is none. flags: os.O_TRUNC for
     nothing else in it, os.O_APPEND for the end. Plain calls of the system: `Path` and `open` took 0.1 ms. OSError
     passes through."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, 0o666)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | system.BINARY | flags, 0o666)
     try:
         for block in (data,) if isinstance(data, bytes | bytearray) else data:
             rest = memoryview(block)
