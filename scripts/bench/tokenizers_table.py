@@ -108,7 +108,7 @@ def measure(path: Path, corpus: Sequence[Path], options: argparse.Namespace) -> 
     report.refused = loaded[OURS].refused
     for name, contender in list(loaded.items()):
         if contender.refused:
-            report.notes.append(f"{path.stem}: {name} does not load it: {contender.refused}")
+            report.notes.append(f"{path.stem}: {name} does not load it: `{contender.refused}`")
             del loaded[name]
     try:
         for text in corpus:
