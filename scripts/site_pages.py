@@ -42,6 +42,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page with its links as the site has them."""
     source = page.file.src_uri
+    if source == "README.md":
+        page.meta["hide"] = ["navigation"]  # which is nothing but itself
 
     def moved(found: re.Match[str]) -> str:
         target = target_of(source, found[1])

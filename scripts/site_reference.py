@@ -22,6 +22,7 @@ from command_line.parser import Parser  # noqa: E402
 from tokenmill.__main__ import COMMANDS  # noqa: E402
 
 FOLDER = "reference/"
+WIDTH = 76  # characters of a line of code on a page
 BAR = r"\|"  # within a table
 PACKAGES = {
     "bpe": "tokenizers: trained, encoded with, decoded with",
@@ -83,8 +84,9 @@ def command_page(command: str) -> str:
 
 
 def parser_section(parser: Parser, heading: str) -> list[str]:
-    formatter = parser._get_formatter()
-    usage = parser.format_usage().removeprefix("usage: ").strip()
+    formatter = parser.formatter_class(prog=parser.prog, width=WIDTH)
+    formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
+    usage = formatter.format_help().strip()
     lines = [prose(parser.description or ""), "", "```text", usage, "```", ""]
     for group in parser._action_groups:
         actions = [action for action in group._group_actions if action.help != argparse.SUPPRESS]

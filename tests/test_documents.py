@@ -1,7 +1,7 @@
 """The README and the pages in docs promise nothing that does not run: their examples are executed and compared.
 
 In a block of Python, an expression followed by `# value` must have that value (its repr); a block of shell is run line
-by line (those that begin with `python` or `tokenmill`), and each line of a block of output that follows is a line that it
+by line (those that begin with `python` or `tokenmill`), and each line of a block of output that follows is one that it
 printed, "..." standing for anything. All blocks of one page share a folder and their names.
 """
 
@@ -34,7 +34,7 @@ def test_examples_run_and_give_what_they_say(
     printed = ""
     for language, block in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
         if language == "sh":
-            printed = "".join(map(run_line, block.splitlines()))
+            printed = "".join(map(run_line, block.replace("\\\n", " ").splitlines()))
         elif language == "output":
             assert [line for line in block.splitlines() if not is_printed(line, printed)] == [], printed
         else:
