@@ -19,6 +19,9 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 OF_THE_ROOT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(?=[)#])")
+CODE = re.compile(r"<code>([^<\n]*)</code>")  # within a line; blocks end with a line break
+OPTION = re.compile(r"(?<![\w-])--?\w[\w-]*")
+WHOLE = r'<span class="option">\g<0></span>'
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -50,6 +53,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return posixpath.relpath(site_path(target), posixpath.dirname(source)) if target else found[1]
 
     return LINK.sub(moved, markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """The page with options that no line breaks: browsers end lines behind a hyphen."""
+    return CODE.sub(lambda found: f"<code>{OPTION.sub(WHOLE, found[1])}</code>", html)
 
 
 def target_of(source: str, link: str) -> str | None:

@@ -84,7 +84,7 @@ def command_page(command: str) -> str:
 
 
 def parser_section(parser: Parser, heading: str) -> list[str]:
-    formatter = parser.formatter_class(prog=parser.prog, width=WIDTH)
+    formatter = argparse.RawDescriptionHelpFormatter(parser.prog, width=WIDTH)
     formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
     usage = formatter.format_help().strip()
     lines = [prose(parser.description or ""), "", "```text", usage, "```", ""]
