@@ -132,7 +132,9 @@ def readme_table(saved: dict[str, harness.Row]) -> str:
                     )
     lines |= dict(list(conversion_lines(saved).items())[:1])
     where = where_measured(saved, ("train", "tokenizers_table", "conversion"))
-    return f"{where}; medians, contenders in turns:\n\n{task_table(lines)}\n"
+    table = task_table(lines)
+    mark = "\n† gives other ids than tokenizers.\n" if "†" in table else ""
+    return f"{where}; medians, contenders in turns:\n\n{table}\n{mark}"
 
 
 Lines = dict[str, dict[str, str]]
