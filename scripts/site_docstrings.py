@@ -14,7 +14,7 @@ import griffe
 PAGE = re.compile(r"`?\bdocs/([\w-]+)\.md`?")
 UP = "../../"  # from reference/python/
 ERRORS = re.compile(
-    r"(?<=[.;] )(?=[A-Z]\w*(?:Error|Failure|Argument|Counts|Tokenizer|Text|Input|Memory|Refused)\b)"
+    r"(?<=\. )(?=[A-Z]\w*(?:Error|Failure|Argument|Counts|Tokenizer|Text|Input|Memory|Refused)\b)"
 )
 
 

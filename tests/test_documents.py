@@ -1,8 +1,8 @@
 """The README and the pages in docs promise nothing that does not run: their examples are executed and compared.
 
 In a block of Python, an expression followed by `# value` must have that value (its repr); a block of shell is run line
-by line (those that begin with `python` or `tokenmill`), and a block of text right behind it is what it prints: each line
-is one of the lines that were printed, `…` standing for anything. All blocks of one page share a folder and their names.
+by line (those that begin with `python` or `tokenmill`), and a block of text right behind it is what it prints: each of
+its lines was printed, `…` standing for anything. All blocks of one page share a folder and their names.
 """
 
 from __future__ import annotations

@@ -120,16 +120,13 @@ def readme_table(saved: dict[str, harness.Row]) -> str:
     lines = train_lines(saved)
     for row in saved.get("tokenizers_table", {"rows": []})["rows"]:
         if row["tokenizer"] in MODELS and row["text"] in TEXTS and row["threads"] == 1:
-            cells = lines.setdefault(f"encode as {row['tokenizer']}: {' / '.join(TEXTS.values())}", {})
+            task = f"encode as {row['tokenizer']}, MB/s: {' / '.join(TEXTS.values())}"
+            cells = lines.setdefault(task, {})
             for name in CONTENDERS:
                 if row.get(name) is not None:
                     wrong = "†" if name in (row.get("other ids") or "") else ""
-                    said = f"{harness.cell('', row[name])}{wrong}"
-                    cells[name] = (
-                        f"{cells[name].removesuffix(' MB/s')} / {said} MB/s"
-                        if name in cells
-                        else f"{said} MB/s"
-                    )
+                    before = f"{cells[name]} / " if name in cells else ""
+                    cells[name] = f"{before}{harness.cell('', row[name])}{wrong}"
     lines |= dict(list(conversion_lines(saved).items())[:1])
     where = where_measured(saved, ("train", "tokenizers_table", "conversion"))
     table = task_table(lines)
