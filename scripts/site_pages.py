@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OF_THE_ROOT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(?=[)#])")
 CODE = re.compile(r"<code>([^<\n]*)</code>")  # within a line; blocks end with a line break
+ROW, SPAN = re.compile(r"^\|.*$", re.MULTILINE), re.compile(r"`[^`\n]+`")
 OPTION = re.compile(r"(?<![\w-])--?\w[\w-]*")
 WHOLE = r'<span class="option">\g<0></span>'
 
@@ -43,7 +44,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page with its links as the site has them."""
+    """The page with its links as the site has them, and without what hides a bar of code in a table: it would show."""
     source = page.file.src_uri
     if source == "README.md":
         page.meta["hide"] = ["navigation"]  # which is nothing but itself
@@ -52,7 +53,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = target_of(source, found[1])
         return posixpath.relpath(site_path(target), posixpath.dirname(source)) if target else found[1]
 
-    return LINK.sub(moved, markdown)
+    return ROW.sub(
+        lambda row: SPAN.sub(lambda code: code[0].replace(r"\|", "|"), row[0]), LINK.sub(moved, markdown)
+    )
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
