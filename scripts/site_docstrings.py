@@ -40,8 +40,19 @@ class Readable(griffe.Extension):
     @staticmethod
     def _change(found: griffe.Object, names: Iterable[str]) -> None:
         if found.docstring is not None:
-            text = with_lists(found.docstring.value, names)
+            text = with_lists(without_tags(found.docstring.value), names)
             found.docstring.value = PAGE.sub(rf"[docs/\1.md]({UP}\1.md)", text)
+
+
+def without_tags(text: str) -> str:
+    """ "<s>" as text, which Markdown would take for a tag; code stays as it is."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not line.startswith("    "):
+            parts = re.split(r"(`[^`]*`)", line)
+            parts[::2] = [part.replace("<", "&lt;") for part in parts[::2]]
+            lines[number] = "".join(parts)
+    return "\n".join(lines)
 
 
 def with_lists(text: str, names: Iterable[str]) -> str:

@@ -220,6 +220,7 @@ def test_parameters_become_a_list() -> None:
         "    code: x\n\n- `rank`, or `index`: one"
     )
     assert site_docstrings.with_lists("no: names", []) == "no: names"
+    assert site_docstrings.without_tags("a<s>, `<s>`\n    b<s>") == "a&lt;s>, `<s>`\n    b<s>"
 
 
 def test_help_reads_the_same_as_a_page() -> None:
