@@ -4,7 +4,7 @@
     tok.save("tokenizer.json")
     bpe.Tokenizer.load("tokenizer.json").encode("Hello")
 
-The names below are imported when first used, so that `python -m bpe --help` waits neither for numpy nor for the core.
+The names below are imported when first used, so that `tokenmill train --help` waits neither for numpy nor for the core.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Raw text in, a verified flat-tokens dataset out: `convert(ConvertOptions(...))` or `python -m convert`."""
+"""Raw text in, a verified flat-tokens dataset out: `convert(ConvertOptions(...))`, or `tokenmill convert`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and objects -> one counts file, on any engine; what `python -m bpe count --executor` does, from Python."""
+"""Files and objects -> one counts file, on any engine; what `tokenmill count --executor` does, from Python."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def count_files(
 ) -> CountsFacts:
     """Count the pretokens of files, folders, globs and URLs into a counts file, a path or URL; the facts of its text.
 
-    The file is that of `python -m bpe count` on one machine, byte for byte. executor: "process", `workers` of them
+    The file is that of `tokenmill count` on one machine, byte for byte. executor: "process", `workers` of them
     (None: one a core); "dask", whose scheduler is at `scheduler`; "ray", at `address`; or any executor of
     `concurrent.futures`, `workers` tasks at a time, which stays open. scratch: a folder that all workers see, or a URL,
     for sorted runs; None: beside the output. text_chunk_bytes: that a task counts; None: by the size of the inputs.

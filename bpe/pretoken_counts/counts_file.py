@@ -192,7 +192,7 @@ class CountsFile:
         )  # first: of an object, the request for it has the footer too
         header = read_at(file, 0, _HEADER.size)
         if header[:8] != _MAGIC[: len(header)] or not header:
-            raise BadCounts(f"{self.shown}: is no counts file, as python -m bpe count writes them")
+            raise BadCounts(f"{self.shown}: is no counts file, as tokenmill count writes them")
         if size < _HEADER.size + _TAIL.size:
             raise self._bad(f"has only {size} bytes")
         _, version, _ = _HEADER.unpack(header)

@@ -105,7 +105,7 @@ class Summary:
         if self.without_checksums:
             lines.append(
                 f"  checksums  {self.without_checksums} has none that reading compares: damage is read as other tokens "
-                "until `python -m flat_tokens verify` finds it"
+                "until `tokenmill verify` finds it"
             )
         lines += self._ends()
         if self.intake.longest:

@@ -2,7 +2,7 @@
 
     python docs/examples/learn_to_stop.py          # a minute on a CPU; writes to a temporary folder
 
-The documents count: "Count to 3: 1 2 3". Both datasets are made by `python -m convert`, one with --append-token. Each
+The documents count: "Count to 3: 1 2 3". Both datasets are made by `tokenmill convert`, one with --append-token. Each
 model is then asked to go on from "Count to N:" for every N and takes the likeliest token at each place, up to a limit.
 Trained with end tokens it predicts one where the count is complete, and that is where the text ends. Without, no
 token says so: whatever the model has learned, it goes on until it is cut off.

@@ -49,7 +49,7 @@ def render(figures: Figures, name: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escaped(name)}: dataset report</title><style>{style}</style></head><body>"
         f"{_header(figures, name)}<main>{''.join(sections)}</main>"
-        "<footer>Made by <code>python -m flat_tokens report</code>. The page holds all it needs and asks no network."
+        "<footer>Made by <code>tokenmill report</code>. The page holds all it needs and asks no network."
         '</footer><div id="tip" role="tooltip" hidden></div>'
         '<div id="live" aria-live="polite" style="position:absolute;width:1px;height:1px;overflow:hidden;'
         'clip-path:inset(50%)"></div>'

@@ -1,4 +1,4 @@
-"""Runs the benchmarks; writes docs/performance.md and the table of the README from what they saved.
+"""Runs the benchmarks; writes docs/performance.md and the short table of the README from what they saved.
 
 python scripts/bench/report.py [--corpus FILE ...] [--tokenizer FILE]     run all, then write
 python scripts/bench/report.py --from-saved                               only write, from data/bench/*.json
@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import harness
@@ -18,6 +19,14 @@ PAGE = harness.ROOT / "docs" / "performance.md"
 README = harness.ROOT / "README.md"
 TOKENIZERS = harness.SAVED / "tokenizers_table.md"
 CONTENDERS = ("tokenmill", "gigatoken", "rustbpe", "tiktoken", "tokenizers")
+# Of the README's table: one tokenizer for each way of cutting text, two texts.
+MODELS = ("gpt2", "gpt-oss", "llama-3.1", "deepseek_v3", "qwen-3.5", "gemma3")
+TEXTS = {"en": "English", "multi": "many languages"}
+# What has to be known of figures that were measured at a commit.
+REMARKS = {
+    "9ebc2f3": "measured before patterns were compiled; what that changed is in"
+    " [algorithms.md](algorithms.md#cutting-text-by-a-pattern)"
+}
 QUESTIONS = {
     "train": "Training",
     "encode": "Encoding",
@@ -57,16 +66,10 @@ def main() -> None:
     if not saved:
         sys.exit(f"error: nothing is saved in {harness.SAVED}; run this without --from-saved")
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text("\n".join([OPENING, *map(section, saved)]))
-    text = README.read_text()
-    if TOKENIZERS.exists():
-        around = re.compile(
-            r"(?<=<!-- tokenizers: from scripts/bench/tokenizers_table.py -->\n).*?(?=<!-- /tokenizers -->)",
-            re.DOTALL,
-        )
-        text = around.sub(lambda _: TOKENIZERS.read_text(), text)
+    of = {each["question"]: each for each in saved}
+    PAGE.write_text("\n".join([OPENING, in_short(of), *map(section, saved)]))
     marked = re.compile(r"(?<=<!-- speed: from docs/performance.md -->\n).*?(?=<!-- /speed -->)", re.DOTALL)
-    README.write_text(marked.sub(lambda _: readme_table({each["question"]: each for each in saved}), text))
+    README.write_text(marked.sub(lambda _: readme_table(of), README.read_text()))
     print(f"wrote {PAGE.relative_to(harness.ROOT)} and the table of {README.name}")
 
 
@@ -80,10 +83,13 @@ def section(saved: harness.Row) -> str:
         "",
         opening_words(script),
         "",
+        *([TOKENIZERS.read_text()] if script.stem == TOKENIZERS.stem and TOKENIZERS.exists() else []),
         harness.table(saved["rows"]),
         "",
     ]
     lines += [f"- {note}" for note in saved["notes"]]
+    if saved["question"] in ("train", "encode") and machine["commit"] in REMARKS:
+        lines.append(f"- {REMARKS[machine['commit']]}")
     for text in saved["texts"]:
         size, documents = f"{text['text_bytes']:,} bytes", f"{text['documents']:,} documents"
         lines.append(f"- text `{text['name']}`: {size}, {documents}, sha256 {text['sha256']}...")
@@ -95,37 +101,77 @@ def section(saved: harness.Row) -> str:
     return "\n".join(lines) + "\n"
 
 
-def readme_table(saved: dict[str, harness.Row]) -> str:
+def in_short(saved: dict[str, harness.Row]) -> str:
     """The figures that most people ask for, a line a task and a column a contender."""
-    lines: dict[str, dict[str, str]] = {}
-    for row in saved.get("train", {"rows": []})["rows"]:
-        task = f"train {row['entries']:,} entries on {row['text']}, {harness.cell('text_bytes', row['text_bytes'])} MB"
-        lines.setdefault(f"{task}, {row['threads']} threads", {})[row["trainer"]] = f"{row['seconds']:.1f} s"
+    lines = train_lines(saved)
     for row in saved.get("encode", {"rows": []})["rows"]:
         task = (
             f"encode {row['text']}, {row['threads']} thread{'s' if row['threads'] > 1 else ''}, cold / warm"
         )
         cold, warm = (harness.cell("", row[f"{state}, MB/s"]) for state in ("cold", "warm"))
         lines.setdefault(task, {})[row["encoder"]] = f"{cold} / {warm} MB/s"
+    lines |= conversion_lines(saved)
+    where = where_measured(saved, ("train", "encode", "conversion"))
+    return f"## In short\n\n{where}; medians, contenders in turns:\n\n{task_table(lines)}\n"
+
+
+def readme_table(saved: dict[str, harness.Row]) -> str:
+    """The same in few lines: encoding with tokenizers of published models, one thread, cold."""
+    lines = train_lines(saved)
+    for row in saved.get("tokenizers_table", {"rows": []})["rows"]:
+        if row["tokenizer"] in MODELS and row["text"] in TEXTS and row["threads"] == 1:
+            task = f"encode as {row['tokenizer']}, MB/s: {' / '.join(TEXTS.values())}"
+            cells = lines.setdefault(task, {})
+            for name in CONTENDERS:
+                if row.get(name) is not None:
+                    wrong = "†" if name in (row.get("other ids") or "") else ""
+                    before = f"{cells[name]} / " if name in cells else ""
+                    cells[name] = f"{before}{harness.cell('', row[name])}{wrong}"
+    lines |= dict(list(conversion_lines(saved).items())[:1])
+    where = where_measured(saved, ("train", "tokenizers_table", "conversion"))
+    table = task_table(lines)
+    mark = "\n† gives other ids than tokenizers.\n" if "†" in table else ""
+    return f"{where}; medians, contenders in turns:\n\n{table}\n{mark}"
+
+
+Lines = dict[str, dict[str, str]]
+
+
+def train_lines(saved: dict[str, harness.Row]) -> Lines:
+    lines: Lines = {}
+    for row in saved.get("train", {"rows": []})["rows"]:
+        task = f"train {row['entries']:,} entries on {row['text']}, {harness.cell('text_bytes', row['text_bytes'])} MB"
+        lines.setdefault(f"{task}, {row['threads']} threads", {})[row["trainer"]] = f"{row['seconds']:.1f} s"
+    return lines
+
+
+def conversion_lines(saved: dict[str, harness.Row]) -> Lines:
+    lines: Lines = {}
     for row in saved.get("conversion", {"rows": []})["rows"]:
         size = harness.cell("text_bytes", row["text_bytes"])
         task = f"convert {row['text']}, {size} MB, to a verified dataset, {row['workers']} workers"
         contender, _, what = row["what"].partition(", ")
         footnote = "" if contender == "tokenmill" else f" ({what})"
         lines.setdefault(task, {})[contender] = f"{row['seconds']:.1f} s{footnote}"
-    rows = [{"": task} | {name: cells.get(name, "") for name in CONTENDERS} for task, cells in lines.items()]
-    return f"{where_measured(saved)}; medians, contenders in turns:\n\n{harness.table(rows)}\n"
+    return lines
 
 
-def where_measured(saved: dict[str, harness.Row]) -> str:
+def task_table(lines: Lines) -> str:
+    rows = [
+        {"task": task} | {name: cells.get(name, "") for name in CONTENDERS} for task, cells in lines.items()
+    ]
+    return harness.table(rows)
+
+
+def where_measured(saved: dict[str, harness.Row], questions: Sequence[str]) -> str:
     """The machine; where tables come from several, each with the questions that it answered."""
     answered: dict[str, list[str]] = {}
-    for question in ("train", "encode", "conversion"):
+    for question in questions:
         if question in saved:
             machine = saved[question]["machine"]
             cores, python = f"{machine['cores']} cores", f"Python {machine['python']}"
             where = ", ".join([machine["cpu"], cores, python, machine["date"]])
-            answered.setdefault(where, []).append(question)
+            answered.setdefault(where, []).append("encode" if question == "tokenizers_table" else question)
     if len(answered) < 2:
         return "".join(answered)
     return "; ".join(f"{where} ({', '.join(questions)})" for where, questions in answered.items())

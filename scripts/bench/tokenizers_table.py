@@ -13,7 +13,7 @@ tokenizers and tiktoken are measured on the first documents (--slow-mb).
 `--chinese-from NAME` adds the Chinese documents of that text as one more, `zh`; --threads 2 says how two threads of
 ours stand to one; --memory-mb takes one document of that size and says how much memory it needs beside the text.
 --quick takes 2 MB of each text and 3 turns. What tokenizers gave is kept in data/bench/ids, by the content of file and
-text, so that a second run need not wait for it. Peers are installed into .bench-venv. The tables for the README are
+text, so that a second run need not wait for it. Peers are installed into .bench-venv. The short tables of the page are
 written to data/bench/tokenizers_table.md. On a machine that others use, only figures of one run may be compared.
 """
 
@@ -108,7 +108,7 @@ def measure(path: Path, corpus: Sequence[Path], options: argparse.Namespace) -> 
     report.refused = loaded[OURS].refused
     for name, contender in list(loaded.items()):
         if contender.refused:
-            report.notes.append(f"{path.stem}: {name} does not load it: {contender.refused}")
+            report.notes.append(f"{path.stem}: {name} does not load it: `{contender.refused}`")
             del loaded[name]
     try:
         for text in corpus:

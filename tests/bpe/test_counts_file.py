@@ -169,7 +169,7 @@ def test_sums_that_do_not_fit_are_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is no counts file, as python -m bpe count writes them"),
+        (b"", "is no counts file, as tokenmill count writes them"),
         (b"{}", "is no counts file"),
         (b"some text that is long enough to be read as a header", "is no counts file"),
         (b"tmcounts", "has only 8 bytes"),

@@ -34,5 +34,5 @@ def test_a_layout_without_checksums_is_named(tmp_path: Path, zarr_format: int, c
     else:
         assert told == [
             f"  checksums  zarr format 2 with compression {compression} has none that reading compares: damage is read "
-            "as other tokens until `python -m flat_tokens verify` finds it"
+            "as other tokens until `tokenmill verify` finds it"
         ]
