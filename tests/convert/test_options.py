@@ -42,7 +42,7 @@ BAD = [
     ({"special_in_text": "x"}, "--special-in-text must be one of encode, text, error, got 'x'"),
     (
         {"input_format": "xml"},
-        "--input-format must be one of auto, text, jsonl, parquet, arrow, csv, tsv, got 'xml'",
+        "--input-format must be one of auto, text, jsonl, parquet, arrow, csv, tsv, tar, got 'xml'",
     ),
     ({"text_field": ""}, "--text-field must name a field, got ''"),
     ({"text_field": "\ud800"}, "--text-field must be valid text"),

@@ -30,7 +30,7 @@ from corpus.rules import ChatRules, IntakeRules  # noqa: E402
 from corpus.source_list import Piece, Source  # noqa: E402
 
 DOCUMENTS = ["the mill stands", "", 'a "b"\n\tc', "naïve 你好 🙂\u2028", "x" * 300, "1,2;3\r\n4"]
-FORMATS = ("parquet", "arrow", "feather", "csv", "tsv")
+FORMATS = ("parquet", "arrow", "feather", "csv", "tsv", "tar")
 
 
 @cache
