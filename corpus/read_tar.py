@@ -171,7 +171,9 @@ class _Archive:
         return name, size
 
     def _sparse(self) -> BadInput:
-        return BadInput(f"{self._where}: byte {self._place}: a sparse file, which is not read; unpack it: tar -x")
+        return BadInput(
+            f"{self._where}: byte {self._place}: a sparse file, which is not read; unpack it: tar -x"
+        )
 
     def _pass_over(self) -> None:
         while self._rest > 0:

@@ -18,13 +18,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tokenmill.__main__ import main
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-TOOLS = {"cat", "cp", "du", "head", "ls", "mkdir", "rm", "tar"}
+TOOLS = {"cat", "cp", "grep", "head", "ls", "mkdir", "rm", "tail", "tar", "wc"}
+OPTIONAL = ("torch",)  # a block that imports one is run where it is installed
 NOT_RUN = {"curl", "dask", "git", "hf", "pip", "ray", "sbatch", "wget"}
 SHOWN = {"jinja", "json", "slurm"}  # languages of blocks that are there to be read
 ERROR = "tokenmill: error: "
@@ -44,7 +46,12 @@ class Page:
         end = -1
         for match in BLOCK.finditer(self.text):
             language, block = match.groups()
-            if language == "text" and found and found[-1][0] == "sh" and not self.text[end : match.start()].strip():
+            if (
+                language == "text"
+                and found
+                and found[-1][0] == "sh"
+                and not self.text[end : match.start()].strip()
+            ):
                 found[-1] = (*found[-1][:2], block)
             else:
                 found.append((language, block, ""))
@@ -57,11 +64,16 @@ class Page:
         for language, block, expected in self.blocks():
             if language == "sh":
                 lines = list(commands(block))
-                printed = "".join(self._run_line(line, self._may_fail(expected, line is lines[-1])) for line in lines)
+                printed = "".join(
+                    self._run_line(line, self._may_fail(expected, line is lines[-1])) for line in lines
+                )
                 compare(expected, printed)
                 count += sum(line.startswith("tokenmill ") for line in lines)
             elif language == "python":
-                run_python(block, self.names)
+                if all(
+                    find_spec(name) for name in OPTIONAL if re.search(rf"\b(import|from) {name}\b", block)
+                ):
+                    run_python(block, self.names)
             else:
                 assert language in SHOWN, f"a block of {language} is neither run nor known"
         return count
@@ -74,20 +86,20 @@ class Page:
             line = line.replace(shown, real)
         word, *words = shlex.split(line, comments=True)
         if word == "tokenmill":
-            out = io.StringIO()
+            data = io.BytesIO()
+            out = io.TextIOWrapper(data, "utf-8", write_through=True)
             with redirect_stdout(out), redirect_stderr(out):
-                try:
-                    code = main(words)
-                except SystemExit as ended:
-                    code = int(ended.code or 0)
-            printed = out.getvalue()
+                code = main(words)
+            printed = data.getvalue().decode()
             assert (code != 0) == must_fail, f"{line}\nexit code {code}\n{printed}"
             assert "Traceback" not in printed, printed
             return printed
         if word in NOT_RUN:
             return ""
         assert word in TOOLS, f"{line}\n{word} is not known here"
-        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=os.environ)
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False, env=os.environ
+        )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
