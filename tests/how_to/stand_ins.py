@@ -144,7 +144,9 @@ def source_code() -> None:
     for name, data in project_files().items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_bytes(data)
-    Path("project.tar.gz").write_bytes(gzip.compress(tar(project_files())))
+    Path("project.tar.gz").write_bytes(
+        gzip.compress(tar({name.removeprefix("project/"): data for name, data in project_files().items()}))
+    )
     sources = [data.decode() for name, data in project_files().items() if name.endswith(".py") and data]
     for language, count in (("python", 206), ("go", 115)):
         write_parquet(

@@ -17,7 +17,8 @@ from stand_ins import STAND_INS, texts, tokenizer
 
 from engines.inline_engine import InlineEngine
 
-PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "how-to").glob("*.md"))
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "docs" / "how-to" / f"{name}.md" for name in sorted(STAND_INS)]
 LINK = re.compile(r"\]\(([^):]+)\)")
 NEEDS = {
     "chats": ["jinja2"],
@@ -72,6 +73,14 @@ def test_a_page_does_what_it_says(
     )
     STAND_INS[page.stem]()
     assert Page(page, replaced).run() >= 2
+
+
+def test_every_page_is_run() -> None:
+    """Here, or by tests/test_how_to.py, which runs the loops of trainers."""
+    others = {path.stem for path in (ROOT / "docs" / "how-to").glob("*.md")} - set(STAND_INS)
+    elsewhere = ROOT / "tests" / "test_how_to.py"
+    text = elsewhere.read_text(encoding="utf-8") if elsewhere.exists() else ""
+    assert [name for name in sorted(others) if name not in text] == []
 
 
 def test_links_lead_to_pages_and_headings() -> None:
