@@ -78,11 +78,11 @@ def _text(reading: Reading, archive: _Archive, member: _Member, number: int) -> 
     if member.name.lower().endswith(_RECORDS):
         bad(MALFORMED, "by its name it holds JSON Lines; unpack the archive and name its files", text)
         return None
-    if (place := utf8.first_invalid(text)) < 0:
-        return text
     if what := utf8.other_kind(text):
         bad(MALFORMED, what, text)
         return None
+    if (place := utf8.first_invalid(text)) < 0:
+        return text
     if rules.invalid == "replace":
         mended, replaced = utf8.replace_invalid(text)
         reading.intake.replaced += replaced

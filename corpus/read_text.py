@@ -7,15 +7,14 @@ from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from corpus import utf8
 from corpus.blocks import pieces_of, record_blocks, watched
 from corpus.documents import Event, LongText, Reading, Text
-from corpus.errors import BadInput, printable
+from corpus.errors import printable
 from corpus.stretches import STRETCH_BYTES, Stretch, own_stretches
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
-
-TAR_HEAD_BYTES = 512
 
 
 def documents(reading: Reading) -> Iterator[Event]:
@@ -38,12 +37,9 @@ def documents(reading: Reading) -> Iterator[Event]:
 
 
 def _refuse_tar(head: memoryview, reading: Reading) -> None:
-    """BadInput if the text is an archive whose name does not say so: all of it may be UTF-8."""
-    if bytes(head[257:262]) == b"ustar":
-        raise BadInput(
-            f"{printable(reading.source.shown)}: holds a tar archive, not text; name it .tar, or say so: "
-            "--input-format tar"
-        )
+    """InvalidText if the text is an archive whose name does not say so."""
+    if utf8.is_tar(head):
+        raise utf8.invalid_text(head, 0, printable(reading.source.shown))
 
 
 def _stretches(reading: Reading) -> Iterator[Event]:
@@ -66,7 +62,7 @@ def _stretches(reading: Reading) -> Iterator[Event]:
     stretches = own_stretches(window, separator, piece.start, piece.stop, STRETCH_BYTES)
     for stretch in stretches:
         if stretch.start == 0:
-            _refuse_tar(window.view(0, min(stretch.stop, TAR_HEAD_BYTES)), reading)
+            _refuse_tar(window.view(0, min(stretch.stop, utf8.HEAD_BYTES)), reading)
         if stretch.is_piece:
             # Closed when they are read: a view of the last would keep the window from growing.
             with closing(pieces(stretch)) as long_text:

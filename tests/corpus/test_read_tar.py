@@ -11,7 +11,7 @@ import pytest
 from input_kinds import compressed, tar_of
 from readings import read
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, InvalidText
 from corpus.intake import INVALID_UTF8, MALFORMED
 
 TEXTS = ["", "a", "größer 🙂", "\x00", "x" * 511, "y" * 512, "z" * 513, "<|endoftext|>", "a\nb" * 700]
@@ -63,6 +63,7 @@ def test_bad_files_are_told_by_name(tmp_path: Path) -> None:
         "in/3_data.xz": compressed(b"a", "xz"),
         "in/4.txt": b"too long" * 20,
         "in/5.json": b'{"a": 1}',
+        "in/6.txt": archive({"a": b"a"}),
     }
     path = tmp_path / "in.tar"
     path.write_bytes(archive(files))
@@ -73,6 +74,7 @@ def test_bad_files_are_told_by_name(tmp_path: Path) -> None:
         (MALFORMED, 2),
         (MALFORMED, 3),
         (MALFORMED, 4),
+        (MALFORMED, 6),
     ]
     with pytest.raises(BadInput, match=r"in\.tar: row 1: in/1\.txt: byte 3 \(0xe9\) is not valid UTF-8: caf"):
         read(path)
@@ -129,7 +131,7 @@ def test_an_archive_that_is_named_as_text_is_refused(suffix: str, tmp_path: Path
     path = tmp_path / f"urlsf_subset00-1_data.{suffix}"
     path.write_bytes(compressed(tar_of(["a", "b"]), "none" if suffix == "txt" else suffix))
     with pytest.raises(
-        BadInput, match=r"holds a tar archive, not text; name it \.tar, or say so: --input-format tar"
+        InvalidText, match=r"holds a tar archive, not text; name it \.tar, or say so: --input-format tar"
     ):
         read(path, 3)
     assert read(path, 3, input_format="tar")[0] == ["a", "b"]

@@ -228,8 +228,8 @@ def from_datatrove() -> None:
     Path("tokenized").mkdir()
     Path("filtered").mkdir()
     for number in range(2):
-        write_datatrove(Path(f"tokenized/{number:05d}_00000_shuffled.ds"), ids_of(100, number, 500, 0))
-        Path(f"tokenized/{number:05d}_00000_shuffled.ds.metadata").write_text("tok.json|2\n5000\n5K")
+        write_datatrove(Path(f"tokenized/{number:05d}_00000_doc_shuffled.ds"), ids_of(100, number, 500, 0))
+        Path(f"tokenized/{number:05d}_00000_doc_shuffled.ds.metadata").write_text("tok.json|2\n5000\n5K")
         rows = [
             json.dumps({"text": text, "id": f"{number}/{at}", "metadata": {"score": 1.0}})
             for at, text in enumerate(texts(100, 20 + number))
