@@ -163,11 +163,12 @@ class ConvertOptions:
             object.__setattr__(self, "scratch", checked_path("scratch", self.scratch))
 
     def _check_split(self) -> None:
+        # A fraction of 0 holds nothing out, and is what options with the others have once they are made.
         given = [
             flag
             for flag, value in (
                 ("--validation", self.validation or None),
-                ("--validation-fraction", self.validation_fraction),
+                ("--validation-fraction", self.validation_fraction or None),
                 ("--validation-docs", self.validation_docs),
             )
             if value is not None

@@ -50,6 +50,7 @@ FORMATS = {
     ),
     "csv": Format("CSV", (".csv",), "corpus.read_csv", is_divisible=False, has_rows=True),
     "tsv": Format("TSV", (".tsv", ".tab"), "corpus.read_csv", is_divisible=False, has_rows=True),
+    "tar": Format("tar", (".tar",), "corpus.read_tar", is_divisible=False, has_rows=True),
 }
 INPUT_FORMATS = ("auto", *FORMATS)
 _COMPRESSIONS = {
@@ -60,7 +61,8 @@ _COMPRESSIONS = {
     ".bz2": "bz2",
     ".xz": "xz",
 }
-_REFUSED = (".zip", ".7z", ".rar", ".tar", ".tgz", ".lz4", ".br", ".lzma", ".snappy", ".npy")
+_SHORT = {".tgz": ".tar.gz", ".txz": ".tar.xz"}
+_REFUSED = (".zip", ".7z", ".rar", ".lz4", ".br", ".lzma", ".snappy", ".npy")
 _MARKED_UP = (".html", ".htm")
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 
@@ -117,6 +119,9 @@ def is_marked_up(path: str) -> bool:
 def _uncompressed(path: str) -> tuple[str, str]:
     """The name in small letters without the suffix of a compression, and the compression."""
     name = path.lower()
+    for short, suffix in _SHORT.items():
+        if name.endswith(short):
+            name = name.removesuffix(short) + suffix
     suffix = next(filter(name.endswith, _COMPRESSIONS), "")
     return name.removesuffix(suffix), _COMPRESSIONS.get(suffix, "none")
 

@@ -7,8 +7,10 @@ from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from corpus import utf8
 from corpus.blocks import pieces_of, record_blocks, watched
 from corpus.documents import Event, LongText, Reading, Text
+from corpus.errors import printable
 from corpus.stretches import STRETCH_BYTES, Stretch, own_stretches
 
 if TYPE_CHECKING:
@@ -25,11 +27,19 @@ def documents(reading: Reading) -> Iterator[Event]:
         blocks = record_blocks(stream, reading.separator, buffers.text, block_bytes=buffers.block_bytes)
         blocks = watched(blocks, stream, reading.block_seen)
         for block in blocks:
+            if block.start == 0:
+                _refuse_tar(block.text, reading)
             if block.is_piece:
                 yield LongText(pieces_of(block, blocks), block.start)
             else:
                 yield Text(block.text, block.start)
             yield None
+
+
+def _refuse_tar(head: memoryview, reading: Reading) -> None:
+    """InvalidText if the text is an archive whose name does not say so."""
+    if utf8.is_tar(head):
+        raise utf8.invalid_text(head, 0, printable(reading.source.shown))
 
 
 def _stretches(reading: Reading) -> Iterator[Event]:
@@ -51,6 +61,8 @@ def _stretches(reading: Reading) -> Iterator[Event]:
     window.expect(max(0, piece.start - len(separator)), piece.stop)
     stretches = own_stretches(window, separator, piece.start, piece.stop, STRETCH_BYTES)
     for stretch in stretches:
+        if stretch.start == 0:
+            _refuse_tar(window.view(0, min(stretch.stop, utf8.HEAD_BYTES)), reading)
         if stretch.is_piece:
             # Closed when they are read: a view of the last would keep the window from growing.
             with closing(pieces(stretch)) as long_text:

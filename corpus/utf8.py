@@ -40,7 +40,9 @@ _OTHER_FILES = {
     b"PAR1\x15": "Parquet",
     b"ARROW1\x00\x00": "Arrow",
 }
-HEAD_BYTES = 10  # so many of a text's first bytes tell
+# What a tar archive has behind the name and owner of its first file: all of it may be valid UTF-8.
+_TAR_MARK, _TAR_PLACE = b"ustar", 257
+HEAD_BYTES = _TAR_PLACE + len(_TAR_MARK)  # so many of a text's first bytes tell
 
 _this_thread = threading.local()  # handlers are global by name, so the count must not be
 
@@ -110,7 +112,14 @@ def other_kind(head: Buffer) -> str | None:
     for mark, name in _OTHER_FILES.items():
         if start.startswith(mark):
             return f"looks like {name} data, not text; unpack it, or give it the name of what it is"
+    if is_tar(start):
+        return "holds a tar archive, not text; name it .tar, or say so: --input-format tar"
     return None
+
+
+def is_tar(head: Buffer) -> bool:
+    """Whether a file that begins so is a tar archive."""
+    return bytes(memoryview(head).cast("B")[_TAR_PLACE:HEAD_BYTES]) == _TAR_MARK
 
 
 def replace_invalid(buffer: Buffer) -> tuple[Buffer, int]:

@@ -11,7 +11,9 @@ import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from itertools import groupby
 from multiprocessing import get_context
+from operator import itemgetter
 from typing import Any
 
 from command_line.standard_streams import complain
@@ -223,11 +225,14 @@ def head(arguments: argparse.Namespace) -> int:
     has_places = all(open_places(part.path, split) is not None for part in parts)
     for index in range(min(arguments.sequences, array.seq_count)):
         start, stop = array.sequence_range(index)
-        ids = decode_ids(array.encoded_tokens[start : min(stop, start + arguments.tokens)]).tolist()
+        shown_stop = min(stop, start + arguments.tokens)
+        ids = decode_ids(array.encoded_tokens[start:shown_stop]).tolist()
+        mask = None if array.loss_mask is None else array.loss_mask[start:shown_stop].tolist()
         text = entries.decode(ids, known) if known is not None else None
         source = array.source_of(index) if has_places else None
         if arguments.json:
             facts = {"split": split, "index": index, "tokens": stop - start, "ids": ids, "text": text}
+            facts |= {} if mask is None else {"loss_mask": list(map(int, mask))}
             print(json.dumps(facts if source is None else facts | {"source": source._asdict()}))
             continue
         more = "" if len(ids) == stop - start else " ..."
@@ -238,9 +243,25 @@ def head(arguments: argparse.Namespace) -> int:
         print(f"  ids: {' '.join(map(str, ids))}{more}")
         if text is not None:
             print(f"  text: {printable(text, 2**31)}{more}")
+        if mask is not None:
+            print(f"  learned: {_learned(ids, mask, known)}{more}")
     if array.seq_count == 0 and not arguments.json:
         print(f"{split}: no sequences")
     return 0
+
+
+def _learned(ids: list[int], mask: list[bool], known: dict[int, bytes] | None) -> str:
+    """What of a sequence is to be learned: each stretch as text, or as ids where no tokenizer is known."""
+    stretches = [
+        [id_ for id_, _ in stretch]
+        for is_learned, stretch in groupby(zip(ids, mask, strict=True), key=itemgetter(1))
+        if is_learned
+    ]
+    texts = (
+        " ".join(map(str, stretch)) if known is None else printable(entries.decode(stretch, known), 2**31)
+        for stretch in stretches
+    )
+    return " | ".join(texts) or "nothing"
 
 
 def report(arguments: argparse.Namespace) -> int:

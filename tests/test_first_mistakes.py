@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import shutil
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def make_files(folder: Path) -> None:
         "bodies.jsonl": '{"body": "the mill"}\n',
         "cut.jsonl": '{"text": "the mill"}\n{"text": "the\n',
         "text.gz": "the mill by the river",
+        "packed.txt": tarfile.TarInfo("a.txt").tobuf() + bytes(1024),
         "zipped.txt": gzip.compress(b"the mill by the river" * 99, mtime=0),
         "table.parquet": "the mill",
         "ranks.tiktoken": "dGhl 0\nbWlsbA== 1\n",

@@ -13,6 +13,7 @@ from bpe.errors import BadArgument, MissingInput, printable
 from bpe.pretoken_counts.records import Records
 from bpe.pretoken_counts.sources import file_of, listed
 from bpe.pretoken_counts.text_blocks import Reader
+from corpus import utf8
 from corpus.kinds import is_marked_up
 from corpus.long_line import LongLine
 from corpus.source_list import Source as File
@@ -75,6 +76,8 @@ def read_text(
     with Reader(source, "error", file_of(source, kind)) as reader:
         decoder = TextDecoder(reader.where, invalid)
         while count := reader.fill(memoryview(buffer)):
+            if reader.read_bytes == count and utf8.is_tar(buffer):
+                raise utf8.invalid_text(buffer, 0, reader.where)
             yield decoder.decode(bytes(buffer[:count]))
         yield decoder.decode(b"", final=True)
     if decoder.replaced and replaced is not None:

@@ -345,7 +345,9 @@ class Counting:
                     self.stopped = True
                     break
             self._text_bytes += records.text_bytes - before
-            self._done_bytes += records.used_bytes if self.stopped else records.file.size_bytes
+            self._done_bytes += records.used_bytes if self.stopped else records.size_bytes
+            if self._progress is not None:
+                self._progress.update(self._done_bytes)
             self._replaced += records.replaced
             self._skipped += records.skipped
             self._sources.append(records.counted(self.stopped))

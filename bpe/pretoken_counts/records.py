@@ -62,6 +62,11 @@ class Records:
         self._reading.window.close()
 
     @property
+    def size_bytes(self) -> int:
+        """Of what is read of the file."""
+        return self._range_bytes
+
+    @property
     def replaced(self) -> int:
         """See the class."""
         return self._intake.replaced

@@ -89,12 +89,7 @@ def as_part(options: ConvertOptions, number: int | None = None) -> ConvertOption
     root = options.output.rstrip("/")
     if number is None:
         number = newest(locate("--append-to", root, options.storage_options)) + 1
-    held_out = options.validation or options.validation_docs is not None
-    return replace(
-        options,
-        output=f"{root}/{part_path(number)}",
-        validation_fraction=None if held_out else options.validation_fraction,
-    )
+    return replace(options, output=f"{root}/{part_path(number)}")
 
 
 def _list_part(place: Place, number: int) -> None:

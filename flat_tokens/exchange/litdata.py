@@ -53,6 +53,8 @@ def _dtype(config: dict[str, Any]) -> np.dtype[Any]:
         raise ValueError(f"item_loader is {config['item_loader']}")
     if config.get("compression_level") is not None:
         raise ValueError(f"compression_level is {config['compression_level']}")
+    if len(config["data_format"]) != 1:
+        raise ValueError(f"an item is {', '.join(map(str, config['data_format']))}")
     (data_format,) = config["data_format"]
     serializer, _, number = data_format.partition(":")
     return np.dtype(DTYPES_OF[serializer][int(number)]).newbyteorder("<")

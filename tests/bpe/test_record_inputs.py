@@ -23,6 +23,7 @@ from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.tokenizer import Tokenizer
 from corpus.errors import BadInput
+from corpus.sizes import bytes_text
 
 END = "<|endoftext|>"
 PATTERNS = ["gpt2", r"\w+|\W+"]  # by the core, and by the regex package
@@ -48,6 +49,24 @@ def documents_of(seed: int, count: int = 40) -> list[str]:
 
 def counted_one_by_one(documents: list[str], pattern: str = "gpt2") -> Any:
     return count_pretokens([d.encode() for d in documents], pattern=pattern).as_dict()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_of_a_file_is_told_as_counted(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a Parquet file of one row group it was 0 bytes."""
+    path = write_kind(tmp_path / "in", documents_of(2, count=3), kind)
+    assert main(["count", str(path), "--output", str(tmp_path / "out")]) == 0
+    assert f"counting: {bytes_text(path.stat().st_size)}, " in capsys.readouterr().err
+
+
+def test_of_a_sample_its_bytes_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(json_lines(documents_of(3, count=400)))
+    assert main(["count", str(path), "--sample-bytes", "9k", "--output", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().err
+    assert said.split("sampled ")[1].split(" of ")[0] == said.split("counting: ")[1].split(",")[0]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -140,6 +140,19 @@ def test_as_naive(here: Path) -> None:
         assert bits == found
 
 
+def test_chats_are_held_out_by_number_and_by_file(here: Path) -> None:
+    """The options are made anew with the template, and were refused by their own defaults."""
+    write_chats(here / "c.jsonl", make_chats(20, seed=8))
+    write_chats(here / "v.jsonl", make_chats(3, seed=9))
+    write_template(here, CHATML)
+    given = {**CHATS, "validation_fraction": None}
+    counts = []
+    for output, more in (("docs", {"validation_docs": 4}), ("file", {"validation": ["v.jsonl"]})):
+        summary = convert(options(**given, output=output, **more), InlineEngine())
+        counts.append([summary.splits[split].documents for split in ("train", "validation")])
+    assert counts == [[16, 4], [20, 3]]
+
+
 def test_without_generation_blocks(here: Path) -> None:
     """What a message of the assistant adds: as with the blocks, and the line end behind it."""
     write_chats(here / "c.jsonl", make_chats(20, seed=8))

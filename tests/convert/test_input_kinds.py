@@ -287,7 +287,7 @@ def test_a_forced_format_and_kinds_that_are_refused(
     output = tmp_path / "out"
     summary = run(path, tokenizer_path, output, input_format="jsonl")
     check(output, naive.convert_documents([b"a", b"b c"], fraction=0.3), summary)
-    for name in ("a.zip", "a.tar.gz", "a.parquet.gz", "a.tgz"):
+    for name in ("a.zip", "a.7z", "a.parquet.gz"):
         (tmp_path / name).touch()
         with pytest.raises(UsageError, match=name):
             run(tmp_path / name, tokenizer_path, tmp_path / "no")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ BAD = [
     ({"special_in_text": "x"}, "--special-in-text must be one of encode, text, error, got 'x'"),
     (
         {"input_format": "xml"},
-        "--input-format must be one of auto, text, jsonl, parquet, arrow, csv, tsv, got 'xml'",
+        "--input-format must be one of auto, text, jsonl, parquet, arrow, csv, tsv, tar, got 'xml'",
     ),
     ({"text_field": ""}, "--text-field must name a field, got ''"),
     ({"text_field": "\ud800"}, "--text-field must be valid text"),
@@ -61,6 +62,12 @@ BAD = [
     ({"output": "a\0b"}, "--output must not hold a NUL character"),
     ({"tokenizer": None}, "--tokenizer must be a path, got None"),
 ]
+
+
+@pytest.mark.parametrize("held_out", [{"validation_docs": 5}, {"validation": ["v"]}, {}], ids=str)
+def test_options_may_be_made_of_options(held_out: dict[str, Any]) -> None:
+    made = ConvertOptions("a", "t", "o", **held_out)
+    assert replace(made, seed=made.seed) == made
 
 
 @pytest.mark.parametrize(("change", "message"), BAD, ids=lambda value: str(value)[:40])

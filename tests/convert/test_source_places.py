@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import pickle
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,13 @@ def naive_places(path: Path, separator: bytes = END.encode()) -> Iterator[tuple[
         next(rows)
         for row, (_, text) in enumerate(rows):
             yield SourcePlace(str(path), row, None), text.encode()
+    elif "tar" in kinds:
+        with tarfile.open(fileobj=io.BytesIO(text_of(path))) as archive:
+            files = [member for member in archive if member.isfile() and "/." not in member.name.lstrip(".")]
+            for row, member in enumerate(files):
+                file = archive.extractfile(member)
+                assert file is not None
+                yield SourcePlace(str(path), row, None), file.read()
     else:
         data, at = text_of(path), 0
         is_text = "txt" in kinds

@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import random
+import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ END = "<|endoftext|>"
 PACKED = ["gz", "zst", "bz2", "xz"]
 COMPRESSIONS = ["none", *PACKED]
 KINDS = [f"{form}.{c}" for form in ("txt", "jsonl") for c in COMPRESSIONS]
-KINDS += ["parquet.none", "csv.none", "tsv.xz", "arrow.none", "feather.none"]
+KINDS += ["parquet.none", "csv.none", "tsv.xz", "arrow.none", "feather.none", "tar.none", "tar.xz"]
 
 
 def _zstd(data: bytes) -> bytes:
@@ -55,6 +56,25 @@ def json_lines(documents: Sequence[str], seed: int = 0) -> bytes:
     return "\n".join(lines).encode() + (b"\n" if rng.random() < 0.5 else b"")
 
 
+def tar_of(documents: Sequence[str], seed: int = 0) -> bytes:
+    """A file a document, in the three forms that there are, with a folder, a link and hidden files between them."""
+    out = io.BytesIO()
+    form = (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT)[seed % 3]
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for index, document in enumerate(documents):
+            folder = "long/" * 30 if index % 3 == 1 and form != tarfile.USTAR_FORMAT else "./in/"
+            for name, kind, data in (
+                (folder, tarfile.DIRTYPE, b""),
+                (f"{folder}.hidden", tarfile.REGTYPE, b"not this"),
+                (f"{folder}link", tarfile.SYMTYPE, b""),
+                (f"{folder}{index}.txt", tarfile.REGTYPE, document.encode()),
+            ):
+                member = tarfile.TarInfo(name)
+                member.type, member.size, member.linkname = kind, len(data), "." * (kind == tarfile.SYMTYPE)
+                archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
 def write_kind(path: Path, documents: Sequence[str], kind: str, members: int = 1, seed: int = 0) -> Path:
     """The documents as a file of the kind, which gets the kind's suffix: "jsonl.gz" -> path.jsonl.gz."""
     form, compression = kind.split(".")
@@ -80,6 +100,9 @@ def write_kind(path: Path, documents: Sequence[str], kind: str, members: int = 1
         writer = csv.writer(rows, delimiter="," if form == "csv" else "\t")
         writer.writerows([("id", "text"), *enumerate(documents)])
         path.write_bytes(compressed(rows.getvalue().encode(), compression, members))
+        return path
+    if form == "tar":
+        path.write_bytes(compressed(tar_of(documents, seed), compression, members))
         return path
     data = json_lines(documents, seed) if form == "jsonl" else END.join(documents).encode()
     path.write_bytes(compressed(data, compression, members))

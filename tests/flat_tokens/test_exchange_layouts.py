@@ -189,6 +189,11 @@ DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
         "encrypted",
     ),
     ("litdata", _edit("a/index.json", lambda value: value["config"].update(data_format=["str"])), "no index"),
+    (
+        "litdata",
+        _edit("a/index.json", lambda value: value["config"].update(data_format=["jpeg", "int"])),
+        "no index of tokens (an item is jpeg, int)",
+    ),
 ]
 
 

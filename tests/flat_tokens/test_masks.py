@@ -310,3 +310,16 @@ def test_adapters(tmp_path: Path) -> None:
         ids, labels = tensors["input_ids"].numpy(), tensors["labels"]
         assert (labels[torch.from_numpy(~bits[ids])] == IGNORED_LABEL).all()
         assert (labels != IGNORED_LABEL).any()
+
+
+def test_head_shows_what_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bits = [False, True, True, False, True, False, False, False]
+    mask = {"train": bits, "validation": [True]}
+    write_dataset(tmp_path / "d", [[5, 6, 7, 8, 9], [1, 2, 3]], [[4]], LAYOUTS["zstd"], mask)
+    assert main(["head", str(tmp_path / "d")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "learned" in line] == ["  learned: gh | j", "  learned: nothing"]
+    assert main(["head", "--tokens", "2", str(tmp_path / "d")]) == 0
+    assert "  learned: g ...\n" in capsys.readouterr().out
+    assert main(["head", "--json", "-n", "1", "--tokens", "3", str(tmp_path / "d")]) == 0
+    assert json.loads(capsys.readouterr().out)["loss_mask"] == [0, 1, 1]

@@ -30,7 +30,7 @@ from corpus.rules import ChatRules, IntakeRules  # noqa: E402
 from corpus.source_list import Piece, Source  # noqa: E402
 
 DOCUMENTS = ["the mill stands", "", 'a "b"\n\tc', "naïve 你好 🙂\u2028", "x" * 300, "1,2;3\r\n4"]
-FORMATS = ("parquet", "arrow", "feather", "csv", "tsv")
+FORMATS = ("parquet", "arrow", "feather", "csv", "tsv", "tar")
 
 
 @cache
@@ -52,12 +52,30 @@ def _make_records(form: str) -> Callable[[random.Random, Path], Path]:
             start = len(data) - 8 - size
             footer = change_bytes(rng, data[start:-8])
             data = data[:start] + footer + struct.pack("<I", len(footer)) + b"PAR1"
+        elif form == "tar" and rng.random() < 0.7:
+            data = _with_another_header(rng, data)
         else:
             data = change_bytes(rng, data)
         path.write_bytes(data)
         return path
 
     return make
+
+
+def _with_another_header(rng: random.Random, data: bytes) -> bytes:
+    """A tar archive with a changed header whose check sum fits, so that it is believed."""
+    at = rng.choice([at for at in range(0, len(data), 512) if data[at + 257 : at + 262] == b"ustar"])
+    header = bytearray(change_bytes(rng, data[at : at + 512])[:512].ljust(512, b"\0"))
+    if rng.random() < 0.5:
+        header[156:157] = rng.choice([b"0", b"\0", b"L", b"K", b"x", b"g", b"S", b"5", b"2"])
+    if rng.random() < 0.5:
+        size = rng.choice([0, 1, 511, 512, 513, 1 << 20, 1 << 32, (1 << 33) - 1])
+        header[124:136] = (
+            b"%011o\0" % size if rng.random() < 0.7 else b"\x80" + (size << 20).to_bytes(11, "big")
+        )
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return data[:at] + bytes(header) + data[at + 512 :]
 
 
 def make_lines(rng: random.Random, folder: Path) -> Path:
