@@ -9,6 +9,7 @@ import json
 import random
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,29 @@ from bpe import reference
 from bpe.formats.huggingface import to_json
 from bpe.patterns import PATTERNS
 from bpe.tokenizer import Tokenizer
+
+SLOW = Path(__file__).parent / "slow.txt"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick", action="store_true", help="the first case of each test but those in tests/slow.txt"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --quick: leave out further cases of a test, and tests that are known to take long."""
+    if not config.getoption("--quick"):
+        return
+    seen = set(SLOW.read_text(encoding="utf-8").split())
+    chosen: list[pytest.Item] = []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name not in seen:
+            seen.add(name)
+            chosen.append(item)
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
 
 
 def pytest_configure() -> None:
