@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import random
 import signal
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,8 @@ from bpe import reference
 from bpe.formats.huggingface import to_json
 from bpe.patterns import PATTERNS
 from bpe.tokenizer import Tokenizer
+
+sys.path.insert(0, str(Path(__file__).parent))  # state_machines.py
 
 
 def pytest_configure() -> None:
