@@ -170,7 +170,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     engine = SimulatedEngine(workers, Results(layout, lambda chunk: sum(1 for _ in plan.blocks(chunk))))
     context = Context(
         options,
-        {},
+        options.recorded(),
         plan,
         layout,
         workspace,

@@ -42,7 +42,6 @@ LIBRARIES = (
 )  # fmt: skip
 MEASURE_SECONDS = 30.0  # of a test file
 SLOW_SECONDS = 3.0  # a test that takes longer on unchanged code has no part in this
-ENOUGH_TESTS = 30  # that call what was changed; further files are not looked at then
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class Tree:
             found = self._measured(test)
             called += [one for one in found if f"{change.path}:{change.scope}" in one.calls]
             near += found
-            if len(called) >= ENOUGH_TESTS:
+            if sum(one.seconds for one in called) >= seconds:  # further files are not looked at
                 break
         chosen = list[Measured]()
         for one in sorted(called, key=lambda one: one.seconds) if called else near:
