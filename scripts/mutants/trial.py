@@ -141,8 +141,8 @@ class Tree:
         return Outcome(result, failed, files, time.monotonic() - started)
 
     def _choose(self, change: Change, tests: list[str], seconds: float) -> list[Measured]:
-        """The shortest tests that call the changed function, for so long. Where none does in its own process (it runs
-        in workers, in a command, on import, in the core) the tests of the nearest files stand in."""
+        """Tests that call the changed function, of the nearest files first, for so long. Where none does in its own
+        process (it runs in workers, in a command, on import, in the core) the tests of the nearest files stand in."""
         called, near = list[Measured](), list[Measured]()
         for test in tests:
             found = self._measured(test)
@@ -151,7 +151,7 @@ class Tree:
             if sum(one.seconds for one in called) >= seconds:  # further files are not looked at
                 break
         chosen = list[Measured]()
-        for one in sorted(called, key=lambda one: one.seconds) if called else near:
+        for one in called or near:
             seconds -= one.seconds
             if chosen and seconds < 0:
                 break
