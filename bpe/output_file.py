@@ -1,8 +1,9 @@
 """A file that gets its name when all of it is written, and leaves nothing behind if something fails.
 
-The data lies beside the final name, reaches the disk, and is then renamed, so a reader never sees half a file. A link
-is followed. What is there and is no regular file (a device, a pipe such as /dev/stdout) is written to as it is: to
-rename over it would replace the device for the whole machine.
+The data lies beside the final name, reaches the disk, and is then renamed, so a reader never sees half a file, after a
+power loss neither; the name is on the disk too when the block has ended. A link is followed. What is there and is no
+regular file (a device, a pipe such as /dev/stdout) is written to as it is: to rename over it would replace the device
+for the whole machine.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import BinaryIO, Final
 
 from bpe.errors import BadArgument, EnvironmentFailure
 from stores import NO_OPTIONS, StorageOptions, is_url, open_store, split_key
+from stores.durability import sync
 
 _PUT_BYTES: Final = 8 << 20
 
@@ -71,6 +73,7 @@ def open_output_file(
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(target)
+            sync(target.parent)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise

@@ -57,7 +57,8 @@ def main() -> int:
     stop = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=options.folder) as folder:
         context = multiprocessing.get_context("fork")
-        arguments = (root, Path(folder), options.native)
+        place = Path(folder).resolve()
+        arguments = (root, place, (options.times or place / "times").resolve(), options.native)
         with ProcessPoolExecutor(options.jobs, context, begin, arguments) as pool:
             jobs = {
                 pool.submit(attempt, change, tests_of(change), options.test_seconds, stop): change
@@ -100,7 +101,13 @@ def parse() -> argparse.Namespace:
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     add("--minutes", type=float, default=1e9, help="begin none after so long")
     add("--test-seconds", type=float, default=15.0, help="of tests, for each mutant")
-    add("--test-files", type=int, default=5, help="the nearest so many, for each mutant")
+    add("--test-files", type=int, default=8, help="the nearest so many at most, for each mutant")
+    add(
+        "--times",
+        type=Path,
+        metavar="FOLDER",
+        help="what tests take and call is kept there, for the next run",
+    )
     add("--folder", type=Path, help="where the copies of the tree lie")
     add("--root", type=Path, default=ROOT, help="the tree")
     return parser.parse_args()
@@ -125,8 +132,8 @@ def files(path: Path, native: bool) -> list[Path]:
     return [file for file in found if file.suffix in suffixes and file.name not in TABLES]
 
 
-def begin(root: Path, folder: Path, with_core: bool) -> None:
-    _tree.append(Tree(root, folder, with_core))
+def begin(root: Path, folder: Path, times: Path, with_core: bool) -> None:
+    _tree.append(Tree(root, folder, times, with_core))
 
 
 def attempt(change: Change, tests: list[str], test_seconds: float, stop: float) -> Outcome | None:

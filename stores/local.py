@@ -1,6 +1,7 @@
 """A folder of this machine as a store. A put writes under a temporary name beside the place, then renames.
 
-Nothing is forced to the disk here: who must survive a power loss does that.
+What only one may put is on the disk before it has its name: after a power loss nobody could put it again in place of
+half of it. Nothing else is forced to the disk here: who must survive a power loss does that.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class LocalStore:
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
         temporary = f"{folder}/{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
         try:
-            _write(temporary, data)
+            _write(temporary, data, lasts=if_absent)
             if not if_absent or not _link(temporary, place):
                 os.replace(temporary, place)  # noqa: PTH105
             return Entry(key, (status := os.stat(place)).st_size, file_version(status))  # noqa: PTH116
@@ -146,12 +147,14 @@ def read_into(file: int, place: str, offset: int, view: memoryview) -> int:
         raise
 
 
-def _write(place: str, data: Bytes | Iterable[Bytes]) -> None:
+def _write(place: str, data: Bytes | Iterable[Bytes], lasts: bool) -> None:
     file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.BINARY, 0o666)
     try:
         for block in as_blocks(data):
             while block:
                 block = block[os.write(file, block) :]
+        if lasts:
+            os.fsync(file)
     except OSError as error:
         error.filename = place
         raise

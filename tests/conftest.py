@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from bpe.formats.huggingface import to_json
 from bpe.patterns import PATTERNS
 from bpe.tokenizer import Tokenizer
 
+sys.path.insert(0, str(Path(__file__).parent))  # state_machines.py
 SLOW = Path(__file__).parent / "slow.txt"
 
 

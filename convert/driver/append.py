@@ -18,7 +18,6 @@ from convert.driver.pipeline import load_tokenizer
 from convert.errors import Refused
 from convert.options import RECORDED, ConvertOptions
 from flat_tokens import opening
-from flat_tokens.storage.durability import sync
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from flat_tokens.storage.places import Place, is_there, locate
 from flat_tokens.storage.versions import (
@@ -28,11 +27,11 @@ from flat_tokens.storage.versions import (
     newest,
     part_path,
     read_version,
-    version_path,
     within,
     write_version,
 )
 from stores import AlreadyThere, is_url, open_store, shown_url
+from stores.durability import sync
 
 if TYPE_CHECKING:
     from convert.shown.summary import Summary
@@ -103,7 +102,7 @@ def _list_part(place: Place, number: int) -> None:
             "again"
         ) from None
     if isinstance(place, Path):
-        for path in (place / version_path(number), place / VERSIONS_NAME, place):
+        for path in (place / VERSIONS_NAME, place):  # the file itself was on the disk before it had its name
             sync(path)
 
 

@@ -12,8 +12,8 @@ from convert.shown.progress import Progress
 from engines.engine import Engine
 from engines.job import JobKey
 from engines.tasks import TaskPool
-from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
+from stores.durability import Syncer
 
 
 class Context(NamedTuple):

@@ -45,10 +45,10 @@ from engines.choose import open_engine
 from engines.ending import ending
 from engines.engine import Engine
 from engines.tasks import TaskPool
-from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
 from stores import shown_url
+from stores.durability import Syncer
 
 if TYPE_CHECKING:
     from convert.shown.summary import Summary

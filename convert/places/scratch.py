@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 from convert.errors import StorageError, naming
+from stores.durability import sync
 
 NOTE_NAME = "scratch"
 REMOVED = ".removed"  # behind the name of a folder, for the moment in which it is removed
+_ENDING = ".shards"
 _TRIES = 8
 
 
@@ -25,20 +27,23 @@ def check_scratch(folder: str | None) -> None:
 
 
 def noted_scratch(root: Path) -> Path | None:
-    """What a partial folder says of where its shards lie; None: in itself."""
+    """What a partial folder says of where its shards lie; None: in itself, or it says no such place."""
     try:
-        return Path(os.fsdecode((root / NOTE_NAME).read_bytes()))
-    except FileNotFoundError:
+        path = Path(os.fsdecode((root / NOTE_NAME).read_bytes()))
+    except (FileNotFoundError, ValueError):
         return None
+    # What is removed there must be ours: of half a note, after a power loss, the folder around it would be left.
+    return path if path.is_absolute() and path.name.endswith(_ENDING) else None
 
 
 def note_scratch(root: Path, folder: str, name: str) -> Path:
     """A place of its own in `folder`, which is not made yet."""
-    path = Path(folder).absolute() / f"{name}-{os.urandom(8).hex()}.shards"
+    path = Path(folder).absolute() / f"{name}-{os.urandom(8).hex()}{_ENDING}"
     note = root / NOTE_NAME
     with naming(note):
         temporary = note.with_suffix(".tmp")
         temporary.write_bytes(os.fsencode(path))
+        sync(temporary)
         temporary.replace(note)
     return path
 

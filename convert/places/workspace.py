@@ -33,9 +33,9 @@ from convert.places.scratch import (
 )
 from convert.planning.plan_record import PlanRecord, RecordFile, changed_source, compare, told
 from convert.shards.shard_store import FolderShards
-from flat_tokens.storage.durability import sync, sync_folders
 from flat_tokens.storage.existing_output import is_empty_folder, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
+from stores.durability import sync, sync_folders
 from stores.folder_lock import FolderLock
 
 PLAN_NAME = "plan.json"
@@ -137,6 +137,8 @@ class Workspace:
         with naming(temporary):
             with temporary.open("wb", buffering=_BUFFER_BYTES) as file:
                 file.writelines(self._plan.lines())
+                file.flush()
+                os.fsync(file.fileno())  # half a plan, after a power loss, would be refused
             temporary.replace(self.root / PLAN_NAME)
         self.maybe_modified = array("q")
 

@@ -91,7 +91,7 @@ class RecordFile:
             line = file.readline()
             has_sources = line.endswith(_SOURCES)
             # Former versions have it all in one value.
-            head = json.loads(line.removesuffix(_SOURCES) + b"}" if has_sources else line + file.read())
+            head = _parsed(line.removesuffix(_SOURCES) + b"}" if has_sources else line + file.read())
         if not isinstance(head, dict):
             raise ValueError("it is no object")
         head.pop("sources", None)
@@ -208,8 +208,15 @@ def _change(path: str, old: list[Any], new: list[Any]) -> str | None:
     return None
 
 
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested without end") from None
+
+
 def _values(line: bytes) -> list[Any]:
-    values = json.loads(line)
+    values = _parsed(line)
     if not isinstance(values, list) or len(values) != len(FIELDS) or not isinstance(values[0], str):
         raise ValueError("a source is not as it was written")
     return values

@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from flat_tokens.errors import ArgumentError, RefusedError, printable
-from flat_tokens.storage.durability import Syncer, sync, sync_folders
 from flat_tokens.storage.existing_output import is_empty_folder
 from stores import is_url
+from stores.durability import Syncer, sync, sync_folders
 from stores.folder_lock import FolderLock
 
 OWN_NAMES = {"lock", "result", "replaced"}

@@ -40,10 +40,10 @@ from corpus.source_list import Source, SourceList
 from engines.engine import Engine
 from engines.job import JobKey
 from engines.tasks import TaskPool
-from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
+from stores.durability import Syncer
 
 CHUNK_BYTES = 32 << 20
 TOKENS, VALIDATION_TOKENS = 7_900_000, 40_000  # of a text chunk of English
@@ -170,7 +170,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     engine = SimulatedEngine(workers, Results(layout, lambda chunk: sum(1 for _ in plan.blocks(chunk))))
     context = Context(
         options,
-        {},
+        options.recorded(),
         plan,
         layout,
         workspace,

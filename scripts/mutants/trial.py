@@ -12,12 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -53,13 +54,23 @@ class Outcome:
     seconds: float
 
 
-class Tree:
-    """A copy of the tree, for one process."""
+@dataclass(frozen=True)
+class Measured:
+    """A quick test that passes on the unchanged tree: how long it takes, and which functions it calls in its process,
+    as file:scope."""
 
-    def __init__(self, root: Path, folder: Path, with_core: bool) -> None:
+    name: str
+    seconds: float
+    calls: frozenset[str]
+
+
+class Tree:
+    """A copy of the tree, for one process. times: the folder where it is kept what tests take and call."""
+
+    def __init__(self, root: Path, folder: Path, times: Path, with_core: bool) -> None:
         self.folder = folder / f"tree-{os.getpid()}"
-        self._times = folder / "times"
-        self._times.mkdir(exist_ok=True)
+        self._times = times
+        self._times.mkdir(parents=True, exist_ok=True)
         shutil.copytree(root, self.folder, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
         for name in LIBRARIES:
             with contextlib.suppress(ImportError):
@@ -108,56 +119,67 @@ class Tree:
     # -- changes
 
     def try_change(self, change: Change, tests: list[str], test_seconds: float) -> Outcome:
-        """Make the change, run the tests, take it back."""
+        """Make the change, run tests of these files, take it back."""
         started = time.monotonic()
-        chosen, budget = [], 0.0
-        for test in tests:
-            times = self._times_of(test)
-            if not times:
-                continue
-            needed = sum(times.values()) + 0.3
-            if budget + needed <= test_seconds:
-                chosen.append(test)
-                budget += needed
+        chosen = self._choose(change, tests, test_seconds)
         if not chosen:
             return Outcome("untested", "", [], time.monotonic() - started)
-        allowed = {name for test in chosen for name in self._times_of(test)}
         path = self.folder / change.path
         text, stat = path.read_text(), path.stat()
+        files = list(dict.fromkeys(test.name.partition("::")[0] for test in chosen))
+        limit = 3 * sum(test.seconds for test in chosen) + 20
         try:
             path.write_text(change.applied(text))
             if not change.path.endswith(".py") and not self._build():
                 return Outcome("invalid", "", [], time.monotonic() - started)
-            status, failed = self._run(chosen, allowed, 3 * budget + 20)
+            status, failed = self._run(files, [test.name for test in chosen], limit)
         finally:
             path.write_text(text)
             if change.path.endswith(".py"):
                 os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # compiled files stay valid
         result = "survived" if status == 0 else "killed"
-        return Outcome(result, failed, chosen, time.monotonic() - started)
+        return Outcome(result, failed, files, time.monotonic() - started)
 
-    def _times_of(self, test: str) -> dict[str, float]:
-        """Seconds of each quick test that passes on the unchanged tree; measured once, kept for all processes."""
+    def _choose(self, change: Change, tests: list[str], seconds: float) -> list[Measured]:
+        """Tests that call the changed function, of the nearest files first, for so long. Where none does in its own
+        process (it runs in workers, in a command, on import, in the core) the tests of the nearest files stand in."""
+        called, near = list[Measured](), list[Measured]()
+        for test in tests:
+            found = self._measured(test)
+            called += [one for one in found if f"{change.path}:{change.scope}" in one.calls]
+            near += found
+            if sum(one.seconds for one in called) >= seconds:  # further files are not looked at
+                break
+        chosen = list[Measured]()
+        for one in called or near:
+            seconds -= one.seconds
+            if chosen and seconds < 0:
+                break
+            chosen.append(one)
+        return sorted(chosen, key=lambda one: one.seconds)
+
+    def _measured(self, test: str) -> list[Measured]:
+        """The quick tests of a file; measured once, kept for all processes and runs."""
         kept = self._times / f"{test.replace('/', '-')}.json"
         if not kept.exists():
 
             def measure() -> int:
-                return _pytest(self.folder, [test], _Times(kept), stop=False)
+                return _pytest(self.folder, [test], _Times(self.folder, kept), stop=False)
 
             self._in_child(measure, MEASURE_SECONDS)
             if not kept.exists():
                 kept.write_text("{}")
-        found: dict[str, float] = json.loads(kept.read_text())
-        return found
+        found = json.loads(kept.read_text())
+        return [Measured(name, seconds, frozenset(calls)) for name, (seconds, calls) in found.items()]
 
-    def _run(self, tests: list[str], allowed: set[str], limit: float) -> tuple[int, str]:
-        """The exit status of the tests and the first that failed."""
+    def _run(self, files: list[str], tests: list[str], limit: float) -> tuple[int, str]:
+        """The exit status of the tests, in this order, and the first that failed."""
         told = self.folder / "failed"
         told.write_text("(no answer in time)")
 
         def run() -> int:
-            chooser = _Chooser(allowed)
-            status = _pytest(self.folder, tests, chooser, stop=True)
+            chooser = _Chooser(tests)
+            status = _pytest(self.folder, files, chooser, stop=True)
             told.write_text(chooser.failed or f"(exit status {status})")
             return status
 
@@ -222,10 +244,25 @@ class _Slow(BaseException):
 
 
 class _Times:
-    """Measures tests, and breaks off slow ones."""
+    """Measures tests, notes what they call, and breaks off slow ones."""
 
-    def __init__(self, kept: Path) -> None:
-        self._kept, self._passed = kept, dict[str, float]()
+    def __init__(self, folder: Path, kept: Path) -> None:
+        self._folder, self._kept, self._passed = f"{folder}/", kept, dict[str, tuple[float, list[str]]]()
+        self._called = set[CodeType]()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Any:
+        def note(frame: FrameType, event: str, what: object) -> None:
+            self._called.add(frame.f_code)
+
+        self._called = set()
+        threading.setprofile(note)
+        sys.setprofile(note)
+        try:
+            return (yield)
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
@@ -243,22 +280,33 @@ class _Times:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" and report.passed:
-            self._passed[report.nodeid] = report.duration
+            self._passed[report.nodeid] = report.duration, sorted(self._calls())
             made = self._kept.with_suffix(
                 f".{os.getpid()}"
             )  # at once: a file that takes too long counts in part
             made.write_text(json.dumps(self._passed))
             made.rename(self._kept)
 
+    def _calls(self) -> set[str]:
+        """file:scope of the tree's functions, and of those around them."""
+        found = set()
+        for code in self._called.copy():  # of this test so far: the report comes while it is noted
+            path = code.co_filename.removeprefix(self._folder)
+            if path != code.co_filename and not path.startswith("tests/"):
+                names = [name for name in code.co_qualname.split(".") if not name.startswith("<")]
+                found |= {f"{path}:{'.'.join(names[:count])}" for count in range(1, len(names) + 1)}
+        return found
+
 
 class _Chooser:
-    """Runs the quick tests alone, and notes the first failure."""
+    """Runs these tests alone, in this order, and notes the first failure."""
 
-    def __init__(self, allowed: set[str]) -> None:
-        self._allowed, self.failed = allowed, ""
+    def __init__(self, tests: list[str]) -> None:
+        self._places, self.failed = {name: place for place, name in enumerate(tests)}, ""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if item.nodeid in self._allowed]
+        chosen = [item for item in items if item.nodeid in self._places]
+        items[:] = sorted(chosen, key=lambda item: self._places[item.nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self.failed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,9 @@ def test_some_of_the_tokens(listed: Any) -> None:
             assert list(ours.encode_iterable(text, allowed)) == ids
     assert ours.special_tokens == {"<s>": first, "<s>>": first + 1, "M": first + 2}
     assert ours.non_special_added_tokens == frozenset()
+    plain = [replace(token, special=token.text != "M") for token in tokens]
+    named = Tokenizer(tokenizer.ordinary_entries, tokenizer.merges, plain)
+    assert named.non_special_added_tokens == {"M"}
 
 
 def test_word_characters_and_whitespace_are_theirs(listed: Any) -> None:

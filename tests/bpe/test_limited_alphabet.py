@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
 from bpe.errors import BadArgument
 from bpe.formats.byte_alphabet import to_bytes, to_characters
-from bpe.limited_alphabet import alphabet_of
+from bpe.limited_alphabet import FromAlphabet, alphabet_of
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
@@ -96,6 +98,27 @@ def test_no_initial_alphabet_is_all_bytes_and_with_a_limit_none() -> None:
     assert bytes(alphabet_of(counts, ["zq", ""], None).nonzero()[0].tolist()) == b"abcdz"
     # b is rarest; of c and d, equally rare, c comes first in the byte alphabet.
     assert bytes(alphabet_of(counts, None, 2).nonzero()[0].tolist()) == b"ad"
+
+
+class Blocks(SimpleNamespace):
+    def __len__(self) -> int:
+        return len(self.counts)
+
+
+def test_what_is_left_of_several_blocks() -> None:
+    blocks = [([b"axb", b"xx"], [3, 5]), ([b"b", b"xa"], [1, 3])]
+    counts: Any = Blocks(
+        pretoken_bytes=np.zeros(8, np.uint8),
+        counts=np.ones(4, np.uint64),
+        blocks=lambda: [
+            (np.frombuffer(b"".join(texts), np.uint8), np.array(ends, np.uint64), None)
+            for texts, ends in blocks
+        ],
+    )
+    in_alphabet = np.zeros(256, np.bool_)
+    in_alphabet[[ord("a"), ord("b")]] = True
+    text, ends, _ = FromAlphabet((), None, in_alphabet).pretokens(counts, None)  # type: ignore[arg-type]
+    assert (bytes(text), ends.tolist()) == (b"abba", [2, 2, 3, 4])
 
 
 def test_sizes_are_prefixes_and_bytes_outside_come_last() -> None:

@@ -226,6 +226,16 @@ def test_page(report: dict[str, Any]) -> None:
     assert opened == []
 
 
+def test_the_curve_of_the_page_is_that_of_its_points(report: dict[str, Any]) -> None:
+    """From the left edge of its plane to the right one, the highest below the upper one by a tenth."""
+    point = report["curve"][0]
+    report["curve"] = [
+        point | {"vocab_size": 1 << size, "bytes_per_token": size - 7.0} for size in (8, 10, 9)
+    ]
+    (line,) = re.findall(r'<polyline points="([^"]*)"', report_page(report, "title"))
+    assert line == "40.0,174.2 670.0,22.7 355.0,98.5"
+
+
 def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     try:
         code = main(list(map(str, arguments)))

@@ -21,7 +21,7 @@ from convert.places.log import Log
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import ShardRecord
 from engines.inline_engine import InlineEngine
-from flat_tokens.storage.durability import Syncer
+from stores.durability import Syncer
 
 Change = Callable[[ShardRecord], ShardRecord]
 

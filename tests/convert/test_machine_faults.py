@@ -314,7 +314,7 @@ def test_a_file_that_the_disk_does_not_take_was_told_as_not_there(
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(file))
 
     with monkeypatch.context() as patch:
-        patch.setattr("flat_tokens.storage.durability.sync", sync_or_fail)
+        patch.setattr("stores.durability.sync", sync_or_fail)
         assert main(small) == 4
     error = capsys.readouterr().err
     assert f"out.partial/dataset/{path}: Input/output error (errno 5); check the disk" in error

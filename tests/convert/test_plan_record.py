@@ -204,6 +204,19 @@ def test_what_is_no_source_is_noticed(line: bytes, old: RecordFile, tmp_path: Pa
         list(compare(RecordFile(tmp_path / "plan.json"), record_of(SOURCES), array("q")))
 
 
+@pytest.mark.parametrize("where", ["head", "source"])
+def test_nesting_without_end_was_a_traceback(where: str, tmp_path: Path) -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    lines = list(record_of(SOURCES).lines())
+    if where == "head":
+        lines[0] = lines[0].replace(b'"options": {', b'"options": {"deep": ' + deep + b", ")
+    else:
+        lines[1] = deep + b",\n"
+    (tmp_path / "deep.json").write_bytes(b"".join(lines))
+    with pytest.raises(ValueError, match="nested without end"):
+        list(compare(RecordFile(tmp_path / "deep.json"), record_of(SOURCES), array("q")))
+
+
 def test_the_record_of_a_former_version_differs_by_its_version(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text('{"tokenmill_plan": 4, "sources": [{"path": "a"}]}')
     former, new = RecordFile(tmp_path / "plan.json"), record_of(SOURCES)

@@ -12,7 +12,7 @@ from stopped_runs import leave_partial, options
 
 from convert import convert as run_conversion
 from convert.errors import StorageError
-from convert.places.scratch import REMOVED, remove_folder
+from convert.places.scratch import NOTE_NAME, REMOVED, note_scratch, noted_scratch, remove_folder
 from engines.inline_engine import InlineEngine
 from engines.process_engine import ProcessEngine
 
@@ -112,3 +112,13 @@ def test_a_run_that_was_killed_while_it_removed_a_folder_leaves_nothing_for_the_
     (here / "out.partial/dataset").rename(here / f"out.partial/dataset{REMOVED}")
     run_conversion(options(overwrite=True, seed=5), InlineEngine())
     assert list((here / "elsewhere").iterdir()) == list(here.glob("out.partial*")) == []
+
+
+def test_half_a_note_named_the_folder_around_which_would_have_been_removed(tmp_path: Path) -> None:
+    place = note_scratch(tmp_path, str(tmp_path / "elsewhere"), "out.zarr")
+    assert noted_scratch(tmp_path) == place
+    note = (tmp_path / NOTE_NAME).read_bytes()
+    for size in range(len(note)):
+        for torn in (note[:size], note[:size] + bytes(len(note) - size)):
+            (tmp_path / NOTE_NAME).write_bytes(torn)
+            assert noted_scratch(tmp_path) is None

@@ -19,15 +19,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
+from state_machines import run_model
 from store_runs import Harm, HarmedStore, Killed
 
 from convert.errors import ConvertError, Refused, StorageError
@@ -386,24 +385,9 @@ class Model(RuleBasedStateMachine):
         assert {entry.key for entry in self.target.list()} == names
 
 
-def run_model(tmp_path: Path, examples: int, steps: int) -> None:
-    BASE[:] = [str(tmp_path)]
-    run_state_machine_as_test(
-        Model,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            database=None,
-            derandomize=True,
-            phases=(Phase.generate,),
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-
-
 def test_runs_in_all_orders(tmp_path: Path) -> None:
-    run_model(tmp_path, EXAMPLES, 25)
+    BASE[:] = [str(tmp_path)]
+    run_model(Model, EXAMPLES, 25)
 
 
 @pytest.mark.parametrize(("plan", "overwrite"), [(0, False), (1, True)])

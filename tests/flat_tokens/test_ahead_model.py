@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from state_machines import finds_fault, run_model
 
 from flat_tokens.rows import ahead
 from flat_tokens.rows.ahead import Ahead, run_ahead
@@ -98,18 +98,8 @@ class Prefetching(RuleBasedStateMachine):
         self._process += 1
 
 
-def run(machine: type[Prefetching]) -> None:
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=40, stateful_step_count=20, deadline=None, database=None, derandomize=True,
-            phases=(Phase.generate,),
-        ),
-    )  # fmt: skip
-
-
 def test_items_come_once_and_in_order() -> None:
-    run(Prefetching)
+    run_model(Prefetching, 40)
 
 
 def without_forks(work: Any, step: int, prefetch: bool) -> Iterator[Any]:
@@ -130,5 +120,4 @@ def test_the_model_finds_faults(fault: Any) -> None:
     class Faulty(Prefetching):
         run = staticmethod(fault)
 
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        run(Faulty)
+    finds_fault(Faulty, 40)

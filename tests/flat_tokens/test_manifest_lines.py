@@ -77,6 +77,18 @@ def test_another_form_is_left_to_who_parses_the_whole(form: str, count: int, tmp
     assert read_lines(path, 10**9, 0) is None
 
 
+def test_a_line_below_64_kib_is_read_and_a_longer_one_is_not_held(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    write(path, 3)
+    data = path.read_bytes()
+    line = next(line for line in data.splitlines(keepends=True) if b'"bytes": 1' in line)
+    for size, is_read in ((2**16 - 1, True), (2**16, False)):
+        longer = line.replace(b'"path": "', b'"path": "' + b"x" * (size - len(line)))
+        assert len(longer) == size
+        path.write_bytes(data.replace(line, longer))
+        assert (read_lines(path, 10**9, None) is not None) == is_read
+
+
 def test_a_source_that_was_edited_changes_the_hash(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     value = write(path, 5)

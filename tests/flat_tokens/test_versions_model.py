@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from state_machines import finds_fault, run_model
 
 from flat_tokens.format import SPLITS
 from flat_tokens.storage import versions
@@ -71,18 +71,8 @@ class Appending(RuleBasedStateMachine):
             assert version.parts[:-1] == self._published[number - 1].parts
 
 
-def run() -> None:
-    run_state_machine_as_test(
-        Appending,
-        settings=settings(
-            max_examples=15, stateful_step_count=25, deadline=None, database=None, derandomize=True,
-            phases=(Phase.generate,),
-        ),
-    )  # fmt: skip
-
-
 def test_of_those_that_append_at_once_one_succeeds() -> None:
-    run()
+    run_model(Appending, 15, 25)
 
 
 def put_over(self: LocalStore, key: str, data: Any, if_absent: bool = False) -> Any:
@@ -102,5 +92,4 @@ def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(LocalStore, "put", put_over)
     else:
         monkeypatch.setitem(globals(), "newest", one_too_few)
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        run()
+    finds_fault(Appending, 15, 25)

@@ -54,7 +54,7 @@ class Target:
 
     make(rng, folder): an input, bytes or anything else; files only below the folder. read(input): all that is done with
     it. errors: those that it may end with. Its memory: base_bytes + bytes_per_byte for each byte of the input, its
-    processor time likewise. must_refuse: a result is wrong as well. per_second: about how many run, for plans alone.
+    processor time likewise. must_refuse: a result is wrong as well. may_write: in the folder of the input, which goes.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Target:
     base_seconds: float = 5.0
     seconds_per_byte: float = 2e-5
     must_refuse: bool = False
+    may_write: bool = False
 
     def memory_bytes(self, size: int) -> int:
         """What may be taken for an input of `size` bytes."""
@@ -103,6 +104,17 @@ class Forbidden(BaseException):
 
 
 _watching = False
+_writable: Path | None = None  # the folder in which the reader may write
+_CHANGING = (
+    "shutil.",
+    "os.remove",
+    "os.rename",
+    "os.mkdir",
+    "os.rmdir",
+    "os.link",
+    "os.truncate",
+    "os.utime",
+)
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
@@ -110,7 +122,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event == "open":
         path, _, flags = arguments
-        is_writing = isinstance(flags, int) and flags & _WRITING and path != os.devnull
+        is_writing = (
+            isinstance(flags, int) and flags & _WRITING and path != os.devnull and not _may_write(path)
+        )
         if not is_writing and "outside" not in str(path):
             return
     elif event == "exec":
@@ -122,10 +136,20 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
             sys.prefix
         ):  # the process, an installed library
             return
-    elif not event.startswith(_FORBIDDEN):
+    elif not event.startswith(_FORBIDDEN) or (event.startswith(_CHANGING) and _may_write(*arguments)):
         return
     if not _is_import():
         raise Forbidden(f"{event} {arguments!r:.200}")
+
+
+def _may_write(path: Any, *more: Any) -> bool:
+    """Whether a path is one that the reader may change; what is open already was asked for, a folder too, as the last
+    of `more`, in which it lies."""
+    if _writable is None:
+        return False
+    if isinstance(path, int) or (more and isinstance(more[-1], int) and more[-1] >= 0):
+        return True
+    return Path(os.path.abspath(os.fsdecode(path))).is_relative_to(_writable)  # noqa: PTH100 - links stay
 
 
 def _is_import() -> bool:
@@ -152,13 +176,14 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def _limited(memory_bytes: int, seconds: float) -> Iterator[None]:
-    global _watching
+def _limited(memory_bytes: int, seconds: float, writable: Path | None) -> Iterator[None]:
+    global _watching, _writable
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     endless = resource.RLIM_INFINITY
     if not IS_SANITIZED:  # whose runtime takes terabytes of address space
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory_bytes, endless))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, endless))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0 if writable is None else endless, endless))
+    _writable = writable
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds * (20 if IS_SANITIZED else 1))
     _watching = True
     try:
@@ -186,7 +211,9 @@ def run_one(target: Target, seed: int, number: int, folder: Path) -> tuple[str, 
     made = target.make(random.Random(f"{target.name} {seed} {number}"), folder)
     size = size_of(made)
     try:
-        with _limited(target.memory_bytes(size), target.seconds(size)):
+        with _limited(
+            target.memory_bytes(size), target.seconds(size), folder.resolve() if target.may_write else None
+        ):
             target.read(made)
     except target.errors as error:
         if isinstance(error, MemoryError):

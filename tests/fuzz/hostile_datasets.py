@@ -50,8 +50,9 @@ LAYOUTS = (
 
 
 def write_sound(root: Path, rng: random.Random) -> None:
-    """A small dataset with a manifest, in one of the layouts."""
+    """A small dataset with a manifest, in one of the layouts, half of them with a loss mask."""
     layout = rng.choice(LAYOUTS)
+    has_mask = rng.random() < 0.5
     root.mkdir()
     tokenizer = json.dumps({"model": {"vocab": {"a": 0, "b": 1}, "merges": []}, "added_tokens": []}).encode()
     records = [writer.write_file(root, "tokenizer.json", tokenizer)]
@@ -59,8 +60,13 @@ def write_sound(root: Path, rng: random.Random) -> None:
     for name, count in (("train", 100), ("validation", 5)):
         sequences = [[rng.randrange(30) for _ in range(rng.randint(1, 9))] for _ in range(count)]
         encoded, starts, largest = flat_format.from_sequences(sequences)
-        splits[name] = SplitRecord(len(encoded), count, largest)
-        records += writer.create_split(root, name, len(encoded), count, largest, layout)
+        trained = np.array([rng.random() < 0.5 for _ in range(len(encoded))])
+        splits[name] = SplitRecord(len(encoded), count, largest, int(trained.sum()) if has_mask else None)
+        records += writer.create_split(root, name, len(encoded), count, largest, layout, has_mask=has_mask)
+        if has_mask:
+            unit = layout.write_unit_tokens
+            for first in range(0, len(encoded), unit):
+                records += writer.write_mask(root, name, layout, first, trained[first : first + unit])
         for write, values, unit in (
             (writer.write_tokens, encoded, layout.write_unit_tokens),
             (writer.write_starts, starts, layout.write_unit_starts),
@@ -205,7 +211,8 @@ def put_bomb(rng: random.Random, root: Path) -> None:
         [
             root / split / name
             for split in ("train", "validation")
-            for name in ("encoded_tokens", "seq_starts")
+            for name in ("encoded_tokens", "seq_starts", "loss_mask")
+            if (root / split / name).is_dir()
         ]
     )
     chunk = rng.choice(chunks_of(array))

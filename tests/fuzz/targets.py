@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import targets_conversion
 import targets_corpus
 import targets_datasets
 import targets_tokenizers
@@ -9,5 +10,10 @@ from bounded_run import Target
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for target in (*targets_tokenizers.TARGETS, *targets_corpus.TARGETS, *targets_datasets.TARGETS)
+    for target in (
+        *targets_tokenizers.TARGETS,
+        *targets_corpus.TARGETS,
+        *targets_datasets.TARGETS,
+        *targets_conversion.TARGETS,
+    )
 }

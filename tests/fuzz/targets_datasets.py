@@ -77,8 +77,10 @@ def _head(root: Path) -> None:
 
 def _sequences(root: Path) -> None:
     for split in ("train", "validation"):
-        for _ in itertools.islice(flat_tokens.open(root)[split], 200):
-            pass
+        array = flat_tokens.open(root)[split]
+        for index, _ in enumerate(itertools.islice(array, 200)):
+            if array.loss_mask is not None:
+                array.trained_of(index)
 
 
 def _rows(root: Path) -> None:
@@ -89,7 +91,8 @@ def _rows(root: Path) -> None:
 def _batches(root: Path) -> None:
     for options in ({}, {"packed": False}):
         loader = flat_tokens.Loader(flat_tokens.open(root).train, 4, 2, streams=1, **options)
-        list(loader.from_step(0, min(loader.order.steps_per_epoch, 20), prefetch=False))
+        for batch in loader.from_step(0, min(loader.order.steps_per_epoch, 20), prefetch=False):
+            batch.loss_mask.sum()
 
 
 def _packs(root: Path) -> None:

@@ -167,6 +167,22 @@ def test_a_cache_that_cannot_be_written_is_passed_by(
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
+def test_an_interrupt_while_a_block_is_kept_is_no_full_disk(
+    store: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.replace
+
+    def interrupted(path: Path, other: Path) -> None:
+        rename(path, other)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        CachedStore(store, tmp_path / "cache", LIMIT).read(
+            f"{SIZES[-1]}", 0, 10, store.head(f"{SIZES[-1]}").version
+        )  # type: ignore[arg-type]
+
+
 def test_threads_and_processes_share_it_while_blocks_vanish(store: Counting, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     context = multiprocessing.get_context("spawn")

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from state_machines import finds_fault, run_model
 
 from stores import StoreChanged, cached
 from stores.cached import CachedStore
@@ -127,24 +127,17 @@ class Cache(RuleBasedStateMachine):
         assert sum(path.stat().st_size for path in kept) <= LIMIT
 
 
-def run(monkeypatch: pytest.MonkeyPatch, examples: int = 12) -> None:
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached, "BLOCK_BYTES", BLOCK_BYTES)
-    run_state_machine_as_test(
-        Cache,
-        settings=settings(
-            max_examples=examples, stateful_step_count=20, deadline=None, database=None, derandomize=True,
-            phases=(Phase.generate,),
-        ),
-    )  # fmt: skip
 
 
-def test_every_read_is_of_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    run(monkeypatch)
+def test_every_read_is_of_its_version() -> None:
+    run_model(Cache, 12)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, name, change = FAULTS[fault]
     monkeypatch.setattr(where, name, change)
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        run(monkeypatch, 400)  # as many as it takes
+    finds_fault(Cache, 400)  # as many as it takes

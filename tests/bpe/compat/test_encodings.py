@@ -74,6 +74,21 @@ def test_truncation_and_padding(name: str) -> None:
                     assert_same(mine, other, truncation, padding)
 
 
+@pytest.mark.parametrize("only", ["truncation", "padding", "none of it left"])
+def test_one_of_both_is_enough(only: str) -> None:
+    ours, theirs = both()
+    batch = ["the mill at the river", "the", "", "mill mill"]
+    for each in (ours, theirs):
+        if only != "padding":
+            each.enable_truncation(0 if only == "none of it left" else 2)
+        if only == "padding":
+            each.enable_padding()
+    for mine, other in zip(ours.encode_batch(batch), theirs.encode_batch(batch), strict=True):
+        assert_same(mine, other, only)
+    for text in batch:
+        assert_same(ours.encode(text), theirs.encode(text), only, text)
+
+
 def _encodings(tokenizer: Any, batch: list[Any]) -> list[Any] | None:
     """None if it can't be done."""
     try:

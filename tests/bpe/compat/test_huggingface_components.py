@@ -49,6 +49,7 @@ MADE: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("decoders", "ByteLevel", {}),
     ("decoders", "Replace", {"pattern": "▁", "content": " "}),
+    ("decoders", "Replace", {"pattern": "regex:[_i]+", "content": "."}),
     ("decoders", "ByteFallback", {}),
     ("decoders", "Fuse", {}),
     ("decoders", "Strip", {"content": "_", "left": 1}),
@@ -95,7 +96,8 @@ def test_components(module: str, name: str, arguments: dict[str, Any]) -> None:
     assert again == ours
     assert type(ours).base().taken(theirs) == ours
     if module == "decoders":
-        assert ours.decode(list(TOKENS)) == theirs.decode(TOKENS)
+        for count in range(1, len(TOKENS) + 1):  # the last one is often treated in another way
+            assert ours.decode(TOKENS[:count]) == theirs.decode(TOKENS[:count])
     if module == "processors":
         assert ours.num_special_tokens_to_add(True) == theirs.num_special_tokens_to_add(True)
     for text in texts(40, seed=31):

@@ -218,6 +218,7 @@ def test_other_models_are_refused(kind: str) -> None:
         ({"pre_tokenizer": {"type": "New"}}, "New"),
         ({"model": {"type": "BPE", "vocab": {}, "merges": [], "new": 1}}, "model.new"),
         ({"model": {"type": "BPE", "vocab": [], "merges": []}}, "model.vocab"),
+        ({"model": 3}, "model"),
         ({"truncation": {"max_length": -1}}, "truncation"),
     ],
 )
@@ -327,7 +328,8 @@ class TestModelsMadeInPython:
             Tokenizer(BPE({"a": 0}, [("a", "b")])).encode("a")
 
 
-def test_training() -> None:
+@pytest.mark.parametrize("min_frequency", [0, 4])
+def test_training(min_frequency: int) -> None:
     lines = ["The mill stands\n", "where the river bends\n", "the mill, the river\n"] * 3
     made = []
     for package in (huggingface, tokenizers):
@@ -336,6 +338,7 @@ def test_training() -> None:
         trainer = package.trainers.BpeTrainer(
             vocab_size=290,
             special_tokens=["<s>"],
+            min_frequency=min_frequency,
             initial_alphabet=package.pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         )

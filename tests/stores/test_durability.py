@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flat_tokens.storage.durability import Syncer, sync, sync_folders
+from stores.durability import Syncer, sync, sync_folders
 
 
 def test_all_files_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

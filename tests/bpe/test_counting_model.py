@@ -1,0 +1,168 @@
+"""A model of counting on an engine: tasks end in any order, are done twice, their results are lost with their worker,
+or they are done again long after; in the scratch lies what all of them wrote. The counts are those of one machine."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+from state_machines import finds_fault, run_model
+
+from bpe import reference
+from bpe.pretoken_counts import on_engine, scratch
+from bpe.pretoken_counts.count_tasks import CountingJob, merge_runs
+from bpe.pretoken_counts.counting_options import CountingOptions
+from bpe.pretoken_counts.scratch import Run, Scratch
+from engines.engine import Engine, attempt, pickled
+from engines.job import JobKey, hand_out
+from engines.tasks import TaskPool
+
+END = "<|endoftext|>"
+CORPUS: list[Path] = []  # the files of all examples
+
+
+class Waiting(Engine):
+    """Tasks wait until the model lets a worker do one."""
+
+    inherits = True
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Future[Any], bytes]] = []
+
+    @property
+    def worker_count(self) -> int:
+        return 2
+
+    def start(self, most_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
+        prepare(*arguments)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
+        self.waiting.append((Future(), pickled(fn, *args)))
+        return self.waiting[-1][0]
+
+
+class Counting(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self._engine, self._done = Waiting(), list[bytes]()
+        self._scratch = CORPUS[0].parent / f"scratch-{os.urandom(8).hex()}"
+        self._scratch.mkdir()
+        options = CountingOptions(special_tokens=(END,), pattern="gpt2", threads=1)
+        elsewhere = on_engine.Elsewhere(None, Scratch(str(self._scratch)), chunk_bytes=300)  # type: ignore[arg-type]
+        chunks = on_engine._chunks(on_engine._files(CORPUS, options), elsewhere, self._engine)
+        job = CountingJob(chunks, options, elsewhere.scratch, None)
+        pool = TaskPool(self._engine)
+        key = hand_out(self._engine, 100, job, elsewhere.scratch.put_job)
+        self._tree = on_engine._Tree(job, pool, key)
+        self._driver, self._is_over = self._tree.count(), False
+        self._step()
+
+    def _step(self) -> None:
+        self._is_over = self._is_over or next(self._driver, None) is None
+
+    @rule()
+    def look(self) -> None:
+        """The driver takes the results that there are, and submits more."""
+        self._step()
+
+    @rule(count=st.integers(1, 3), place=st.integers(0, 5))
+    def go_on(self, count: int, place: int) -> None:
+        for _ in range(count):
+            self.answer(place)
+        self._step()
+
+    @rule(place=st.integers(0, 5))
+    def answer(self, place: int) -> None:
+        if self._engine.waiting:
+            future, call = self._engine.waiting.pop(place % len(self._engine.waiting))
+            good, value = attempt(call)
+            assert good, value
+            self._done.append(call)
+            future.set_result(value)
+
+    @rule(place=st.integers(0, 2), half=st.booleans())
+    def lose(self, place: int, half: bool) -> None:
+        """A worker is lost when its task is done, or before; another will do it."""
+        if self._engine.waiting and half:
+            (self._scratch / f"{os.urandom(12).hex()}.run").write_bytes(b"half of a run")
+        elif self._engine.waiting:
+            good, value = attempt(self._engine.waiting[-1 - place % len(self._engine.waiting)][1])
+            assert good, value
+
+    @rule(place=st.integers(0, 20))
+    def late(self, place: int) -> None:
+        """What counts as lost goes on; what it would read may be gone."""
+        if self._done:
+            attempt(self._done[place % len(self._done)])
+
+    def teardown(self) -> None:
+        while not self._is_over:
+            while self._engine.waiting:
+                self.answer(0)
+            self._step()
+        result = self._tree.result
+        assert result is not None
+        found = {}
+        for pretokens, ends, counts in self._tree._job.scratch.open(result).blocks():
+            starts = [0, *ends.tolist()]
+            for place, count in enumerate(counts.tolist()):
+                found[pretokens[starts[place] : starts[place + 1]].tobytes()] = count
+        texts = [path.read_text(encoding="utf-8") for path in CORPUS]
+        assert found == dict(reference.count_pretokens(texts, [END]))
+        assert self._tree.text_bytes == sum(path.stat().st_size for path in CORPUS)
+
+
+@pytest.fixture(autouse=True)
+def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    for number in range(3):
+        words = rng.choices(["the", "of", "naïve", "東京都", "it's", "\n\n", END], k=150)
+        (tmp_path / f"{number}.txt").write_text(" ".join(words), encoding="utf-8", newline="")
+    CORPUS[:] = sorted(tmp_path.glob("*.txt"))
+    monkeypatch.setattr(on_engine, "SHOW_SECONDS", 0.0)
+    monkeypatch.setattr(on_engine, "FAN_IN", 3)
+
+
+def test_counts_are_those_of_one_machine() -> None:
+    run_model(Counting, 20, 30)
+
+
+def _cleans_up(runs: list[Run], key: JobKey) -> Run:
+    from engines.job import find_job
+
+    merged = merge_runs(runs, key)
+    with suppress(OSError):
+        find_job(key).scratch.delete(runs)
+    return merged
+
+
+def _keeps_what_it_takes(tree: Any) -> Any:
+    merge = NEXT_MERGE(tree)
+    if merge is not None and merge.level == 1:
+        tree._levels[0].append(merge.runs[0])
+    return merge
+
+
+NEXT_MERGE = on_engine._Tree._next_merge
+
+
+@pytest.mark.parametrize(
+    "fault", ["one name for all", "a task removes what it read", "a run is merged twice"]
+)
+def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fault == "one name for all":
+        monkeypatch.setattr(scratch, "os", SimpleNamespace(urandom=bytes))
+    elif fault == "a task removes what it read":
+        monkeypatch.setattr(on_engine, "merge_runs", _cleans_up)
+    else:
+        monkeypatch.setattr(on_engine._Tree, "_next_merge", _keeps_what_it_takes)
+    finds_fault(Counting, 30, 30)

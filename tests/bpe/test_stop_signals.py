@@ -1,0 +1,36 @@
+"""The first signal is asked for and held, but where work may end at once; the second one ends it."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from bpe.cli.stop_signals import StopSignals
+from bpe.errors import Stopped
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_one_is_held_and_the_second_is_not(number: signal.Signals, code: int) -> None:
+    before = signal.getsignal(number)
+    with StopSignals() as signals:
+        assert not signals.asked()
+        assert signals.at_once(lambda: 5) == 5
+        signal.raise_signal(number)
+        assert signals.asked()
+        assert not signals.insisted
+        assert signals.exit_code == code
+        with pytest.raises(Stopped) as stopped:
+            signal.raise_signal(number)
+        assert (stopped.value.exit_code, signals.insisted) == (code, True)
+    assert signal.getsignal(number) is before
+
+
+def test_work_that_may_end_at_once_does_and_does_not_begin_after_a_signal() -> None:
+    done = []
+    with StopSignals() as signals:
+        with pytest.raises(Stopped):
+            signals.at_once(lambda: [signal.raise_signal(signal.SIGTERM), done.append(1)])
+        with pytest.raises(Stopped) as stopped:
+            signals.at_once(lambda: done.append(2))
+        assert (done, stopped.value.exit_code) == ([], 143)

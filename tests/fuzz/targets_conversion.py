@@ -1,0 +1,134 @@
+"""Targets of convert: what an earlier run left in its working folder, damaged in any way, and the run that goes on.
+
+Whatever is there, the dataset is that of an undisturbed run, or an error of one line says what is wrong. Lines of the
+log are damaged, lost, doubled, put in another order and taken from another run; ones that are made up with a hash that
+fits are not among it: who writes there is trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from bounded_run import Target
+from mutations import change_bytes, change_json
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
+from naive_conversion import END, make_documents, train_tokenizer, tree
+
+import convert.encode.worker
+from convert import ConvertOptions
+from convert import convert as run_conversion
+from convert.encode.worker import merge_run
+from convert.errors import BadInput, ConvertError
+from engines.inline_engine import InlineEngine
+from stores.errors import TokenmillError
+
+_kept = TemporaryDirectory(prefix="fuzz-corpus-")  # its path and times stand in the plans
+STAGES = (0, 1, 2)  # runs that are merged
+
+
+def options(output: Path) -> ConvertOptions:
+    """Of all runs; some runs of zarr chunks a split, several shards."""
+    folder = Path(_kept.name)
+    return ConvertOptions(
+        inputs=[str(folder / "en.txt")],
+        tokenizer=str(folder / "tok.json"),
+        output=str(output),
+        progress="none",
+        text_chunk_bytes=600,
+        chunk_tokens=64,
+        validation_fraction=0.2,
+    )
+
+
+@cache
+def sound(stage: int, attempt: int) -> dict[str, bytes]:
+    """The files of the working folder of a run that stopped when so many runs were merged."""
+    left = Path(_kept.name) / f"stopped-{stage}-{attempt}"
+    merged = []
+
+    def merge_a_few(*task: object) -> object:
+        if len(merged) == stage:
+            raise BadInput("no more")
+        merged.append(task)
+        return merge_run(*task)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convert.encode.worker, "merge_run", merge_a_few)
+        with pytest.raises(BadInput):
+            run_conversion(options(left), InlineEngine())
+    return tree(left.with_name(f"{left.name}.partial"))
+
+
+@cache
+def expected() -> dict[str, bytes]:
+    """The dataset; makes the corpus too."""
+    folder = Path(_kept.name)
+    train_tokenizer(folder / "tok.json")
+    (folder / "en.txt").write_text(END.join(make_documents(40, seed=5)), newline="")
+    run_conversion(options(folder / "clean"), InlineEngine())
+    return tree(folder / "clean")
+
+
+def make_folder(rng: random.Random, folder: Path) -> Path:
+    """A working folder with some of its files changed."""
+    expected()
+    folders = {stage: sound(stage, 0) for stage in STAGES}
+    others = {stage: sound(stage, 1) for stage in STAGES}  # of another run
+    stage = rng.choice(STAGES)
+    files = dict(folders[stage])
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        name = rng.choice([rng.choice(sorted(files)), "plan.json", "shards/journal"])
+        if name not in files:
+            continue
+        data = files[name]
+        match rng.randrange(7):
+            case 0:
+                del files[name]
+            case 1:
+                files[name] = data[: rng.randrange(len(data) + 1)].ljust(rng.choice([0, len(data)]), b"\0")
+            case 2:
+                other = rng.choice(sorted(files))
+                files[name], files[other] = files[other], files[name]
+            case 3 if name == "plan.json":
+                files[name] = change_json(rng, json.loads(folders[stage][name]))
+            case 3 | 4 if name == "shards/journal":
+                lines = data.split(b"\n") + rng.choice([[], others[stage][name].split(b"\n")])
+                rng.shuffle(lines)
+                files[name] = b"\n".join(rng.sample(lines, rng.randint(0, len(lines))))
+            case 5:
+                files[name] = others[rng.choice(STAGES)].get(name, b"")
+            case _:
+                files[name] = change_bytes(rng, data)
+    root = folder / "out.partial"
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return folder
+
+
+def go_on(folder: Path) -> None:
+    """The run that finds it; AssertionError for another dataset than that of an undisturbed one."""
+    run_conversion(options(folder / "out"), InlineEngine())
+    found, wanted = tree(folder / "out"), expected()
+    other = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
+    assert not other, f"another dataset, in {other[:4]}"
+
+
+TARGETS = [
+    Target(
+        "working folder",
+        make_folder,
+        go_on,
+        (ConvertError, TokenmillError),
+        base_bytes=1 << 29,
+        base_seconds=30.0,
+        may_write=True,
+    )
+]
