@@ -61,7 +61,7 @@ class Counting(RuleBasedStateMachine):
         chunks = on_engine._chunks(on_engine._files(CORPUS, options), elsewhere, self._engine)
         job = CountingJob(chunks, options, elsewhere.scratch, None)
         pool = TaskPool(self._engine)
-        key = hand_out(self._engine, 100, job, elsewhere.scratch.put_job)
+        key = hand_out(self._engine, 100, job, elsewhere.scratch.put_job, options.storage_options)
         self._tree = on_engine._Tree(job, pool, key)
         self._driver, self._is_over = self._tree.count(), False
         self._step()
@@ -85,6 +85,7 @@ class Counting(RuleBasedStateMachine):
         if self._engine.waiting:
             future, call = self._engine.waiting.pop(place % len(self._engine.waiting))
             good, value = attempt(call)
+            self._is_over = not good  # what the driver waits for will not come
             assert good, value
             self._done.append(call)
             future.set_result(value)
@@ -147,7 +148,8 @@ def _cleans_up(runs: list[Run], key: JobKey) -> Run:
 
 def _keeps_what_it_takes(tree: Any) -> Any:
     merge = NEXT_MERGE(tree)
-    if merge is not None and merge.level == 1:
+    if merge is not None and merge.level == 1 and not vars(tree).setdefault("kept", []):
+        tree.kept.append(merge.runs[0])  # once, so that merging ends
         tree._levels[0].append(merge.runs[0])
     return merge
 

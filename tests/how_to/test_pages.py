@@ -40,7 +40,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     parquet.write_table(pyarrow.table({"text": texts(50, 5)}), table)
     with hub_server() as server:
         server.commit({"data/train-00000-of-00001.parquet": table.getvalue()})
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        # In a process of tests the library has read HF_ENDPOINT already.
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", server.url)
         yield
 
 

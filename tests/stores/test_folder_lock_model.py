@@ -12,14 +12,14 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from state_machines import finds_fault, run_model
 
-from stores import folder_lock
+from stores import folder_lock, system
 from stores.folder_lock import FolderLock
 
 HOSTS = [("a", "kernel 1"), ("box", "kernel 1"), ("b", "kernel 2")]  # name, start of the kernel
@@ -36,6 +36,10 @@ class Run:
         self.host = host
         self.lock: FolderLock | None = None
 
+    @property
+    def has_lock(self) -> bool:
+        return self.lock is not None and self.lock.is_held
+
 
 class Locking(RuleBasedStateMachine):
     """runs that work are those that have the lock; only those of the same folder harm each other."""
@@ -45,12 +49,13 @@ class Locking(RuleBasedStateMachine):
         self._folder = tempfile.TemporaryDirectory()
         self._root = Path(self._folder.name, "out.partial")
         self._working, self._all = list[Run](), list[Run]()
-        self._locks: list[tuple[int, str, IO[str]]] = []  # inode, domain, file
+        self._locks: list[tuple[int, str, Run]] = []  # inode, domain, holder
+        self._acquiring = list[Run]()
         self._host, self._meanwhile = 0, list[Any]()
         self._patch = pytest.MonkeyPatch()
-        self._patch.setattr(folder_lock, "_host", lambda: HOSTS[self._host][0])
+        self._patch.setattr(system, "host_name", lambda: HOSTS[self._host][0])
         self._patch.setattr(folder_lock, "boot_id", lambda: HOSTS[self._host][1])
-        self._patch.setattr(folder_lock, "fcntl", SimpleNamespace(flock=self._flock, LOCK_EX=2, LOCK_NB=4))
+        self._patch.setattr(system, "lock", self._lock)
 
     @initialize(shared=st.booleans())
     def begin(self, shared: bool) -> None:
@@ -64,15 +69,15 @@ class Locking(RuleBasedStateMachine):
         self._patch.undo()
         self._folder.cleanup()
 
-    def _flock(self, file: IO[str], _: int) -> None:
+    def _lock(self, descriptor: int) -> None:
         while self._meanwhile:  # between opening the file and the lock
             self._meanwhile.pop()()
         domain = "all" if self._shared else HOSTS[self._host][1]
-        inode = os.fstat(file.fileno()).st_ino
-        self._locks = [held for held in self._locks if not held[2].closed]
+        inode = os.fstat(descriptor).st_ino
+        self._locks = [held for held in self._locks if held[2] in self._acquiring or held[2].has_lock]
         if any(held[:2] == (inode, domain) for held in self._locks):
             raise BlockingIOError
-        self._locks.append((inode, domain, file))
+        self._locks.append((inode, domain, self._acquiring[-1]))
 
     def _take(self, host: int) -> bool:
         before, self._host = self._host, host
@@ -80,11 +85,13 @@ class Locking(RuleBasedStateMachine):
         self._all.append(run)
         self._root.mkdir(exist_ok=True)
         run.lock = FolderLock(self._root / "lock", self._root.with_suffix(""), RefusedError)
+        self._acquiring.append(run)
         try:
             run.lock.acquire()
         except (RefusedError, FileNotFoundError):  # the folder itself was removed just now
             return False
         finally:
+            self._acquiring.pop()
             self._host = before
         assert not self._working, "two work there"
         self._working.append(run)
@@ -95,6 +102,7 @@ class Locking(RuleBasedStateMachine):
         if self._working:
             run = self._working.pop()
             assert run.lock is not None
+            assert (self._root / "lock").exists(), "a run works there without a lock file"
             (self._root / "lock").unlink()
             self._root.rmdir()
             run.lock.release()
@@ -172,5 +180,5 @@ def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> 
     elif fault == "whose host cannot be looked for":
         monkeypatch.setattr(folder_lock, "_holder", lambda file: {})
     else:
-        monkeypatch.setattr(Locking, "_flock", lambda *_: None)
+        monkeypatch.setattr(Locking, "_lock", lambda *_: None)
     finds_fault(Locking, 100, 25)
