@@ -27,7 +27,17 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 VENV = (ROOT / os.environ.get("VENV", ".venv")).absolute()
 VENV_PYTHON = VENV / "bin" / "python"
-PACKAGES = ("bpe", "command_line", "convert", "corpus", "engines", "flat_tokens", "stores", "tokenmill")
+PACKAGES = (
+    "bpe",
+    "command_line",
+    "convert",
+    "corpus",
+    "engines",
+    "flat_tokens",
+    "reports",
+    "stores",
+    "tokenmill",
+)
 SOURCES = ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", *PACKAGES)
 
 CPP20_PROBE = "#include <bit>\n#include <span>\nstatic_assert(__cplusplus > 201703L);\nint main() {}\n"

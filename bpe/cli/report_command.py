@@ -18,7 +18,8 @@ from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room, trim_memory
 from bpe.reports.report import check_reportable, make_report, report_bytes
-from bpe.reports.report_text import report_page, report_text
+from bpe.reports.report_page import report_page
+from bpe.reports.report_text import report_text
 from bpe.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def report(options: Namespace) -> int:
         counts = _count(sources, options.inputs, tokenizer, options)
         measured_on = _listed(options.inputs)
     made = make_report(tokenizer, counts, measured_on)
-    _write(made, options.output, "json" if options.json else _form(options.output), options.tokenizer)
+    form = "json" if options.json else _form(options.output)
+    _write(made, tokenizer, options.output, form, options.tokenizer)
     return 0
 
 
@@ -65,7 +67,7 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
         trim_memory()
         check_room(report_bytes(len(counts)), "the tokenizer is written; the report", training.budget)
     made = make_report(training.tokenizer, counts, measured_on, sizes)
-    _write(made, options.report, _form(options.report), Path(options.output).name)
+    _write(made, training.tokenizer, options.report, _form(options.report), Path(options.output).name)
     if not options.quiet:
         print(
             f"{printable(options.report)}: {made['text']['bytes_per_token']:.3f} bytes a token on {measured_on}",
@@ -116,11 +118,11 @@ def _form(path: str) -> str:
     return {".json": "json", ".html": "html", ".htm": "html"}.get(Path(path).suffix, "text")
 
 
-def _write(made: dict[str, Any], path: str, form: str, title: str) -> None:
+def _write(made: dict[str, Any], tokenizer: Tokenizer, path: str, form: str, title: str) -> None:
     if form == "json":
         text = json.dumps(made, indent=2) + "\n"
     elif form == "html":
-        text = report_page(made, printable(title))
+        text = report_page(made, tokenizer.ordinary_entries, title)
     else:
         text = report_text(made)
     with open_output(path) as file:

@@ -1,8 +1,7 @@
-"""A report for people: plain text for a terminal, or one HTML page that needs no network."""
+"""A report as plain text for a terminal; `report_page` is the same as a page."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -135,88 +134,3 @@ def _aligned(columns: Sequence[str], rows: list[Sequence[object]]) -> list[str]:
 
 def _is_number(cell: str) -> bool:
     return cell.removesuffix(" %").replace(",", "").replace(".", "").isdecimal()
-
-
-# -- HTML ------------------------------------------------------------------------------------------------------
-
-_STYLE = """
-:root { color-scheme: light dark; --line: #8886; --mark: light-dark(#0b62a8, #6cb8f5); }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
-th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.entry { font-family: ui-monospace, monospace; white-space: pre; }
-svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: currentColor; }
-""".strip()
-
-
-def report_page(report: dict[str, Any], title: str) -> str:
-    """The report as one HTML page: nothing is loaded, no script runs, text of the vocabulary is escaped."""
-    body = [f"<h1>{html.escape(title)}</h1>", f"<p>{html.escape(_title(report))}</p>"]
-    body += [f"<p>{html.escape(line)}</p>" for line in _facts(report)]
-    for heading, columns, rows in tables(report):
-        body.append(f"<h2>{html.escape(heading)}</h2>")
-        if heading.startswith("Bytes a token"):
-            body.append(_curve(report["curve"]))
-        body.append(_table(columns, rows))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
-
-
-def _table(columns: Sequence[str], rows: list[Sequence[object]]) -> str:
-    kinds = []
-    for place, column in enumerate(columns):
-        is_number = all(_is_number(str(row[place])) for row in rows)
-        kinds.append(' class="number"' if is_number else ' class="entry"' if column == "entry" else "")
-    head = "".join(
-        f'<th scope="col"{kind if "number" in kind else ""}>{html.escape(name)}</th>'
-        for name, kind in zip(columns, kinds, strict=True)
-    )
-    lines = [
-        "<tr>"
-        + "".join(f"<td{kind}>{html.escape(str(cell))}</td>" for cell, kind in zip(row, kinds, strict=True))
-        + "</tr>"
-        for row in rows
-    ]
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
-
-
-def _curve(points: list[dict[str, Any]]) -> str:
-    """Bytes a token over the logarithm of the size, as a line with its points named."""
-    from math import log2
-
-    width, height, left, bottom = 720, 280, 40, 30
-    sizes = [log2(point["vocab_size"]) for point in points]
-    values = [point["bytes_per_token"] for point in points]
-    top = max(values) * 1.1 or 1
-    span = max(sizes) - min(sizes) or 1
-
-    def place(size: float, value: float) -> tuple[float, float]:
-        x = left + (width - left - 50) * (size - min(sizes)) / span
-        return round(x, 1), round((height - bottom) * (1 - value / top), 1)
-
-    places = [place(size, value) for size, value in zip(sizes, values, strict=True)]
-    line = " ".join(f"{x},{y}" for x, y in places)
-    parts = [
-        f'<line x1="{left}" y1="{height - bottom}" x2="{width}" y2="{height - bottom}" stroke="var(--line)"/>',
-        f'<polyline points="{line}" fill="none" stroke="var(--mark)" stroke-width="2"/>',
-    ]
-    for (x, y), point in zip(places, points, strict=True):
-        name = point["vocab_size"]
-        short = f"{name / 1024:g}Ki" if name >= 1024 and name % 1024 == 0 else f"{name:,}"
-        parts.append(
-            f'<circle cx="{x}" cy="{y}" r="4" fill="var(--mark)"/>'
-            f'<text x="{x}" y="{max(12, y - 10)}" text-anchor="middle">{point["bytes_per_token"]:.2f}</text>'
-            f'<text x="{x}" y="{height - 10}" text-anchor="middle">{short}</text>'
-        )
-    words = ", ".join(f"{point['vocab_size']:,}: {point['bytes_per_token']:.2f}" for point in points)
-    return (
-        f'<svg viewBox="0 0 {width + 20} {height}" role="img" aria-label="bytes a token by entries: {words}">'
-        f"{''.join(parts)}</svg>"
-    )

@@ -1,7 +1,7 @@
 """One self-contained HTML page about a dataset: sizes, lengths, entries, and sequences with their tokens coloured.
 
-`figures` reads, within bounds that do not grow with the dataset, `page` writes HTML. The page needs no network
-and nothing beside it, and its bytes follow from the dataset and the arguments alone."""
+`figures` reads, within bounds that do not grow with the dataset, `page` writes HTML in the components of `reports`.
+The page needs no network and nothing beside it, and its bytes follow from the dataset and the arguments alone."""
 
 from __future__ import annotations
 

@@ -1,25 +1,21 @@
-"""The page: what the figures look like. No figure is computed here but shares and bins, nothing is read but
-style and script.
-
-The page allows itself no network and just its own script (by hash), so that a hostile document that got through the
-escaping could still do nothing.
+"""The page: what the figures look like, in the components of `reports`. No figure is computed here but shares and
+bins, nothing is read.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-from importlib import resources
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.report import wording
 from flat_tokens.report.figures import PERCENTILES, Figures, Lengths, SplitFigures
-from flat_tokens.report.html import escaped, heads, histogram, table
 from flat_tokens.report.page_tokens import commonest, longest, sequences
+from reports import numbers
+from reports.chart import histogram
+from reports.components import SERIES, escaped, folded, heads, pair, section, table
+from reports.page import page
 
 MARK = "<!-- flat_tokens report -->"  # by which a later report knows that it may replace the file
 LARGEST_BYTES_BAR = 16  # the last bar of bytes a token takes all longer ones
@@ -29,11 +25,6 @@ SOURCE_FIGURES = {"bytes": "bytes", "train_tokens": "tokens in train", "validati
 
 def render(figures: Figures, name: str) -> str:
     """The whole page as text."""
-    style, script = (
-        resources.files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js")
-    )
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
     sections = [
         _comparison(figures),
         _lengths(figures),
@@ -43,40 +34,24 @@ def render(figures: Figures, name: str) -> str:
         sequences(figures),
         _origin(figures),
     ]
-    return (
-        f'<!doctype html>\n{MARK}\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escaped(name)}: dataset report</title><style>{style}</style></head><body>"
-        f"{_header(figures, name)}<main>{''.join(sections)}</main>"
-        "<footer>Made by <code>tokenmill report</code>. The page holds all it needs and asks no network."
-        '</footer><div id="tip" role="tooltip" hidden></div>'
-        '<div id="live" aria-live="polite" style="position:absolute;width:1px;height:1px;overflow:hidden;'
-        'clip-path:inset(50%)"></div>'
-        f"<script>{script}</script></body></html>\n"
+    where = f"flat-tokens dataset, zarr format {figures.facts['zarr_format']}, {escaped(str(figures.facts['path']))}"
+    return page(
+        name, where, _cards(figures), sections, kind="dataset report", made_by="tokenmill report", mark=MARK
     )
 
 
-def _header(figures: Figures, name: str) -> str:
-    tokens = sum(split.token_count for split in figures.splits)
-    seqs = sum(split.seq_count for split in figures.splits)
-    disk = sum(split.facts["disk_bytes"] for split in figures.splits)
+def _cards(figures: Figures) -> list[tuple[str, str]]:
     cards = [
-        (wording.short(tokens), "tokens"),
-        (wording.short(seqs), "sequences"),
-        (wording.storage(disk), "on disk"),
+        (numbers.short(_all_tokens(figures)), "tokens"),
+        (numbers.short(sum(split.seq_count for split in figures.splits)), "sequences"),
+        (numbers.storage(sum(split.facts["disk_bytes"] for split in figures.splits)), "on disk"),
     ]
     if figures.entries is not None:
         cards.append((f"{len(figures.entries):,}", "entries in the vocabulary"))
         text, counted = _text_bytes(figures.splits[0], figures.entries)
         if counted:
             cards.append((f"{text / counted:.2f}", "bytes of text a token"))
-    items = "".join(f"<li><b>{value}</b><span>{label}</span></li>" for value, label in cards)
-    where = escaped(str(figures.facts["path"]))
-    return (
-        f'<header><h1>{escaped(name)}</h1><p class="sub">flat-tokens dataset, zarr format '
-        f'{figures.facts["zarr_format"]}, {where}</p><ul class="cards">{items}</ul></header>'
-    )
+    return cards
 
 
 def _trained(split: SplitFigures) -> str:
@@ -91,7 +66,7 @@ def _comparison(figures: Figures) -> str:
         ["tokens", *(f"{split.token_count:,}" for split in figures.splits)],
         [
             "share of all tokens",
-            *(wording.percent(split.token_count, _all_tokens(figures)) for split in figures.splits),
+            *(numbers.percent(split.token_count, _all_tokens(figures)) for split in figures.splits),
         ],
         *([["to be learned", *map(_trained, figures.splits)]] if any(map(_trained, figures.splits)) else []),
         ["mean tokens a sequence", *(_mean(split.lengths) for split in figures.splits)],
@@ -105,53 +80,50 @@ def _comparison(figures: Figures) -> str:
     rows += [
         ["different ids", *(f"{len(split.ids):,}" for split in figures.splits)],
         ["greatest id", *(f"{split.facts['max_token_id']:,}" for split in figures.splits)],
-        ["on disk", *(wording.storage(split.facts["disk_bytes"]) for split in figures.splits)],
+        ["on disk", *(numbers.storage(split.facts["disk_bytes"]) for split in figures.splits)],
         [
             "bytes on disk a token",
-            *(wording.ratio(split.facts["disk_bytes"], split.token_count) for split in figures.splits),
+            *(numbers.ratio(split.facts["disk_bytes"], split.token_count) for split in figures.splits),
         ],
         ["compression", *(escaped(str(split.facts["compression"])) for split in figures.splits)],
     ]
-    body = table(["", *heads(figures.names)], rows)
-    return f"<section><h2>Train beside validation</h2>{_sample_note(figures)}{body}</section>"
+    return section("Train beside validation", table(["", *heads(figures.names)], rows), _sample_note(figures))
 
 
 def _lengths(figures: Figures) -> str:
     edges = length_edges(
         max((int(split.lengths.values[-1]) for split in figures.splits if split.seq_count), default=1)
     )
-    labels = [f"{edge:,}" if edge < 10_000 else wording.short(edge) for edge in edges[:-1].tolist()]
-    plots, numbers = [], []
+    labels = [f"{edge:,}" if edge < 10_000 else numbers.short(edge) for edge in edges[:-1].tolist()]
+    plots, counted = [], []
     binned = [split.lengths.binned(edges) for split in figures.splits]
     used = np.flatnonzero(sum(seqs for seqs, _ in binned))
     low, high = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
-    ranges = [wording.span(int(edges[at]), int(edges[at + 1]) - 1) for at in range(low, high)]
+    ranges = [numbers.span(int(edges[at]), int(edges[at + 1]) - 1) for at in range(low, high)]
     top = max((_largest_share(seqs) for seqs, _ in binned), default=1.0)
-    for split, (seqs, tokens) in zip(figures.splits, binned, strict=True):
+    for split, series, (seqs, tokens) in zip(figures.splits, SERIES, binned, strict=True):
         shares = seqs[low:high] / max(int(seqs.sum()), 1)
         tips = [
-            f"{span} tokens: {count:,} sequences ({wording.percent(count, int(seqs.sum()))}), "
-            f"{wording.percent(held, int(tokens.sum()))} of the tokens"
+            f"{span} tokens: {count:,} sequences ({numbers.percent(count, int(seqs.sum()))}), "
+            f"{numbers.percent(held, int(tokens.sum()))} of the tokens"
             for span, count, held in zip(
                 ranges, seqs[low:high].tolist(), tokens[low:high].tolist(), strict=True
             )
         ]
         note = f"{split.seq_count:,} sequences{_highest_bar(seqs)}"
         step = max(-(-(high - low) // 9), 1)
-        plots.append(
-            histogram(split.name, split.name, note, (shares / top).tolist(), labels[low:high], tips, step)
-        )
-        numbers.append((seqs[low:high].tolist(), tokens[low:high].tolist()))
+        plots.append(histogram(series, split.name, note, shares.tolist(), top, labels[low:high], tips, step))
+        counted.append((seqs[low:high].tolist(), tokens[low:high].tolist()))
     columns = ["tokens a sequence"]
     columns += [f"{head}: {what}" for head in heads(figures.names) for what in ("sequences", "tokens")]
     rows = [
-        [span, *(f"{column[at]:,}" for pair in numbers for column in pair)] for at, span in enumerate(ranges)
+        [span, *(f"{column[at]:,}" for both in counted for column in both)] for at, span in enumerate(ranges)
     ]
-    return (
-        "<section><h2>How long sequences are</h2><p class=note>Tokens a sequence, in steps that grow by a third to a "
-        "half; the height is the share of the split's sequences, on one scale for both.</p>"
-        f'<div class="pair">{"".join(plots)}</div><details><summary>The numbers</summary><div class="scroll">'
-        f"{table(columns, rows)}</div></details></section>"
+    return section(
+        "How long sequences are",
+        pair(plots) + folded("The numbers", table(columns, rows)),
+        "Tokens a sequence, in steps that grow by a third to a half; the height is the share of the split's sequences, "
+        "on one scale for both.",
     )
 
 
@@ -165,25 +137,22 @@ def _bytes_a_token(figures: Figures) -> str:
         columns.append(counts.astype(np.int64))
     labels = [str(size) for size in range(1, LARGEST_BYTES_BAR)] + [f"{LARGEST_BYTES_BAR}+"]
     top = max(_largest_share(column) for column in columns)
-    for split, column in zip(figures.splits, columns, strict=True):
+    for split, series, column in zip(figures.splits, SERIES, columns, strict=True):
         total = max(int(column.sum()), 1)
         tips = [
-            f"{label} byte{'s' if label != '1' else ''}: {wording.percent(count, total)} of the tokens"
+            f"{label} byte{'s' if label != '1' else ''}: {numbers.percent(count, total)} of the tokens"
             for label, count in zip(labels, column.tolist(), strict=True)
         ]
         note = f"{_rate(split, figures.entries)} on average{_highest_bar(column)}"
-        plots.append(
-            histogram(split.name, split.name, note, (column / total / top).tolist(), labels, tips, 1)
-        )
+        plots.append(histogram(series, split.name, note, (column / total).tolist(), top, labels, tips, 1))
     rows = [
-        [label, *(wording.percent(int(column[at]), int(column.sum())) for column in columns)]
+        [label, *(numbers.percent(int(column[at]), int(column.sum())) for column in columns)]
         for at, label in enumerate(labels)
     ]
-    return (
-        "<section><h2>Bytes a token</h2><p class=note>How many bytes of text the tokens stand for; the height is the "
-        f'share of the split\'s tokens.</p><div class="pair">{"".join(plots)}</div>'
-        "<details><summary>The numbers</summary>"
-        f"{table(['bytes', *heads(figures.names)], rows)}</details></section>"
+    return section(
+        "How many bytes a token stands for",
+        pair(plots) + folded("The numbers", table(["bytes", *heads(figures.names)], rows)),
+        "Bytes of text; the height is the share of the split's tokens.",
     )
 
 
@@ -215,7 +184,7 @@ def _origin(figures: Figures) -> str:
         else "<p class=note>The dataset has no manifest that says.</p>"
     )
     files = f"{table(['source', *SOURCE_FIGURES.values()], listed, 'origin')}{more}" if listed else ""
-    return f"<section><h2>Where it comes from</h2>{made}{files}</section>"
+    return section("Where it comes from", made + files)
 
 
 def _value(value: Any) -> str:
@@ -233,10 +202,10 @@ def _sample_note(figures: Figures) -> str:
                 f"the lengths of {split.lengths.seq_count:,} of {split.seq_count:,} sequences of {split.name}"
             )
     if not said:
-        return "<p class=note>Every token and every sequence was counted.</p>"
+        return "Every token and every sequence was counted."
     return (
-        f"<p class=note>Counted in an even sample: {'; '.join(said)}. Counts of sequences and tokens and the sizes are "
-        "of the whole.</p>"
+        f"Counted in an even sample: {'; '.join(said)}. Counts of sequences and tokens and the sizes are "
+        "of the whole."
     )
 
 
@@ -260,7 +229,7 @@ def _text_bytes(split: SplitFigures, entries: dict[int, bytes]) -> tuple[int, in
 
 
 def _rate(split: SplitFigures, entries: dict[int, bytes]) -> str:
-    return wording.ratio(*_text_bytes(split, entries))
+    return numbers.ratio(*_text_bytes(split, entries))
 
 
 def _mean(lengths: Lengths) -> str:
@@ -272,7 +241,7 @@ def _percentile(lengths: Lengths, percent: int) -> str:
 
 
 def _highest_bar(counts: npt.NDArray[np.int64]) -> str:
-    return f"; the highest bar is {_largest_share(counts):.1%}" if counts.any() else ""
+    return f"; the highest bar is {numbers.percent(_largest_share(counts), 1)}" if counts.any() else ""
 
 
 def _largest_share(counts: npt.NDArray[np.int64]) -> float:

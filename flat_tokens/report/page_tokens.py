@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from flat_tokens.report.figures import Figures, Shown, SplitFigures
-from flat_tokens.report.html import box_html, escaped, heads, ids_html, meter, table
-from flat_tokens.report.token_boxes import Box, boxes
+from reports.components import (
+    SERIES,
+    bar,
+    box_html,
+    box_tip,
+    entry_html,
+    escaped,
+    heads,
+    ids_html,
+    legend,
+    pair,
+    section,
+    table,
+)
+from reports.numbers import many, percent
+from reports.token_boxes import boxes
 
 
 def commonest(figures: Figures) -> str:
@@ -26,26 +40,26 @@ def commonest(figures: Figures) -> str:
                 _entry(figures, id_),
                 str(id_),
                 *(
-                    meter(split.name, share / top, f"{share:.2%}")
-                    for split, share in zip(figures.splits, shares, strict=True)
+                    bar(share / top, percent(share, 1, 2), series)
+                    for series, share in zip(SERIES, shares, strict=True)
                 ),
             ]
         )
     covered = sum(count for _, count in chosen) / totals[leading]
     used = len(set(counts[0]) | set(counts[1]))
     usage = "" if figures.entries is None else f" {used:,} of {len(figures.entries):,} entries occur at all."
-    body = table(["", "entry", "id", *heads(figures.names)], rows, "entries shares")
-    return (
-        f"<section><h2>The commonest entries</h2><p class=note>Together they are {covered:.1%} of the tokens of "
-        f"{figures.splits[leading].name}.{usage}</p>{body}</section>"
-    )
+    body = table(["", "entry", "id", *heads(figures.names)], rows, "entries left shares")
+    note = f"Together they are {percent(covered, 1)} of the tokens of {figures.splits[leading].name}.{usage}"
+    return section("The commonest entries", body, note)
 
 
 def longest(figures: Figures) -> str:
     if figures.entries is None:
-        return (
-            "<section><h2>The longest entries</h2><p class=note>The dataset has no tokenizer at its root, so ids are "
-            "all that can be shown: give <code>--tokenizer tokenizer.json</code>.</p></section>"
+        return section(
+            "The longest entries",
+            "",
+            "The dataset has no tokenizer at its root, so ids are all that can be shown: give "
+            "<code>--tokenizer tokenizer.json</code>.",
         )
     counts = [split.count_of for split in figures.splits]
     ordinary = (item for item in figures.entries.items() if item[0] not in figures.special_ids)
@@ -54,22 +68,21 @@ def longest(figures: Figures) -> str:
         [f"{len(data):,}", _entry(figures, id_), str(id_), *(f"{count.get(id_, 0):,}" for count in counts)]
         for id_, data in chosen
     ]
-    body = table(["bytes", "entry", "id", *heads(figures.names)], rows, "entries")
-    return (
-        "<section><h2>The longest entries</h2><p class=note>Of the vocabulary, by bytes, and how often each occurs "
-        "in what was counted. Long ones that never occur tell of text that the tokenizer was trained on and the "
-        f"dataset lacks.</p>{body}</section>"
+    body = table(["bytes", "entry", "id", *heads(figures.names)], rows, "entries left")
+    return section(
+        "The longest entries",
+        body,
+        "Of the vocabulary, by bytes, and how often each occurs in what was counted. Long ones that never occur tell "
+        "of text that the tokenizer was trained on and the dataset lacks.",
     )
 
 
 def sequences(figures: Figures) -> str:
     columns = []
-    for split in figures.splits:
+    for split, series in zip(figures.splits, SERIES, strict=True):
         shown = "".join(_sequence(figures, split, sequence) for sequence in split.shown)
         nothing = "<p class=note>No sequences.</p>"
-        columns.append(
-            f'<div class="{split.name}"><h3><span class="key"></span>{split.name}</h3>{shown or nothing}</div>'
-        )
+        columns.append(f"<div><h3>{legend(split.name, series)}</h3>{shown or nothing}</div>")
     what = (
         "A box is a token; where several make one character, they share a box. Hover, tap, or go along with the "
         "arrow keys for its id. The colours only tell neighbours apart."
@@ -81,20 +94,17 @@ def sequences(figures: Figures) -> str:
         if any(len(split.shown) < split.seq_count for split in figures.splits)
         else "all"
     )
-    return (
-        f"<section><h2>Sequences</h2><p class=note>{what} The sequences are {spread}.</p>"
-        f'<div class="pair">{"".join(columns)}</div></section>'
-    )
+    return section("Sequences", pair(columns), f"{what} The sequences are {spread}.")
 
 
 def _sequence(figures: Figures, split: SplitFigures, shown: Shown) -> str:
-    facts = [f"{shown.token_count:,} token{'s' if shown.token_count != 1 else ''}"]
+    facts = [many(shown.token_count, "token")]
     if figures.entries is None:
         body, kind = ids_html(shown.ids), "t bare"
     else:
         body, kind, place = "", "t", 0
         for box in boxes(shown.ids, figures.entries):
-            body += box_html(box, _tip(box, place), box.ids[0] in figures.special_ids)
+            body += box_html(box, box_tip(box, place), box.ids[0] in figures.special_ids)
             place += len(box.ids)
         size = sum(len(figures.entries.get(id_, b"")) for id_ in shown.ids)
         facts.append(f"{size / len(shown.ids):.2f} bytes a token" if shown.ids else "")
@@ -107,24 +117,7 @@ def _sequence(figures: Figures, split: SplitFigures, shown: Shown) -> str:
     )
 
 
-def _tip(box: Box, place: int | None = None) -> str:
-    """What a box tells: (262,), b" the", 5 -> "token 5: id 262, 4 bytes, 20 74 68 65"."""
-    start = (
-        ""
-        if place is None
-        else f"token {place}{f' to {place + len(box.ids) - 1}' if len(box.ids) > 1 else ''}: "
-    )
-    ids = f"id{'s' if len(box.ids) > 1 else ''} {' '.join(map(str, box.ids))}"
-    if box.data is None:
-        return f"{start}{ids}, not in the vocabulary"
-    data = box.data[:16].hex(" ") + (" ..." if len(box.data) > 16 else "")
-    return f"{start}{ids}, {len(box.data)} byte{'s' if len(box.data) != 1 else ''}, {data}"
-
-
 def _entry(figures: Figures, id_: int) -> str:
     if figures.entries is None:
         return ""
-    data = figures.entries.get(id_)
-    shown = data if data is None or len(data) <= 1000 else data[:1000]
-    box = box_html(Box((id_,), shown), _tip(Box((id_,), data)), id_ in figures.special_ids, in_a_line=True)
-    return f'<span class="t one">{box}{"…" if data is not None and len(data) > 1000 else ""}</span>'
+    return entry_html(id_, figures.entries.get(id_), id_ in figures.special_ids)

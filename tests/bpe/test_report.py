@@ -18,7 +18,8 @@ from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.reports.entry_use import measure_use, prefix_encoder, unreachable_ids
 from bpe.reports.report import entry_text, make_report, strangeness
-from bpe.reports.report_text import report_page, report_text
+from bpe.reports.report_page import report_page
+from bpe.reports.report_text import report_text
 from bpe.reports.scripts import script_of, script_of_bytes, script_of_text, scripts_in
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
@@ -176,8 +177,12 @@ def test_bytes_have_no_script() -> None:
 
 
 @pytest.fixture
-def report() -> dict[str, Any]:
-    tokenizer = train([TEXT.encode()], 320, [END])
+def tokenizer() -> Tokenizer:
+    return train([TEXT.encode()], 320, [END])
+
+
+@pytest.fixture
+def report(tokenizer: Tokenizer) -> dict[str, Any]:
     return make_report(tokenizer, count_pretokens(["the Größe 你好 test".encode()], [END]), "<b>held & out")
 
 
@@ -204,16 +209,19 @@ def test_text(report: dict[str, Any]) -> None:
     assert rows["Latin"]["share"] == round(16 / 23, 6)
 
 
-def test_page(report: dict[str, Any]) -> None:
-    page = report_page(report, "<script>alert(1)</script>")
-    assert "<script" not in page
+def test_page(report: dict[str, Any], tokenizer: Tokenizer) -> None:
+    page = report_page(report, tokenizer.ordinary_entries, "folder/<script>alert(1)<script>")
+    assert page.count("<script") == 1
+    assert "&lt;script&gt;alert(1)" in page
     assert "&lt;b&gt;held &amp; out" in page
-    assert "http" not in page
+    assert "http:" not in page
+    headings = re.findall(r"<h[12]>(.*?)</h[12]>", page)
+    assert len(headings) == len(set(headings))
     opened: list[str] = []
 
     class Parser(html.parser.HTMLParser):
         def handle_starttag(self, tag: str, attrs: object) -> None:
-            if tag not in ("meta", "line", "polyline", "circle"):
+            if tag != "meta":
                 opened.append(tag)
 
         def handle_startendtag(self, tag: str, attrs: object) -> None:
@@ -226,14 +234,20 @@ def test_page(report: dict[str, Any]) -> None:
     assert opened == []
 
 
-def test_the_curve_of_the_page_is_that_of_its_points(report: dict[str, Any]) -> None:
-    """From the left edge of its plane to the right one, the highest below the upper one by a tenth."""
+def test_a_page_without_a_text(tokenizer: Tokenizer) -> None:
+    page = report_page(make_report(tokenizer, None, ""), tokenizer.ordinary_entries, "t.json")
+    assert "bytes a token" not in page
+    assert "Longest entries" in page
+
+
+def test_the_curve_of_the_page_is_that_of_its_points(report: dict[str, Any], tokenizer: Tokenizer) -> None:
+    """From the left edge of its plane to the right one, from the floor up, in hundredths."""
     point = report["curve"][0]
     report["curve"] = [
-        point | {"vocab_size": 1 << size, "bytes_per_token": size - 7.0} for size in (8, 10, 9)
+        point | {"vocab_size": 1 << size, "bytes_per_token": size - 7.0} for size in (8, 9, 10)
     ]
-    (line,) = re.findall(r'<polyline points="([^"]*)"', report_page(report, "title"))
-    assert line == "40.0,174.2 670.0,22.7 355.0,98.5"
+    (line,) = re.findall(r'<polyline points="([^"]*)"', report_page(report, tokenizer.ordinary_entries, "t"))
+    assert line == "0.00,66.67 50.00,33.33 100.00,0.00"
 
 
 def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

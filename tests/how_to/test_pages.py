@@ -66,7 +66,8 @@ def test_a_page_does_what_it_says(
     # Without workers, whose start is most of what such small files take.
     monkeypatch.setattr("engines.process_engine.ProcessEngine", lambda *_, **__: InlineEngine())
     replaced = {}
-    if page.stem == "huggingface-datasets":  # not by HF_ENDPOINT: an earlier test may have imported the library
+    if page.stem == "huggingface-datasets":
+        # Not by HF_ENDPOINT: an earlier test may have imported the library.
         endpoint = f"--storage-option endpoint={request.getfixturevalue('hub')}"
         replaced["--output hub.zarr"] = f"--output hub.zarr {endpoint}"
     if page.stem == "laptop-to-cluster":

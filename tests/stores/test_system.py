@@ -15,7 +15,17 @@ import pytest
 from stores import system
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("bpe", "command_line", "convert", "corpus", "engines", "flat_tokens", "stores", "tokenmill")
+PACKAGES = (
+    "bpe",
+    "command_line",
+    "convert",
+    "corpus",
+    "engines",
+    "flat_tokens",
+    "reports",
+    "stores",
+    "tokenmill",
+)
 # What Windows lacks, of modules that it has.
 MISSING = {
     "os": (

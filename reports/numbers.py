@@ -8,9 +8,9 @@ def ratio(part: int, whole: int) -> str:
     return f"{part / whole:.2f}" if whole else "–"
 
 
-def percent(part: int, whole: int) -> str:
-    """1, 8 -> "12.5%"."""
-    return f"{part / whole:.1%}" if whole else "–"
+def percent(part: float, whole: float, digits: int = 1) -> str:
+    """1, 8 -> "12.5 %"."""
+    return f"{100 * part / whole:.{digits}f} %" if whole else "–"
 
 
 def span(first: int, last: int) -> str:
@@ -18,11 +18,16 @@ def span(first: int, last: int) -> str:
     return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
+def many(count: int, noun: str) -> str:
+    """1, "token" -> "1 token"; 2,000 -> "2,000 tokens"."""
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
 def short(count: int) -> str:
     """12_345_678 -> "12.3 M"; below 10,000 in full."""
     for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
         if count >= 10 * size or (count >= size and size > 1000):
-            return f"{count / size:.3g} {unit}" if count < 1000 * size else f"{count / size:,.0f} {unit}"
+            return f"{_three_digits(count / size)} {unit}"
     return f"{count:,}"
 
 
@@ -30,9 +35,9 @@ def storage(size_bytes: int) -> str:
     """3_210_000 -> "3.21 MB"."""
     for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size_bytes >= size:
-            return (
-                f"{size_bytes / size:.3g} {unit}"
-                if size_bytes < 1000 * size
-                else f"{size_bytes / size:,.0f} {unit}"
-            )
+            return f"{_three_digits(size_bytes / size)} {unit}"
     return f"{size_bytes} B"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"

@@ -1,0 +1,179 @@
+"""A report as one HTML page, in the components of `reports`: no figure is computed here but shares of the greatest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from corpus.sizes import bytes_text
+from reports.chart import Point, curve
+from reports.components import bar, entry_html, escaped, folded, section, table
+from reports.numbers import many, percent
+from reports.page import page
+
+
+def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str) -> str:
+    """The page of what `make_report` gave. entries: the tokenizer's, by id; name: its file or repository."""
+    measured = _measured(report) if "text" in report else [_entries_by_script(report)]
+    listed = [
+        _longest(report, entries),
+        _strange(report, entries),
+        _never_produced(report, entries),
+        _unused(report, entries) if "unused" in report else "",
+    ]
+    where = f", {escaped(name)}" if Path(name).name != name else ""
+    return page(
+        Path(name).name,
+        f"tokenizer, pattern {_pattern(report['tokenizer']['pattern'])}{where}",
+        _cards(report),
+        [*measured, *listed],
+        kind="tokenizer report",
+        made_by="tokenmill report",
+    )
+
+
+def _pattern(pattern: str) -> str:
+    if len(pattern) <= 60:
+        return escaped(pattern)
+    return f'<details class="fold"><summary>{escaped(pattern[:56])}</summary>{escaped(pattern)}</details>'
+
+
+def _cards(report: dict[str, Any]) -> list[tuple[str, str]]:
+    about = report["tokenizer"]
+    cards = [
+        (f"{about['entries']:,}", "entries"),
+        (f"{about['special_tokens']:,}", "special tokens among them"),
+    ]
+    if text := report.get("text"):
+        cards += [
+            (f"{text['bytes_per_token']:.3f}", "bytes of text a token"),
+            (percent(text["pretokens_in_one_token"], 1), "of pretokens are one token"),
+            (percent(report["unused"]["share"], 1), "of entries do not occur in the text"),
+        ]
+    else:
+        cards += [
+            (f"{report['strange']['count']:,}", "strange entries"),
+            (f"{report['unreachable']['count']:,}", "entries never produced"),
+        ]
+    return cards
+
+
+def _measured(report: dict[str, Any]) -> list[str]:
+    text, points = report["text"], report["curve"]
+    facts = [
+        ["size", f"{bytes_text(text['bytes'])} in {many(text['documents'], 'document')}"],
+        ["tokens", f"{text['tokens']:,}"],
+        ["pretokens", f"{text['pretokens']:,}, {text['distinct_pretokens']:,} different"],
+        ["tokens a pretoken", f"{text['tokens_per_pretoken']:.3f}"],
+    ]
+    note = f"Measured on {escaped(text['measured_on'])}"
+    note += f": {escaped(text['note'])}." if "note" in text else "."
+    drawn = curve(
+        [
+            Point(
+                point["vocab_size"],
+                point["bytes_per_token"],
+                f"{point['vocab_size']:,} entries: {point['bytes_per_token']:.3f} bytes a token, "
+                f"{point['tokens']:,} tokens",
+            )
+            for point in points
+        ],
+        "entries, special tokens included",
+        "bytes a token",
+    )
+    rows = [[f"{p['vocab_size']:,}", f"{p['bytes_per_token']:.3f}", f"{p['tokens']:,}"] for p in points]
+    numbers = folded("The numbers", table(["entries", "bytes a token", "tokens"], rows))
+    return [
+        section("The text", table(["", ""], facts), note),
+        section(
+            "Compression by size of the vocabulary",
+            drawn + numbers,
+            "Each point is the text encoded with the first merges alone: what a smaller vocabulary would have given.",
+        ),
+        _scripts(report["scripts"]),
+    ]
+
+
+def _scripts(scripts: dict[str, Any]) -> str:
+    rows = scripts["rows"]
+    share = max(row["share"] for row in rows)
+    rate = max(row["bytes_per_token"] for row in rows)
+    cells = [
+        [
+            escaped(row["script"])
+            .replace("punctuation", "punc&shy;tuation")
+            .replace("unassigned", "unas&shy;signed"),
+            bar(row["share"] / share, percent(row["share"], 1, 2)),
+            bar(row["bytes_per_token"] / rate, f"{row['bytes_per_token']:.2f}"),
+            f"{row['characters_per_token']:.2f}",
+            f"{row['entries']:,}",
+        ]
+        for row in rows
+    ]
+    note = (
+        f"By the first letter of each pretoken; {percent(scripts['covered'], 1)} of the text was looked at."
+    )
+    heads = ["script", "share of bytes", "bytes a token", "charac&shy;ters a token", "entries"]
+    return section("Scripts", table(heads, cells, "bars"), note)
+
+
+def _entries_by_script(report: dict[str, Any]) -> str:
+    counts: dict[str, int] = report["entries_by_script"]
+    most = max(counts.values(), default=1)
+    rows = [[escaped(name), bar(count / most, f"{count:,}")] for name, count in counts.items()]
+    return section(
+        "Scripts", table(["script", "entries"], rows, "bars"), "By the first letter of each entry."
+    )
+
+
+def _longest(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
+    return section("Longest entries", _entry_table(report["longest"], entries))
+
+
+def _strange(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
+    strange = report["strange"]
+    if not strange["count"]:
+        return ""
+    most = max(strange["by_reason"].values())
+    reasons = table(
+        ["what", "entries"],
+        [[escaped(what), bar(count / most, f"{count:,}")] for what, count in strange["by_reason"].items()],
+        "bars",
+    )
+    rows = [
+        [str(each["id"]), entry_html(each["id"], entries[each["id"]]), escaped("; ".join(each["reasons"]))]
+        for each in strange["listed"]
+    ]
+    listed = table(["id", "entry", "why"], rows, "entries left why")
+    share = percent(strange["count"], report["tokenizer"]["entries"])
+    note = f"Entries that a person would look at twice: {strange['count']:,}"
+    return section("Strange entries", reasons + listed, f"{note}, {share} of all.")
+
+
+def _never_produced(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
+    unreachable = report["unreachable"]
+    if not unreachable["count"]:
+        return section("Never produced", "", "Merges reach every entry: some text makes each of them.")
+    note = f"{unreachable['count']:,} of the entries come of no text: merges do not reach them."
+    return section("Never produced", _entry_table(unreachable["listed"], entries), note)
+
+
+def _unused(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
+    unused = report["unused"]
+    note = (
+        f"{unused['count']:,} entries. {unused['bytes_never_in_utf8']} are bytes that no UTF-8 text has, "
+        f"{unused['other_single_bytes']} other bytes, {unused['cut_by_the_pattern']} the pattern cuts where they stand "
+        "alone. Below, the longest."
+    )
+    return section("Not in this text", _entry_table(unused["listed"], entries), note)
+
+
+def _entry_table(listed: list[dict[str, Any]], entries: Mapping[int, bytes]) -> str:
+    if not listed:
+        return ""
+    rows = [
+        [f"{each['bytes']:,}", entry_html(each["id"], entries[each["id"]]), str(each["id"])]
+        for each in listed
+    ]
+    return table(["bytes", "entry", "id"], rows, "entries left")
