@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 class Marks(NamedTuple):
     """What of documents is to be learned. trained: int64[stretches, 3], (document, start, stop) in its bytes, rising.
     cuts: int64[cuts, 2], (document, byte) that no token may lie across. has_special: bool[documents], whether it holds
-    the text of a special token that is to stay text."""
+    the text of a special token that is to stay text. of_chats: whether a template made the texts, so that special
+    tokens in them are tokens where no cut is."""
 
     trained: NDArray[np.int64]
     cuts: NDArray[np.int64]
     has_special: NDArray[np.bool_]
+    of_chats: bool
 
     def of(self, kept: NDArray[np.bool_]) -> Marks:
         """Those of some documents."""
         numbers = np.cumsum(kept) - 1
         trained, cuts = (marks[kept[marks[:, 0]]] for marks in (self.trained, self.cuts))
         trained[:, 0], cuts[:, 0] = numbers[trained[:, 0]], numbers[cuts[:, 0]]
-        return Marks(trained, cuts, self.has_special[kept])
+        return Marks(trained, cuts, self.has_special[kept], self.of_chats)
 
 
 @dataclass(frozen=True)

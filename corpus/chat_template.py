@@ -2,7 +2,8 @@
 
 Where the template has `{% generation %}` blocks, what is in them is to be learned. Else each message of the assistant
 is what the chat up to it has more than the chat before it with the generation prompt; a template for which these are
-not one the beginning of the other gives no exact mask, and the record is bad.
+not one the beginning of the other gives no exact mask, and the record is bad. Of a prompt and a completion that are
+lists of messages, all that the completion adds is to be learned.
 
 The text of a special token in a message stays text: U+FDD2 is put behind its first character while the template runs,
 and is the place of a cut afterwards, which the encoder takes no token across.
@@ -40,6 +41,33 @@ class ChatTemplate:
     def text_of(self, messages: Any, tools: Any, special: str, replaces: bool) -> MarkedText:
         """The text of some messages. special: what becomes of the text of special tokens in them, "text", "encode" or
         "error"; RecordFault for this, and for what the template or its bounds refuse."""
+        (messages, tools), has_special = self._given(messages, tools, special)
+        text = self._rendered(messages, tools)
+        if not self._has_generation:
+            text = self._with_marks(text, messages, tools)
+        return _marked(text, replaces)._replace(has_special=has_special)
+
+    def completion_of(
+        self, prompt: list[Any], completion: list[Any], tools: Any, special: str, replaces: bool
+    ) -> MarkedText:
+        """The text of a prompt and the messages that complete it, which are to be learned; otherwise as `text_of`."""
+        (messages, tools), has_special = self._given([*prompt, *completion], tools, special)
+        text, before = (
+            re.sub(f"[{BEGIN}{END}]", "", rendered)
+            for rendered in (
+                self._rendered(messages, tools),
+                self._rendered(messages[: len(prompt)], tools, add_generation_prompt=True),
+            )
+        )
+        if not text.startswith(before):
+            raise RecordFault(
+                TEMPLATE, "the completion changes the text of the prompt, so the template gives no exact mask"
+            )
+        marked = f"{before}{BEGIN}{text[len(before) :]}{END}"
+        return _marked(marked, replaces)._replace(has_special=has_special)
+
+    def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
+        """(messages and tools as the template gets them; whether they hold special tokens that stay text)."""
         if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
             raise RecordFault("no messages", "its messages are no list of objects")
         if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
@@ -48,9 +76,7 @@ class ChatTemplate:
         given = self._cut(messages, found), self._cut(tools, found)
         if found and special == "error":
             raise RecordFault("special token", f"a message holds the special token {found[0]!r}")
-        if special == "encode":
-            given = messages, tools
-        return self._marked(*given, replaces)._replace(has_special=bool(found) and special == "text")
+        return (messages, tools) if special == "encode" else given, bool(found) and special == "text"
 
     def _cut(self, value: Any, found: list[str]) -> Any:
         """A copy with CUT in each special token."""
@@ -66,25 +92,6 @@ class ChatTemplate:
         if isinstance(value, dict):
             return {self._cut(name, found): self._cut(item, found) for name, item in value.items()}
         return value
-
-    def _marked(self, messages: list[Any], tools: Any, replaces: bool) -> MarkedText:
-        text = self._rendered(messages, tools)
-        if not self._has_generation:
-            text = self._with_marks(text, messages, tools)
-        parts, trained, cuts = bytearray(), [], []
-        begin = at = 0
-        for mark in _MARKS.finditer(text):
-            parts += encoded(text[at : mark.start()], replaces)
-            at = mark.end()
-            if mark[0] == BEGIN:
-                begin = len(parts)
-            elif mark[0] == CUT:
-                cuts.append(len(parts))
-            elif begin < len(parts):
-                trained.append((begin, len(parts)))
-                begin = len(parts)
-        parts += encoded(text[at:], replaces)
-        return MarkedText(bytes(parts), trained, cuts)
 
     def _with_marks(self, text: str, messages: list[Any], tools: Any) -> str:
         """The text with marks around what the assistant says, by what each of its messages adds."""
@@ -123,6 +130,24 @@ class ChatTemplate:
             raise RecordFault(
                 TEMPLATE, f"the chat template refuses it: {text or type(error).__name__}"
             ) from None
+
+
+def _marked(text: str, replaces: bool) -> MarkedText:
+    """The text without its marks, and what they say."""
+    parts, trained, cuts = bytearray(), [], []
+    begin = at = 0
+    for mark in _MARKS.finditer(text):
+        parts += encoded(text[at : mark.start()], replaces)
+        at = mark.end()
+        if mark[0] == BEGIN:
+            begin = len(parts)
+        elif mark[0] == CUT:
+            cuts.append(len(parts))
+        elif begin < len(parts):
+            trained.append((begin, len(parts)))
+            begin = len(parts)
+    parts += encoded(text[at:], replaces)
+    return MarkedText(bytes(parts), trained, cuts, of_chat=True)
 
 
 @lru_cache(maxsize=4)

@@ -1,14 +1,16 @@
 """Records with a loss mask: a prompt and its completion, or the messages of a chat.
 
 A record becomes one text and the stretches of it that are to be learned. What makes the text of a chat is its template
-(corpus/chat_template.py); of a prompt and a completion it is the one behind the other.
+(corpus/chat_template.py), and so where prompt and completion are lists of messages; where they are texts it is the one
+behind the other.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +20,23 @@ from corpus.documents import Documents
 from corpus.intake import INVALID_UTF8, MALFORMED
 from corpus.rules import IntakeRules, pointer_path
 
+if TYPE_CHECKING:
+    from corpus.chat_template import ChatTemplate
+
 RECORD_BYTES = 64 << 20  # of a record that is held whole
-MARKED_FORMATS = {"jsonl", "parquet"}  # of FORMATS (corpus/kinds.py), those whose readers know marks
+MARKED_FORMATS = {"jsonl", "parquet", "arrow", "csv", "tsv"}  # of FORMATS (corpus/kinds.py), those of records
 
 
 class MarkedText(NamedTuple):
     """text: UTF-8. trained: (start, stop) of its bytes that are to be learned, rising. cuts: bytes that no token may
-    lie across, rising. has_special: whether a part that is text holds the text of a special token."""
+    lie across, rising. has_special: whether a part that is text holds the text of a special token. of_chat: whether a
+    template made it."""
 
     text: bytes
     trained: list[tuple[int, int]]
     cuts: list[int]
     has_special: bool = False
+    of_chat: bool = False
 
 
 class RecordFault(ValueError):  # noqa: N818 - named for what is wrong
@@ -48,11 +55,7 @@ class MarkedRecords:
         self._replaces = rules.invalid == "replace"
         self._special = rules.special_in_text or "text"
         self._marks = rules.marks
-        self._chat = None
-        if rules.marks.chat is not None:
-            from corpus.chat_template import ChatTemplate
-
-            self._chat = ChatTemplate(rules.marks.chat)
+        self._chat: ChatTemplate | None = None  # made for the first chat
 
     def parsed(self, line: bytes) -> Any:
         """The record of a JSON line; RecordFault."""
@@ -69,15 +72,35 @@ class MarkedRecords:
         """The text of a record; RecordFault."""
         if not isinstance(record, dict):
             raise RecordFault("not an object", "it is no JSON object")
-        if self._chat is not None:
+        if self._marks.messages_field:
             messages = _field(record, self._marks.messages_field)
-            return self._chat.text_of(messages, record.get("tools"), self._special, self._replaces)
+            return self._template().text_of(
+                _listed(messages), _listed(record.get("tools")), self._special, self._replaces
+            )
+        names = self._marks.prompt_field, self._marks.completion_field
+        fields = [_field(record, name) for name in names]
+        if all(isinstance(value, list) for value in fields):
+            return self._template().completion_of(
+                *fields, _listed(record.get("tools")), self._special, self._replaces
+            )
         prompt, completion = (
-            encoded(_text(record, name), self._replaces)
-            for name in (self._marks.prompt_field, self._marks.completion_field)
+            encoded(_text(value, name), self._replaces) for value, name in zip(fields, names, strict=True)
         )
         stop = len(prompt) + len(completion)
         return MarkedText(prompt + completion, [(len(prompt), stop)] if completion else [], [])
+
+    def _template(self) -> ChatTemplate:
+        if self._chat is None:
+            from corpus.chat_template import ChatTemplate
+
+            if self._marks.chat is None:
+                raise RecordFault(
+                    "no chat template",
+                    "its prompt is a list of messages, and there is no chat template for them: give --chat-template "
+                    "FILE, and pip install 'tokenmill[chat]'",
+                )
+            self._chat = ChatTemplate(self._marks.chat)
+        return self._chat
 
 
 class MarkedBatch:
@@ -87,22 +110,22 @@ class MarkedBatch:
         self._found: list[MarkedText] = []
         self._places: list[int] = []
 
-    def __len__(self) -> int:
-        return len(self._found)
-
     def add(self, found: MarkedText, place: int) -> None:
         """place: where the record begins in its source."""
         self._found.append(found)
         self._places.append(place)
 
-    def documents(self, are_rows: bool = False) -> Documents:
-        """All of them as an event."""
-        trained = [(row, *span) for row, found in enumerate(self._found) for span in found.trained]
-        cuts = [(row, cut) for row, found in enumerate(self._found) for cut in found.cuts]
-        with_special = np.array([found.has_special for found in self._found], dtype=np.bool_)
-        marks = Marks(_table(trained, 3), _table(cuts, 2), with_special)
-        batch = Batch.of([found.text for found in self._found], marks)
-        return Documents(batch, np.array(self._places, dtype=np.uint64), are_rows)
+    def documents(self, are_rows: bool = False) -> Iterator[Documents]:
+        """All of them in order, as events: chats, and texts that no template made, by themselves."""
+        pairs = zip(self._found, self._places, strict=True)
+        for of_chats, group in groupby(pairs, key=lambda pair: pair[0].of_chat):
+            texts, places = zip(*group, strict=True)
+            trained = [(row, *span) for row, found in enumerate(texts) for span in found.trained]
+            cuts = [(row, cut) for row, found in enumerate(texts) for cut in found.cuts]
+            with_special = np.array([found.has_special for found in texts], dtype=np.bool_)
+            marks = Marks(_table(trained, 3), _table(cuts, 2), with_special, of_chats)
+            batch = Batch.of([found.text for found in texts], marks)
+            yield Documents(batch, np.array(places, dtype=np.uint64), are_rows)
 
 
 def _table(rows: Sequence[tuple[int, ...]], columns: int) -> NDArray[np.int64]:
@@ -143,8 +166,17 @@ def _field(record: dict[str, Any], name: str) -> Any:
     return value
 
 
-def _text(record: dict[str, Any], name: str) -> str:
-    value = _field(record, name)
+def _listed(value: Any) -> Any:
+    """A list, of messages or tools, that a table holds as a text in JSON."""
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         kinds = {dict: "an object", list: "a list", bool: "a boolean", type(None): "null"}
         raise RecordFault(

@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 from corpus.arrow_texts import array_documents, inner_field, text_arrays, text_type
 from corpus.documents import Event, Reading
 from corpus.errors import BadInput, naming, printable
+from corpus.marked_records import MarkedRecords
+from corpus.marked_rows import ROWS, marked_columns, marked_rows
+from corpus.rules import MarkRules
 from stores import RandomFile
 
 _FILE_MARK = b"ARROW1\0\0"
@@ -41,7 +44,9 @@ def documents(reading: Reading) -> Iterator[Event]:
     import pyarrow.compute
 
     path, size, piece = reading.source.shown, reading.source.size_bytes, reading.piece
-    names = reading.rules.text_path
+    names, marks = reading.rules.text_path, reading.rules.marks
+    marked = None if marks is None else MarkedRecords(reading.rules)
+    columns: list[str] = []  # of records with a loss mask
     file = reading.file
     head, schema, row = b"", None, 0
     has_dictionaries = is_needed = False
@@ -56,7 +61,11 @@ def documents(reading: Reading) -> Iterator[Event]:
             head += _read(file, path, message.start, message.stop)
             if message.kind == _SCHEMA:
                 schema = _tried(path, 0, partial(pyarrow.ipc.read_schema, pyarrow.py_buffer(head)))
-                _tried(path, 0, partial(text_type, schema, names, path))  # names may be no UTF-8
+                # Names of columns may be no UTF-8.
+                if marks is None:
+                    _tried(path, 0, partial(text_type, schema, names, path))
+                else:
+                    columns = _tried(path, 0, partial(_marked_columns, schema, marks, path))
             continue
         if message.start >= piece.stop:
             break
@@ -67,23 +76,30 @@ def documents(reading: Reading) -> Iterator[Event]:
             reading.need(message.start, message.stop)
             data = _read(file, path, message.start, message.stop)
             # Where there are dictionaries, only a stream knows them.
-            column = _tried(
+            batch = _tried(
                 path,
                 message.start,
                 partial(
-                    _column,
+                    _batch,
                     head + data if has_dictionaries else data,
                     None if has_dictionaries else schema,
-                    names,
                     message.rows,
                 ),
             )
             del data
-            first_row = row
-            for array in text_arrays([column]):
-                yield array_documents(reading, array, first_row, message.stop - piece.start)
-                yield None
-                first_row += len(array)
+            done_bytes, first_row = message.stop - piece.start, row
+            if marked is None:
+                column = _tried(path, message.start, partial(_column, batch, names))
+                del batch
+                for array in text_arrays([column]):
+                    yield array_documents(reading, array, first_row, done_bytes)
+                    yield None
+                    first_row += len(array)
+            else:
+                reading.intake.records += batch.num_rows
+                for start in range(0, batch.num_rows, ROWS):
+                    rows = _tried(path, message.start, partial(_rows, batch.slice(start, ROWS), columns))
+                    yield from marked_rows(reading, marked, enumerate(rows, first_row + start), done_bytes)
         row += message.rows
 
 
@@ -157,8 +173,8 @@ def _read(file: RandomFile, path: str, start: int, stop: int) -> bytes:
     return bytes(data)
 
 
-def _column(data: bytes, schema: Any, names: tuple[str, ...], rows: int) -> Any:
-    """The texts of a record batch whose message `data` is, or the last of a stream if there is no schema; checked."""
+def _batch(data: bytes, schema: Any, rows: int) -> Any:
+    """The record batch whose message `data` is, or the last of a stream if there is no schema; checked."""
     import pyarrow
 
     if schema is None:
@@ -168,6 +184,24 @@ def _column(data: bytes, schema: Any, names: tuple[str, ...], rows: int) -> Any:
     batch.validate()
     if batch.num_rows != rows:
         raise ValueError("it has not as many rows as its header says")
+    return batch
+
+
+def _marked_columns(schema: Any, marks: MarkRules, path: str) -> list[str]:
+    return marked_columns(schema.names, marks, path)
+
+
+def _rows(batch: Any, names: list[str]) -> list[dict[str, Any]]:
+    """The rows of a record batch as objects, of these columns."""
+    kept = batch.select(names)
+    kept.validate(full=True)
+    return list(kept.to_pylist())
+
+
+def _column(batch: Any, names: tuple[str, ...]) -> Any:
+    """The texts of a record batch; checked."""
+    import pyarrow
+
     column = inner_field(batch.column(batch.schema.get_field_index(names[0])), names[1:])
     is_dictionary = isinstance(column, pyarrow.DictionaryArray)
     if is_dictionary:

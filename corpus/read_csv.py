@@ -12,6 +12,7 @@ import csv
 import io
 import sys
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from corpus.blocks import ByteStream
 from corpus.documents import Event, Reading
 from corpus.errors import BadInput, printable
 from corpus.intake import INVALID_UTF8, MALFORMED, BadRecord
+from corpus.marked_records import MarkedRecords
+from corpus.marked_rows import ROWS, marked_columns, marked_rows
 
 BATCH_BYTES = 1 << 20
 MAX_BATCH_ROWS = 8192
@@ -32,6 +35,12 @@ def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the file."""
     with reading.stream() as stream:
         rows = _Rows(reading, stream)
+        if reading.rules.marks is not None:
+            marked = MarkedRecords(reading.rules)
+            records = rows.records()
+            while some := list(islice(records, ROWS)):
+                yield from marked_rows(reading, marked, some, stream.used_bytes)
+            return
         texts: list[bytes] = []
         places: list[int] = []
         text_bytes = 0
@@ -62,14 +71,37 @@ class _Rows:
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """(number of the row, from 0 behind the header; its text)."""
-        intake = self._reading.intake
+        if header := self._header():
+            column = self._column(header)
+            for number, row in self._good_rows(header):
+                if (text := self._valid(row[column], number)) is not None:
+                    yield number, text
+
+    def records(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """(number of the row; what it has in the columns that records with a loss mask are made of)."""
+        marks = self._reading.rules.marks
+        assert marks is not None
+        if header := self._header():
+            columns = {name: self._place(name, header) for name in marked_columns(header, marks, self._where)}
+            for number, row in self._good_rows(header):
+                values = {}
+                for name, column in columns.items():
+                    if (text := self._valid(row[column], number)) is None:
+                        break
+                    values[name] = text.decode()
+                else:
+                    yield number, values
+
+    def _header(self) -> list[str] | None:
+        """The first row; None if there is nothing at all."""
         header = self._row()
-        if header is None:
-            return  # nothing at all
         if isinstance(header, csv.Error):
             raise BadInput(f"{self._where}: the header is no row of CSV: {printable(header)}")
-        column = self._column(header)
-        number = 0
+        return header
+
+    def _good_rows(self, header: list[str]) -> Iterator[tuple[int, list[str]]]:
+        """(number of the row; as many values as the header has)."""
+        intake, number = self._reading.intake, 0
         while (row := self._row()) is not None:
             if row == []:
                 intake.blank += 1
@@ -80,8 +112,8 @@ class _Rows:
             elif len(row) != len(header):
                 detail = f"it has {len(row)} values, the header {len(header)}"
                 self._bad(MALFORMED, detail, number, row[0].encode("utf-8", "surrogateescape"))
-            elif (text := self._valid(row[column], number)) is not None:
-                yield number, text
+            else:
+                yield number, row
             number += 1
 
     @property
@@ -99,14 +131,17 @@ class _Rows:
 
     def _column(self, header: list[str]) -> int:
         name = self._reading.rules.text_field
-        if header.count(name) == 1:
-            return header.index(name)
         if name in header:
-            raise BadInput(f"{self._where}: has {header.count(name)} columns {name!r}; one is needed")
+            return self._place(name, header)
         raise BadInput(
             f"{self._where}: has no column {name!r}; --text-field can name one of: "
             f"{printable(', '.join(header[:20]))}"
         )
+
+    def _place(self, name: str, header: list[str]) -> int:
+        if header.count(name) > 1:
+            raise BadInput(f"{self._where}: has {header.count(name)} columns {name!r}; one is needed")
+        return header.index(name)
 
     def _valid(self, value: str, number: int) -> bytes | None:
         """The text as UTF-8; None if it is not, and not to be mended."""

@@ -204,9 +204,8 @@ class _Lines:
                     self._bad_record(fault.reason, str(fault), start + place, kept, len(line), self.count)
             self.count += 1
             place += len(line) + 1
-        if len(found):
-            documents = found.documents()
-            line_of = _LineNumbers(memoryview(data), start, first_line)
+        line_of = _LineNumbers(memoryview(data), start, first_line)
+        for documents in found.documents():
             yield documents._replace(batch=replace(documents.batch, line_of=line_of))
 
     def _long_marked(self, block: Block, blocks: Iterator[Block], start: int) -> Iterator[Documents]:

@@ -9,7 +9,6 @@ pyarrow is imported where the first piece is read, in a worker.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Any
@@ -25,9 +24,9 @@ from corpus.arrow_texts import (
 )
 from corpus.documents import Event, Reading
 from corpus.errors import BadInput, printable
-from corpus.intake import BadRecord
-from corpus.marked_records import MarkedBatch, MarkedRecords, RecordFault
-from corpus.rules import IntakeRules, MarkRules, pointer_path
+from corpus.marked_records import MarkedRecords
+from corpus.marked_rows import ROWS, marked_columns, marked_rows
+from corpus.rules import IntakeRules, MarkRules
 from corpus.source_list import Piece, Source
 from stores import RandomFile
 from stores.arrow_file import ArrowFile
@@ -251,17 +250,10 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
 
     source, piece, intake = reading.source, reading.piece, reading.intake
     shown = printable(source.shown)
-    columns = [pointer_path(name)[0] for name in marks.fields]
     try:
         opened = ArrowFile(reading.file) if source.version else source.path
         with pyarrow.parquet.ParquetFile(opened, page_checksum_verification=True) as file:
-            names = file.schema_arrow.names
-            if missing := [name for name in columns if name not in names]:
-                there = printable(", ".join(names[:10]))
-                raise BadInput(
-                    f"{shown}: has no column {missing[0]!r} (there is {there or 'none'}); name another"
-                )
-            columns += [name for name in ("tools",) if name in names and marks.chat is not None]
+            columns = marked_columns(file.schema_arrow.names, marks, source.shown)
             footer_bytes = file.metadata.serialized_size + 8
             reading.need(source.size_bytes - footer_bytes, source.size_bytes)
             first_row = before = 0
@@ -272,38 +264,18 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
                 if piece.start <= start < piece.stop:
                     reading.need(start, min(max(start, stop), source.size_bytes))
                     row = first_row
-                    for batch in file.iter_batches(
-                        READ_ROWS, row_groups=[group], columns=columns, use_threads=False
-                    ):
-                        found = MarkedBatch()
-                        for record in batch.to_pylist():
-                            intake.records += 1
-                            try:
-                                found.add(marked.text_of(_without_nulls(record)), row)
-                            except RecordFault as fault:
-                                data = json.dumps(record, default=str).encode()
-                                bad = BadRecord(fault.reason, str(fault), row, data, len(data), is_row=True)
-                                intake.bad(reading.source_index, source, bad)
-                            row += 1
-                        if len(found):
-                            documents = found.documents(are_rows=True)
-                            yield reading.rows(documents.batch, documents.places, start - piece.start)
-                        yield None
+                    batches = file.iter_batches(ROWS, row_groups=[group], columns=columns, use_threads=False)
+                    for batch in batches:
+                        intake.records += batch.num_rows
+                        rows = enumerate(batch.to_pylist(), row)
+                        yield from marked_rows(reading, marked, rows, start - piece.start)
+                        row += batch.num_rows
                 first_row += facts.num_rows
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         detail = printable(" ".join(str(error).split()))[:300]
         raise BadInput(f"{shown}: not readable as Parquet: {detail}") from None
-
-
-def _without_nulls(value: Any) -> Any:
-    """A record as JSON Lines would have it: a column gives each object the fields of all, null where it has none."""
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    return value
 
 
 def _group_range(facts: Any) -> tuple[int, int]:

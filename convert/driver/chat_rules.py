@@ -21,9 +21,12 @@ VARIABLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "c
 
 
 def with_chat_rules(options: ConvertOptions, tokenizer: Tokenizer) -> ConvertOptions:
-    """The options with the template that they ask for; UsageError where there is none, or it does not compile."""
-    if options.messages_field is None:
-        return options
+    """The options with the template that they ask for; UsageError where there is none, or it does not compile.
+
+    Prompts and completions need one only where they are lists of messages, so without --chat-template that of the
+    tokenizer is taken if it is there and can be used.
+    """
+    is_needed = options.messages_field is not None or options.chat_template is not None
     from corpus.chat_template import compiled
 
     path = locate(options.tokenizer).path
@@ -38,6 +41,8 @@ def with_chat_rules(options: ConvertOptions, tokenizer: Tokenizer) -> ConvertOpt
         if template is None:
             source, template = folder / CONFIG_NAME, _of_config(config)
     if template is None:
+        if not is_needed:
+            return options
         if options.chat_template is not None:
             raise UsageError(f"--chat-template {printable(str(source))}: no such file")
         raise UsageError(
@@ -47,6 +52,8 @@ def with_chat_rules(options: ConvertOptions, tokenizer: Tokenizer) -> ConvertOpt
     try:
         compiled(template)
     except BadArgument as error:
+        if not is_needed:
+            return options
         raise UsageError(f"{printable(str(source))}: {error}") from None
     variables = tuple((name, text) for name in VARIABLES if (text := _content(config.get(name))) is not None)
     special = tuple(token.text for token in tokenizer.added_tokens if token.special)

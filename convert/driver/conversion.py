@@ -151,7 +151,7 @@ def run(
 def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
     options, times = prepared.options, prepared.times
     progress, workspace = prepared.progress, prepared.workspace
-    if options.messages_field is not None:
+    if options.has_mask:
         from convert.driver.chat_rules import with_chat_rules
 
         options = with_chat_rules(options, tokenizer)
@@ -226,8 +226,8 @@ def check_records(sources: SourceList, options: ConvertOptions) -> None:
     if options.has_mask and (formats - {"text", *MARKED_FORMATS} or not formats & MARKED_FORMATS):
         flag = "--messages-field" if options.messages_field is not None else "--prompt-field"
         raise UsageError(
-            f"{flag} reads JSON Lines and Parquet, the inputs are {', '.join(sorted(formats))}; write them as JSON "
-            "Lines, or say --input-format jsonl"
+            f"{flag} reads records, of JSON Lines, Parquet, Arrow or CSV, the inputs are {', '.join(sorted(formats))}; "
+            "write them as JSON Lines, or say --input-format jsonl"
         )
 
 

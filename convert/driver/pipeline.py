@@ -56,7 +56,7 @@ def dry_run(options: ConvertOptions) -> list[str]:
             raise UsageError("-: a dry run cannot look into standard input; name a file")
         prepared = prepare(options)
     tokenizer, _ = loading.result()
-    if options.messages_field is not None:
+    if options.has_mask:
         from convert.driver.chat_rules import with_chat_rules
 
         options = with_chat_rules(options, tokenizer)

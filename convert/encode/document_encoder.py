@@ -178,7 +178,7 @@ class DocumentEncoder:
         """
         batch, places = documents.batch, documents.places
         special = special or self._rules.special_in_text or "text"
-        if batch.marks is not None and self._rules.marks is not None and self._rules.marks.chat is not None:
+        if batch.marks is not None and batch.marks.of_chats:
             self._intake.with_special += int(np.count_nonzero(batch.marks.has_special))
             special = "encode"  # those of the template; the text of others is cut
         if special != "encode" and self._special_tokens:

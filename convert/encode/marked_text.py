@@ -42,7 +42,7 @@ class MarkedText:
     def encode(self, batch: Batch, allowed: AllowedSpecial, out: NDArray[np.uint32]) -> MarkedTokens:
         """out: room for the ids, as encode_ragged takes it."""
         assert batch.marks is not None
-        trained, cuts, _ = batch.marks
+        trained, cuts = batch.marks.trained, batch.marks.cuts
         bounds = batch.offsets.astype(np.int64)
         borders = np.sort(np.concatenate([bounds[:-1], bounds[cuts[:, 0]] + cuts[:, 1]])).astype(np.uint64)
         rows = self._tokenizer.encode_ragged(

@@ -106,7 +106,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add(
         "--prompt-field",
         metavar="NAME",
-        help="of JSON or Parquet records whose completion alone is to be learned",
+        help="of records whose completion alone is to be learned: a text, or a list of messages",
     )
     add("--completion-field", metavar="NAME", help="what follows the prompt, and is to be learned")
     add(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import time
@@ -190,24 +191,93 @@ def test_special_tokens_in_messages_stay_text(here: Path) -> None:
         convert(options(**CHATS, output="error", special_in_text="error"), InlineEngine())
 
 
-def test_parquet(here: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    parquet = pytest.importorskip("pyarrow.parquet")
+def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+    import pyarrow
+    import pyarrow.parquet
 
+    table = pyarrow.Table.from_pylist(rows)
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(table, path, row_group_size=5)
+        return
+    with pyarrow.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=5)
+
+
+def test_tables(here: Path) -> None:
+    """The same dataset from tables, whose messages are lists of objects, or such lists as JSON."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     chats = make_chats(12, seed=9)
     chats[0][1]["tool_calls"] = [{"name": "f", "arguments": "{}"}]  # which the others have as null, then
-    write_chats(here / "c.jsonl", chats)
-    parquet.write_table(
-        pyarrow.Table.from_pylist([{"messages": chat} for chat in chats]),
-        here / "c.parquet",
-        row_group_size=5,
+    tools = [{"name": "f"}]
+    write_chats(here / "c.jsonl", chats, tools=tools)
+    rows = [{"messages": chat, "tools": tools} for chat in chats]
+    as_text = [{name: json.dumps(value) for name, value in row.items()} for row in rows]
+    write_table(here / "c.parquet", rows)
+    write_table(here / "c.arrow", rows)
+    write_table(here / "text.parquet", as_text)
+    with (here / "c.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["tools", "messages"])
+        writer.writeheader()
+        writer.writerows(as_text)
+    saved = here / "saved"  # as save_to_disk of the library datasets lays it out
+    saved.mkdir()
+    (here / "c.arrow").rename(saved / "data-00000-of-00001.arrow")
+    (saved / "state.json").write_text(
+        json.dumps({"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_indices_data_files": None})
     )
+    (saved / "dataset_info.json").write_text("{}")
     write_template(
-        here, CHATML + "{% if 'tool_calls' in messages[1] %}{{ messages[1].tool_calls }}{% endif %}"
+        here,
+        CHATML + "{{ tools | tojson }}{% if 'tool_calls' in messages[1] %}{{ messages[1].tool_calls }}{% endif %}",
     )
-    for name in ("c.jsonl", "c.parquet"):
-        convert(options(**CHATS | {"inputs": [name]}, output=name.replace(".", "-")), InlineEngine())
-    assert rows_of(here / "c-jsonl") == rows_of(here / "c-parquet")
+    found = []
+    for name in ("c.jsonl", "c.parquet", "saved", "text.parquet", "c.csv"):
+        convert(options(**CHATS | {"inputs": [name]}, output=f"{name}.zarr"), InlineEngine())
+        found.append(rows_of(here / f"{name}.zarr"))
+    assert len(found[0]) == 12
+    assert found == [found[0]] * 5
+
+
+PAIRS = {"prompt_field": "prompt", "completion_field": "completion", "inputs": ["p.jsonl"]}
+
+
+@pytest.mark.parametrize("template", [CHATML, PLAIN, INLINE], ids=["chatml", "plain", "inline"])
+def test_prompts_that_are_messages(here: Path, template: str) -> None:
+    """All that the completion adds to the prompt is learned; the ids are those of the whole chat."""
+    chats = make_chats(20, seed=11)
+    write_chats(here / "c.jsonl", chats)
+    cut = [(chat[:-1], chat[-1:]) for chat in chats]
+    records: list[Any] = [{"prompt": prompt, "completion": completion} for prompt, completion in cut]
+    texts = [{"prompt": "<|im_start|> a", "completion": " b<|im_start|>"}, {"prompt": "c", "completion": "d"}]
+    mixed = [*records[:7], texts[0], *records[7:], texts[1]]
+    (here / "p.jsonl").write_text("".join(json.dumps(record) + "\n" for record in mixed))
+    convert(options(**PAIRS, output="before", validation_fraction=0.0, on_error="quarantine"), InlineEngine())
+    assert len(rows_of(here / "before")) == 2  # no template, so no chats
+    assert "no chat template" in (here / "before/quarantine.jsonl").read_text()
+    write_template(here, template)
+    convert(options(**CHATS, output="chats"), InlineEngine())
+    convert(options(**PAIRS, validation_fraction=0.0), InlineEngine())
+    found = rows_of(here / "out")
+    assert [found.pop(7), found.pop()] == rows_of(here / "before")  # texts have the same ids beside chats
+    tokenizer = Tokenizer.load(here / "tok.json")
+    for (prompt, _), (ids, bits), (whole, _) in zip(cut, found, rows_of(here / "chats"), strict=True):
+        assert ids == whole
+        rules = ChatRules(template, (("eos_token", END), ("bos_token", "<|im_start|>")), ())
+        before = ChatTemplate(rules).text_of(prompt, None, "text", False).text
+        if template is not INLINE:
+            before += b"<|im_start|>assistant\n"
+        ends = [len(tokenizer.decode_bytes(ids[: at + 1])) for at in range(len(ids))]
+        assert bits == [end > len(before) for end in ends]
+
+
+def test_prompts_that_are_not_in_front(here: Path) -> None:
+    rules = ChatRules(PLAIN + "{{ messages | length }}", (), ())
+    with pytest.raises(RecordFault, match="the completion changes the text of the prompt"):
+        ChatTemplate(rules).completion_of(USER[:1], USER[1:], None, "text", False)
+    (here / "p.jsonl").write_text(json.dumps({"prompt": USER[:1], "completion": "b"}) + "\n")
+    write_template(here, CHATML)
+    with pytest.raises(BadInput, match="the field 'prompt' is a list, not a text"):
+        convert(options(**PAIRS), InlineEngine())
 
 
 USER = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]

@@ -3,9 +3,11 @@ second."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import random
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +39,24 @@ def make_records(count: int, seed: int) -> list[dict[str, str]]:
 
 def write_records(path: Path, records: list[dict[str, Any]]) -> None:
     lines = "".join(json.dumps(record) + "\n" for record in records)
-    if path.suffix == ".parquet":
+    if path.suffix in (".parquet", ".arrow"):
         import pyarrow
         import pyarrow.parquet
 
         table = pyarrow.Table.from_pylist([record | {"n": at} for at, record in enumerate(records)])
-        pyarrow.parquet.write_table(table, path, row_group_size=7)
+        if path.suffix == ".parquet":
+            pyarrow.parquet.write_table(table, path, row_group_size=7)
+        else:
+            if len(records) % 2:  # a dictionary of prompts, and a stream
+                table = table.set_column(0, "prompt", table["prompt"].dictionary_encode())
+            make = pyarrow.ipc.new_stream if len(records) % 2 else pyarrow.ipc.new_file
+            with pyarrow.OSFile(str(path), "wb") as sink, make(sink, table.schema) as writer:
+                writer.write_table(table, max_chunksize=7)
+    elif path.suffix in (".csv", ".tsv"):
+        with path.open("w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            rows.writerows([["n", "completion", "prompt"], []])
+            rows.writerows([at, record["completion"], record["prompt"]] for at, record in enumerate(records))
     else:
         path.write_bytes(gzip.compress(lines.encode()) if path.suffix == ".gz" else lines.encode())
 
@@ -75,10 +89,17 @@ def vocab(tokenizer_path: Path) -> dict[int, bytes]:
     return dict(Tokenizer.load(tokenizer_path).vocab)
 
 
-@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.parquet"])
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_as_naive(here: Path, naive: Naive, vocab: dict[int, bytes], name: str, zarr_format: int) -> None:
-    records = make_records(80, seed=3)
+@pytest.mark.parametrize(
+    ("name", "zarr_format"),
+    [("r.jsonl", 2), ("r.jsonl.gz", 3), ("r.parquet", 2), ("r.arrow", 3), ("r.csv", 2), ("r.tsv", 3)],
+)
+@pytest.mark.parametrize("count", [80, 81])
+def test_as_naive(
+    here: Path, naive: Naive, vocab: dict[int, bytes], name: str, zarr_format: int, count: int
+) -> None:
+    if name in ("r.parquet", "r.arrow"):
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    records = make_records(count, seed=3)
     write_records(here / name, records)
     summary = convert(
         options(
@@ -202,19 +223,39 @@ def test_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_inputs_without_such_records(here: Path) -> None:
     """They would be learned whole."""
-    (here / "t.csv").write_text("text,prompt,completion\na,b,c\n")
+    with tarfile.open(here / "t.tar", "w") as archive:
+        archive.add("en.txt")
     write_records(here / "r.jsonl", make_records(2, seed=1))
-    for inputs, said in ((["en.txt"], "text"), (["t.csv"], "csv"), (["r.jsonl", "t.csv"], "csv, jsonl")):
+    for inputs, said in ((["en.txt"], "text"), (["t.tar"], "tar"), (["r.jsonl", "t.tar"], "jsonl, tar")):
         with pytest.raises(
-            UsageError, match=f"--prompt-field reads JSON Lines and Parquet, the inputs are {said};"
+            UsageError, match=f"--prompt-field reads records, .* or CSV, the inputs are {said};"
         ):
             convert(options(**FIELDS | {"inputs": inputs}), InlineEngine())
 
 
-def test_a_column_that_is_not_there(here: Path) -> None:
-    write_records(here / "r.parquet", [{"prompt": "a"}])
+@pytest.mark.parametrize("name", ["r.parquet", "r.arrow", "r.csv"])
+def test_a_column_that_is_not_there(here: Path, name: str) -> None:
+    if name == "r.csv":
+        (here / name).write_text("prompt,n\na,1\n")
+    else:
+        write_records(here / name, [{"prompt": "a"}, {"prompt": "b"}])
     with pytest.raises(BadInput, match=r"has no column 'completion' \(there is prompt, n\)"):
-        convert(options(**FIELDS | {"inputs": ["r.parquet"]}), InlineEngine())
+        convert(options(**FIELDS | {"inputs": [name]}), InlineEngine())
+
+
+def test_bad_rows_of_a_table(here: Path) -> None:
+    """They are set aside row by row, and the others keep their numbers."""
+    (here / "r.csv").write_bytes(
+        b'prompt,completion,n\n"a",b,1\na,b\na,"\xe2\x82",3\n\n"x, \ny", z,4\nprompt,completion,n\n'
+    )
+    more = {"inputs": ["r.csv"], "on_error": "quarantine"}
+    summary = convert(options(**FIELDS | more), InlineEngine())
+    assert len(rows_of(here / "out")) == 3
+    lines = [json.loads(line) for line in (here / "out/quarantine.jsonl").read_text().splitlines()]
+    assert [(line["row"], line["reason"]) for line in lines] == [(1, "malformed"), (2, "invalid UTF-8")]
+    assert "5 = 3 written + 0 empty + 2 skipped" in "\n".join(summary.lines())
+    convert(options(**FIELDS | more | {"invalid": "replace"}, output="mended"), InlineEngine())
+    assert len(rows_of(here / "mended")) == 4
 
 
 def test_records_longer_than_blocks(

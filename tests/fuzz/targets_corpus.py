@@ -26,7 +26,7 @@ from corpus.documents import Buffers, Reading, pass_over  # noqa: E402
 from corpus.errors import TokenmillError  # noqa: E402
 from corpus.kinds import kind_of  # noqa: E402
 from corpus.marked_records import RecordFault  # noqa: E402
-from corpus.rules import ChatRules, IntakeRules  # noqa: E402
+from corpus.rules import ChatRules, IntakeRules, MarkRules  # noqa: E402
 from corpus.source_list import Piece, Source  # noqa: E402
 
 DOCUMENTS = ["the mill stands", "", 'a "b"\n\tc', "naïve 你好 🙂\u2028", "x" * 300, "1,2;3\r\n4"]
@@ -125,12 +125,12 @@ def _make_stream(compression: str) -> Callable[[random.Random, Path], Path]:
     return make
 
 
-def read_documents(path: Path) -> None:
+def read_documents(path: Path, marks: MarkRules | None = None) -> None:
     """All documents, whole and in three pieces, by both rules of bad text."""
     status = path.stat()
     source = Source(str(path), status.st_size, status.st_mtime_ns, kind=kind_of(str(path)))
     for count, invalid in ((1, "error"), (3, "replace")):
-        intake = KeptIntake(IntakeRules(on_error="skip", invalid=invalid))
+        intake = KeptIntake(IntakeRules(on_error="skip", invalid=invalid, marks=marks))
         cuts = [status.st_size * number // count for number in range(count + 1)]
         for start, stop in pairwise(cuts):
             with Reading(0, source, Piece(0, start, stop), intake, b"|", Buffers(1 << 16)) as reading:
@@ -180,6 +180,11 @@ _HOSTILE = (
 )
 
 
+def read_pairs(path: Path) -> None:
+    """The same as records with a loss mask."""
+    read_documents(path, MarkRules("text", "text"))
+
+
 def make_template(rng: random.Random, _: Path) -> str:
     """A template with parts of others in it, and with what must be refused."""
     template = rng.choice(_TEMPLATES)
@@ -212,6 +217,11 @@ TARGETS = [
     Target("JSON Lines", make_lines, read_documents),
     Target("text", make_text, read_documents),
     *(Target(f"table: {form}", _make_records(form), read_documents, base_bytes=1 << 29) for form in FORMATS),
+    Target("records: JSON Lines", make_lines, read_pairs),
+    *(
+        Target(f"records: {form}", _make_records(form), read_pairs, base_bytes=1 << 29)
+        for form in ("parquet", "arrow", "csv")
+    ),
     # The decoder of zstd has a window of up to 128 MiB, and what comes out is a bounded part of it at a time.
     *(
         Target(f"compressed: {form}", _make_stream(form), read_documents, base_bytes=1 << 29)
