@@ -199,7 +199,9 @@ class ConvertOptions:
         if self.prompt_field is not None and self.messages_field is not None:
             raise UsageError("--prompt-field and --messages-field exclude each other; give one of them")
         if self.chat_template is not None and not self.has_mask:
-            raise UsageError("--chat-template needs --messages-field, the field of the messages, or --prompt-field")
+            raise UsageError(
+                "--chat-template needs --messages-field, the field of the messages, or --prompt-field"
+            )
         if self.has_mask and self.text_field != "text":
             raise UsageError("--text-field is of records without a loss mask; leave it out")
         if self.has_mask and (self.chunk_tokens or _MASK_BITS) % _MASK_BITS:

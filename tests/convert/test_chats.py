@@ -228,7 +228,8 @@ def test_tables(here: Path) -> None:
     (saved / "dataset_info.json").write_text("{}")
     write_template(
         here,
-        CHATML + "{{ tools | tojson }}{% if 'tool_calls' in messages[1] %}{{ messages[1].tool_calls }}{% endif %}",
+        CHATML
+        + "{{ tools | tojson }}{% if 'tool_calls' in messages[1] %}{{ messages[1].tool_calls }}{% endif %}",
     )
     found = []
     for name in ("c.jsonl", "c.parquet", "saved", "text.parquet", "c.csv"):
