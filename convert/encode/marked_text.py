@@ -2,15 +2,16 @@
 
 A text is encoded as a whole, so its ids are those of any encoder; a token is to be learned if one of its bytes is.
 Where the bytes of a token lie follows from the texts of the entries, which end to end are the text, but for spaces that
-a tokenizer puts in front or takes away beside added tokens: such documents are gone through token by token. A text that
-the tokenizer changes in another way (a normalizer) is told, and gets no ids: where its tokens lie is not known.
+a tokenizer puts in front or takes away beside added tokens: such documents are gone through token by token. For a text
+that a normalizer changes in another way it is asked for the offsets of the tokens, which is slow, and rare.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,16 @@ from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.shards.shard import NOT_TRAINED
 from corpus.batch import Batch
 
+if TYPE_CHECKING:
+    from bpe.compat.huggingface import Tokenizer as WithOffsets
+
 _BYTE_ENTRY = re.compile(rb"<0x([0-9A-F]{2})>")
 _SPACE = "\u2581".encode()
 
 
 class MarkedTokens(NamedTuple):
     """tokens: uint32, with NOT_TRAINED where a token is not to be learned; offsets: uint64[documents + 1]. changed:
-    documents whose text is not that of their tokens; if there are some, nothing else is of use."""
+    documents for whose tokens no place in the text was found; if there are some, nothing else is of use."""
 
     tokens: NDArray[np.uint32]
     offsets: NDArray[np.uint64]
@@ -67,6 +71,9 @@ class MarkedText:
                 continue
             places = self._places(text, ids)
             if places is None:
+                within = borders[(borders > begin) & (borders < end)].astype(np.int64) - begin
+                places = self._told_places(text, within.tolist(), ids, allowed)
+            if places is None:
                 changed.append(document)
             else:
                 starts[own], stops[own] = begin + places[0], begin + places[1]
@@ -97,6 +104,30 @@ class MarkedText:
             at += len(own)
             stops.append(at)
         return None if text[at:].strip() else (np.array(starts), np.array(stops))
+
+    def _told_places(
+        self, text: bytes, cuts: list[int], ids: list[int], allowed: AllowedSpecial
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """The same as the interface of tokenizers tells it, cut by cut; None where its ids are others."""
+        self._with_offsets.encode_special_tokens = allowed != "all"
+        found: list[int] = []
+        places: list[NDArray[np.int64]] = []
+        for begin, end in pairwise([0, *cuts, len(text)]):
+            piece = text[begin:end].decode()
+            encoding = self._with_offsets.encode(piece, add_special_tokens=False)
+            found += encoding.ids
+            byte_of = np.cumsum([0, *(len(char.encode()) for char in piece)]) + begin
+            places.append(byte_of[np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)])
+        if found != ids:
+            return None
+        starts, stops = np.concatenate(places).T
+        return starts, stops
+
+    @cached_property
+    def _with_offsets(self) -> WithOffsets:
+        from bpe.compat.huggingface import Tokenizer as WithOffsets
+
+        return WithOffsets.from_tokenizer(self._tokenizer)
 
     @cached_property
     def _texts(self) -> dict[int, bytes]:

@@ -193,6 +193,51 @@ def test_bad_records(here: Path, line: str, said: str) -> None:
     assert (here / "less/quarantine.jsonl").read_text().count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        {"type": "NFC"},
+        {"type": "NFKC"},
+        {"type": "Lowercase"},
+        {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}]},
+        {"type": "Replace", "pattern": {"String": "e"}, "content": "east"},
+    ],
+    ids=lambda normalizer: str(normalizer["type"]),
+)
+def test_text_that_a_normalizer_changes(here: Path, normalizer: dict[str, Any]) -> None:
+    """Learned is what covers a byte of the completion, by the offsets that tokenizers gives."""
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    content = json.loads((here / "tok.json").read_bytes())
+    (here / "tok.json").write_text(json.dumps(content | {"normalizer": normalizer}))
+    their = tokenizers.Tokenizer.from_file(str(here / "tok.json"))
+    their.encode_special_tokens = True
+    rng = random.Random(12)
+    words = [
+        "e\u0301te\u0301",
+        "ﬁne",
+        "Straße İstanbul",
+        "각하",
+        "①²",
+        "plain text",
+        "x\u0301\u0323",
+        "\u1e69",
+        "½",
+    ]
+    records = []
+    for _ in range(60):
+        text = " ".join(rng.choices(words, k=rng.randint(1, 8)))
+        at = rng.randint(0, len(text))
+        records.append({"prompt": text[:at], "completion": text[at:]})
+    write_records(here / "r.jsonl", records)
+    convert(options(**FIELDS, validation_fraction=0.0), InlineEngine())
+    rows = iter(rows_of(here / "out"))
+    for record in records:
+        wanted = their.encode(record["prompt"] + record["completion"], add_special_tokens=False)
+        before = len(record["prompt"])
+        bits = [max(stop, start + 1) > before for start, stop in wanted.offsets]
+        assert next(rows) == (wanted.ids, bits if record["completion"] else [False] * len(bits)), record
+
+
 def test_special_tokens_in_records(here: Path, naive: Naive) -> None:
     write_records(here / "r.jsonl", [{"prompt": "a" + END, "completion": "b" + END}] * 2)
     for mode, special in (("text", False), ("encode", True)):
