@@ -28,8 +28,11 @@ def slow_tests(times: Path, limit: float) -> list[str]:
     found = set()
     for case in ElementTree.parse(times).iter("testcase"):
         if float(case.get("time", "0")) >= limit:
-            *folders, module = case.get("classname", "").split(".")
-            found.add(f"{'/'.join([*folders, module])}.py::{case.get('name', '').partition('[')[0]}")
+            path = Path(*case.get("classname", "").split("."))
+            classes = [path.name] if path.name[:1].isupper() else []
+            module = path.parent if classes else path
+            name = case.get("name", "").partition("[")[0]
+            found.add("::".join([f"{module.as_posix()}.py", *classes, name]))
     return sorted(found)
 
 
