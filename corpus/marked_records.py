@@ -78,13 +78,14 @@ class MarkedRecords:
                 _listed(messages), _listed(record.get("tools")), self._special, self._replaces
             )
         names = self._marks.prompt_field, self._marks.completion_field
-        fields = [_field(record, name) for name in names]
-        if all(isinstance(value, list) for value in fields):
+        before, after = (_field(record, name) for name in names)
+        if isinstance(before, list) and isinstance(after, list):
             return self._template().completion_of(
-                *fields, _listed(record.get("tools")), self._special, self._replaces
+                before, after, _listed(record.get("tools")), self._special, self._replaces
             )
         prompt, completion = (
-            encoded(_text(value, name), self._replaces) for value, name in zip(fields, names, strict=True)
+            encoded(_text(value, name), self._replaces)
+            for value, name in zip((before, after), names, strict=True)
         )
         stop = len(prompt) + len(completion)
         return MarkedText(prompt + completion, [(len(prompt), stop)] if completion else [], [])
