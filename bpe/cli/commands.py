@@ -110,6 +110,7 @@ def info(options: Namespace) -> int:
 
 def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     """The facts that `info` prints, by name; texts are printable."""
+    from bpe.reports.measuring_encoder import is_measurable
     from bpe.reports.report import describe_entries
 
     merges = "of a rank file: all that make an entry" if tokenizer.is_rank_file else len(tokenizer.merges)
@@ -133,7 +134,7 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     }
     if not facts["never produced"]:
         del facts["for example"]
-    if tokenizer.text_rules is not None:  # not looked for
+    if not is_measurable(tokenizer.text_rules):  # not looked for
         del facts["never produced"]
     if tokenizer.post_processor is not None:
         facts["post-processor"] = (

@@ -17,7 +17,8 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room, trim_memory
-from bpe.reports.report import check_reportable, make_report, report_bytes
+from bpe.reports.measuring_encoder import check_measurable, texts_of_entries
+from bpe.reports.report import make_report, report_bytes
 from bpe.reports.report_page import report_page
 from bpe.reports.report_text import report_text
 from bpe.tokenizer import Tokenizer
@@ -37,7 +38,7 @@ def report(options: Namespace) -> int:
     inputs = [*tokenizer_files(options), *named_files(sources), *options.counts]
     check_outputs_apart([("--output", options.output)], inputs)
     tokenizer = load_tokenizer(options)
-    check_reportable(tokenizer.text_rules)
+    check_measurable(tokenizer.text_rules)
     counts, measured_on = None, ""
     if options.counts:
         counts = _load_counts(options.counts, tokenizer)
@@ -122,7 +123,7 @@ def _write(made: dict[str, Any], tokenizer: Tokenizer, path: str, form: str, tit
     if form == "json":
         text = json.dumps(made, indent=2) + "\n"
     elif form == "html":
-        text = report_page(made, tokenizer.ordinary_entries, title)
+        text = report_page(made, texts_of_entries(tokenizer), title)
     else:
         text = report_text(made)
     with open_output(path) as file:

@@ -42,10 +42,6 @@ def train(options: Namespace) -> int:
     for flag, name in named:
         if name is not None:
             check_output(name, flag)
-    if options.report is not None and options.like is not None:
-        from bpe.reports.report import check_reportable
-
-        check_reportable(rule_like(options.like).text_rules)
     if options.held_out and options.report is None:
         raise BadArgument("--held-out is what a report measures on; name its file: --report FILE")
     if options.held_out and "-" in options.held_out and "-" in options.inputs:

@@ -14,11 +14,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
 from bpe.errors import UncoveredText
 from bpe.pretoken_counts.count_sums import check_weighted
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays
+from bpe.reports.measuring_encoder import (
+    MeasuringEncoder,
+    made_of_unknown,
+    merging_encoder,
+    texts_of_entries,
+)
 from bpe.tokenizer import Tokenizer
 
 _AT_ONCE: Final = 1 << 19  # pretokens: some 20 MB of ids
@@ -45,20 +50,19 @@ class Use:
         return self.bytes_total / self.tokens_total if self.tokens_total else 0.0
 
 
-def measure_use(encoder: _core.TokenizerCore, counts: PretokenCounts, each_entry: bool = True) -> Use:
+def measure_use(encoder: MeasuringEncoder, counts: PretokenCounts, each_entry: bool = True) -> Use:
     """How the encoder encodes the counted text; every pretoken once. Cost: some 0.5 µs a distinct pretoken.
+
+    counts: as `counts_for` gives them.
 
     each_entry False: `by_id` is left at zero, which saves half of that. BadCounts for a text of 2^63 bytes or more.
     """
     check_weighted(counts.ends, counts.counts)
-    byte_lengths = _lengths_by_id(encoder)
-    by_id = np.zeros(len(byte_lengths), np.uint64)
+    by_id = np.zeros(encoder.id_stop, np.uint64)
     tokens = np.zeros(len(counts), np.uint32)
     for first in range(0, len(counts), _AT_ONCE):
         text, ends, weights = _rows(counts.arrays, first, min(len(counts), first + _AT_ONCE))
-        ids = encoder.encode_pretokens(text.data, ends).astype(np.int64)
-        token_stops = np.searchsorted(np.cumsum(byte_lengths[ids]), ends, "right")
-        each = np.diff(token_stops, prepend=0)
+        ids, each = encoder.encode(text, ends)
         tokens[first : first + len(ends)] = each
         if each_entry:
             np.add.at(by_id, ids, np.repeat(weights, each))
@@ -76,31 +80,26 @@ def _rows(arrays: Arrays, first: int, stop: int) -> Arrays:
     )
 
 
-def _lengths_by_id(encoder: _core.TokenizerCore) -> NDArray[np.uint64]:
-    lengths = np.zeros(encoder.max_id + 1, np.uint64)
-    for id_, entry in encoder.entries().items():
-        lengths[id_] = len(entry)
-    return lengths
-
-
 def unreachable_ids(tokenizer: Tokenizer) -> list[int]:
     """The ids of ordinary entries that no text makes the tokenizer produce, ascending."""
-    entries = tokenizer.ordinary_entries
-    merges = None if tokenizer.is_rank_file else tokenizer.merges
-    encoder = (
-        _core.TokenizerCore(entries, merges, {}, None, False)
-        if tokenizer.ignore_merges
-        else tokenizer.core_encoder
-    )
-    ends = np.cumsum([len(entry) for entry in entries.values()], dtype=np.uint64)
-    counts = PretokenCounts(
-        np.frombuffer(b"".join(entries.values()), np.uint8), ends, np.ones(len(ends), np.uint64)
-    )
-    alone = measure_use(encoder, counts).tokens == 1
+    entries, texts = tokenizer.ordinary_entries, texts_of_entries(tokenizer)
+    if tokenizer.text_rules is not None:
+        # Of those that are bytes, only of ASCII is it known whether the character has an entry of its own.
+        hidden = made_of_unknown(tokenizer)
+        texts = {
+            id_: text
+            for id_, text in texts.items()
+            if entries[id_] not in hidden or (text.isascii() and len(text) == 1)
+        }
+    encoder = merging_encoder(tokenizer)
+    ends = np.cumsum([len(text) for text in texts.values()], dtype=np.uint64)
+    ids, each = encoder.encode(np.frombuffer(b"".join(texts.values()), np.uint8), ends)
+    first = ids[np.cumsum(each) - each]
+    alone = (each == 1) & (first == np.fromiter(texts, np.int64, len(texts)))
     return [
         id_
-        for (id_, entry), reached in zip(entries.items(), alone.tolist(), strict=True)
-        if not (reached or (tokenizer.ignore_merges and is_one_pretoken(tokenizer, entry)))
+        for id_, reached in zip(texts, alone.tolist(), strict=True)
+        if not (reached or (tokenizer.ignore_merges and is_one_pretoken(tokenizer, entries[id_])))
     ]
 
 
@@ -114,29 +113,3 @@ def is_one_pretoken(tokenizer: Tokenizer, entry: bytes) -> bool:
         return list(tokenizer.pretokenizer.iterate(text)) == [text.encode()]
     except UncoveredText:
         return False
-
-
-def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> _core.TokenizerCore:
-    """The encoder of the bytes and the first merges, or the lowest ranks, up to so many entries without special tokens.
-
-    vocab_size is at least 256; entries that no merge makes are left out.
-    """
-    entries = tokenizer.ordinary_entries
-    if tokenizer.is_rank_file:
-        singles = {id_: entry for id_, entry in entries.items() if len(entry) == 1}
-        longer = [id_ for id_, entry in entries.items() if len(entry) > 1][: vocab_size - len(singles)]
-        return _core.TokenizerCore(
-            singles | {id_: entries[id_] for id_ in longer}, None, {}, None, tokenizer.ignore_merges
-        )
-    id_of = {entry: id_ for id_, entry in entries.items()}
-    merges = tokenizer.merges
-    kept = {id_: entry for id_, entry in entries.items() if len(entry) == 1}
-    used = 0
-    for left, right in merges:
-        id_ = id_of[left + right]
-        if id_ not in kept:
-            if len(kept) >= vocab_size:
-                break
-            kept[id_] = left + right
-        used += 1
-    return _core.TokenizerCore(kept, merges[:used], {}, None, tokenizer.ignore_merges)

@@ -13,19 +13,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from bpe.errors import UnsupportedTokenizer
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.reports.entry_use import (
     NEVER_IN_UTF8,
     Use,
     is_one_pretoken,
     measure_use,
-    prefix_encoder,
     unreachable_ids,
+)
+from bpe.reports.measuring_encoder import (
+    check_measurable,
+    counts_for,
+    first_size,
+    is_measurable,
+    prefix_encoder,
+    texts_of_entries,
+    whole_encoder,
 )
 from bpe.reports.scripts import is_script, script_of_bytes, scripts_in
 from bpe.tokenizer import Tokenizer
-from bpe.vocabulary import TextRules
 
 LISTED: Final = 20  # entries shown of each kind
 _MANY: Final = 400_000  # pretokens looked at one by one: a second or two
@@ -40,7 +46,9 @@ def make_report(
     """The report as JSON has it; `report_text` and `report_page` show it to people.
 
     counts None: on no text. measured_on: what the text is, in words. sizes: further points of the curve.
+    UnsupportedTokenizer for one whose entries mean another thing at the end of a word than within it.
     """
+    check_measurable(tokenizer.text_rules)
     report: dict[str, Any] = {
         "tokenizer": {
             "entries": tokenizer.vocab_size,
@@ -52,7 +60,8 @@ def make_report(
     }
     if counts is None or len(counts) == 0:
         return report
-    use = measure_use(tokenizer.core_encoder, counts)
+    counts = counts_for(tokenizer, counts)
+    use = measure_use(whole_encoder(tokenizer), counts)
     facts = counts.facts
     report["text"] = {
         "measured_on": measured_on,
@@ -67,7 +76,7 @@ def make_report(
     }
     if tokenizer.normalizer:
         report["text"]["note"] = (
-            f"the tokenizer applies {tokenizer.normalizer} first; the text was taken as it is"
+            f"bytes and pretokens are those after the tokenizer's normalizer, {tokenizer.normalizer}"
         )
     report["curve"] = bytes_per_token_curve(tokenizer, counts, sizes)
     report["scripts"] = script_table(tokenizer, counts, use)
@@ -80,24 +89,16 @@ def report_bytes(distinct: int) -> int:
     return 64 * distinct + 400 * min(distinct, 1 << 19) + (32 << 20)
 
 
-def check_reportable(text_rules: TextRules | None) -> None:
-    """Nothing, or UnsupportedTokenizer where entries are text: what is measured is how bytes become entries."""
-    if text_rules is not None:
-        raise UnsupportedTokenizer(
-            "a report on a tokenizer whose entries are text is not supported; `info` shows its entries"
-        )
-
-
 def describe_entries(tokenizer: Tokenizer) -> dict[str, Any]:
-    """What can be said without a text: the longest and the strangest entries, those that are never produced (not where
-    entries are text)."""
-    entries = tokenizer.ordinary_entries
+    """What can be said without a text: the longest and the strangest entries, those that are never produced (none where
+    that is not looked for: `is_measurable`)."""
+    entries = texts_of_entries(tokenizer)
     longest = sorted(entries, key=lambda id_: (-len(entries[id_]), id_))[:LISTED]
     strange = {id_: reasons for id_, entry in entries.items() if (reasons := strangeness(entry))}
     strangest = _mixed(
         sorted(strange, key=lambda id_: (-len(strange[id_]), -len(entries[id_]), id_)), strange
     )
-    unreachable = unreachable_ids(tokenizer) if tokenizer.text_rules is None else []
+    unreachable = unreachable_ids(tokenizer) if is_measurable(tokenizer.text_rules) else []
     by_script = Counter(script_of_bytes(entry) for entry in entries.values())
     return {
         "entries_by_script": dict(by_script.most_common()),
@@ -201,11 +202,12 @@ def bytes_per_token_curve(
     whole = tokenizer.vocab_size
     points = {2**power for power in range(9, 31)} | set(sizes)
     curve = []
-    for size in sorted(point for point in points if 256 + specials <= point < whole):
+    first = first_size(tokenizer) + specials
+    for size in sorted(point for point in points if first <= point < whole):
         curve.append(
             _point(size, measure_use(prefix_encoder(tokenizer, size - specials), counts, each_entry=False))
         )
-    return [*curve, _point(whole, measure_use(tokenizer.core_encoder, counts, each_entry=False))]
+    return [*curve, _point(whole, measure_use(whole_encoder(tokenizer), counts, each_entry=False))]
 
 
 def _point(vocab_size: int, use: Use) -> dict[str, Any]:
@@ -235,7 +237,7 @@ def script_table(tokenizer: Tokenizer, counts: PretokenCounts, use: Use) -> dict
         row[1] += weight * len(pretoken.decode("utf-8", "replace"))
         row[2] += weight * tokens
     covered = sum(row[0] for row in sums.values())
-    entries = Counter(script_of_bytes(entry) for entry in tokenizer.ordinary_entries.values())
+    entries = Counter(script_of_bytes(entry) for entry in texts_of_entries(tokenizer).values())
     rows = [
         {
             "script": script,
@@ -261,11 +263,11 @@ def script_table(tokenizer: Tokenizer, counts: PretokenCounts, use: Use) -> dict
 
 def unused_entries(tokenizer: Tokenizer, use: Use, unreachable: set[int]) -> dict[str, Any]:
     """The entries that the text does not make the tokenizer produce, those apart that no text does."""
-    entries = tokenizer.ordinary_entries
+    entries, spelled = texts_of_entries(tokenizer), tokenizer.ordinary_entries
     unused = [id_ for id_ in entries if not use.by_id[id_] and id_ not in unreachable]
     impossible = [id_ for id_ in unused if len(entries[id_]) == 1 and entries[id_][0] in NEVER_IN_UTF8]
     left = [id_ for id_ in unused if len(entries[id_]) > 1]
-    cut = [id_ for id_ in left if _is_text(entries[id_]) and not is_one_pretoken(tokenizer, entries[id_])]
+    cut = [id_ for id_ in left if _is_text(entries[id_]) and not is_one_pretoken(tokenizer, spelled[id_])]
     return {
         "count": len(unused),
         "share": round(len(unused) / max(1, len(entries)), 4),

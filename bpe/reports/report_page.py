@@ -14,7 +14,7 @@ from reports.page import page
 
 
 def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str) -> str:
-    """The page of what `make_report` gave. entries: the tokenizer's, by id; name: its file or repository."""
+    """The page of what `make_report` gave. entries: what each stands for, by id; name: its file or repository."""
     measured = _measured(report) if "text" in report else [_entries_by_script(report)]
     listed = [
         _longest(report, entries),

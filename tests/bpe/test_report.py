@@ -16,7 +16,8 @@ from bpe import reference
 from bpe.__main__ import main
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.reports.entry_use import measure_use, prefix_encoder, unreachable_ids
+from bpe.reports.entry_use import measure_use, unreachable_ids
+from bpe.reports.measuring_encoder import prefix_encoder, whole_encoder
 from bpe.reports.report import entry_text, make_report, strangeness
 from bpe.reports.report_page import report_page
 from bpe.reports.report_text import report_text
@@ -38,7 +39,7 @@ def test_use_is_what_encoding_gives(kind: str, seed: int, request: Any, random_t
     tokenizer: Tokenizer = request.getfixturevalue(kind)()
     text = next(iter(random_texts(seed=seed, count=1, size=3000))) + TEXT
     counts = count_pretokens([text.encode()], list(tokenizer.special_tokens))
-    use = measure_use(tokenizer.core_encoder, counts)
+    use = measure_use(whole_encoder(tokenizer), counts)
     ids = Counter(id_ for id_ in tokenizer.encode(text) if id_ not in tokenizer.special_tokens.values())
     assert {int(id_): int(use.by_id[id_]) for id_ in np.flatnonzero(use.by_id)} == ids
     assert use.tokens_total == sum(ids.values())
@@ -49,7 +50,7 @@ def test_use_is_what_encoding_gives(kind: str, seed: int, request: Any, random_t
 
 
 def test_no_text_has_no_use(listed: Any) -> None:
-    use = measure_use(listed().core_encoder, PretokenCounts.from_mapping({}))
+    use = measure_use(whole_encoder(listed()), PretokenCounts.from_mapping({}))
     assert (use.tokens_total, use.bytes_per_token) == (0, 0)
 
 
@@ -69,7 +70,7 @@ def test_points_of_the_curve_are_trainings_of_that_size() -> None:
 def test_prefixes_of_a_rank_file(ranked: Any) -> None:
     tokenizer = ranked()
     encoder = prefix_encoder(tokenizer, 300)
-    assert encoder.entries() == dict(list(tokenizer.ordinary_entries.items())[:300])
+    assert encoder.core.entries() == dict(list(tokenizer.ordinary_entries.items())[:300])
 
 
 def test_unreachable_entries(listed: Any, ranked: Any) -> None:

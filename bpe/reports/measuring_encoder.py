@@ -1,0 +1,201 @@
+"""Encoders that a report measures with, of all merges or of the first; and what entries and pretokens are to them.
+
+Where entries are text (`TextRules`) the core takes pretokens with spaces for U+2581 (`bpe.text_form`), an entry such as
+<0x0A> stands for one byte, and how many tokens a pretoken has can't be told by lengths, since an unknown token stands
+for anything: so such pretokens are encoded as texts of their own, by an encoder that cuts nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core, text_form
+from bpe.errors import UnsupportedTokenizer
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretokenization.compiled import compiled_of
+from bpe.tokenizer import Tokenizer
+from bpe.vocabulary import BYTE_ENTRIES, TextRules
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuringEncoder:
+    """core: the entries and merges. is_text: whether entries are text. id_stop: above every id that it gives.
+
+    byte_lengths: uint64[id_stop], of entries that are bytes."""
+
+    core: _core.TokenizerCore
+    is_text: bool
+    id_stop: int
+    byte_lengths: NDArray[np.uint64]
+
+    def encode(
+        self, text: NDArray[np.uint8], ends: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ids of pretokens that lie end to end, and how many each has."""
+        if self.is_text:
+            offsets = np.concatenate([np.zeros(1, np.uint64), ends])
+            tokens, rows = self.core.encode_ragged(text.data, offsets, 1, special=False)
+            starts = rows.astype(np.int64)
+            return tokens.astype(np.int64), starts[1:] - starts[:-1]
+        ids = self.core.encode_pretokens(text.data, ends).astype(np.int64)
+        token_stops = np.searchsorted(np.cumsum(self.byte_lengths[ids]), ends, "right")
+        return ids, token_stops - np.concatenate([np.zeros(1, np.int64), token_stops[:-1]])
+
+
+def is_measurable(rules: TextRules | None) -> bool:
+    """Whether an entry means the same wherever it stands in a pretoken."""
+    return rules is None or not (
+        rules.byte_level or rules.end_of_word_suffix or rules.continuing_subword_prefix
+    )
+
+
+def check_measurable(rules: TextRules | None) -> None:
+    """Nothing, or UnsupportedTokenizer."""
+    if not is_measurable(rules):
+        raise UnsupportedTokenizer(
+            "a report on a tokenizer whose entries have an end_of_word_suffix or a continuing_subword_prefix is not "
+            "supported; `info` shows its entries"
+        )
+
+
+def whole_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
+    """That of all merges."""
+    if tokenizer.text_rules is None:
+        return _encoder_of_bytes(tokenizer.core_encoder)
+    return _encoder_of_text(tokenizer, tokenizer.ordinary_entries, tokenizer.merges)
+
+
+def merging_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
+    """The same, but a pretoken that is an entry is not emitted unless merges reach it."""
+    if not tokenizer.ignore_merges:
+        return whole_encoder(tokenizer)
+    entries = tokenizer.ordinary_entries
+    if tokenizer.text_rules is not None:
+        return _encoder_of_text(tokenizer, entries, tokenizer.merges, ignore_merges=False)
+    merges = None if tokenizer.is_rank_file else tokenizer.merges
+    return _encoder_of_bytes(_core.TokenizerCore(entries, merges, {}, None, False))
+
+
+def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
+    """That of what merging begins with and the first merges, or the lowest ranks, up to so many entries without special
+    tokens.
+
+    vocab_size is at least `first_size`; entries that no merge makes are left out of a byte-level vocabulary.
+    """
+    entries, rules = tokenizer.ordinary_entries, tokenizer.text_rules
+    kept = _first_entries(tokenizer)
+    if tokenizer.is_rank_file:
+        longer = [id_ for id_, entry in entries.items() if len(entry) > 1][: vocab_size - len(kept)]
+        kept |= {id_: entries[id_] for id_ in longer}
+        return _encoder_of_bytes(_core.TokenizerCore(kept, None, {}, None, tokenizer.ignore_merges))
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    merges = tokenizer.merges
+    used = 0
+    for left, right in merges:
+        id_ = id_of[left + right]
+        if id_ not in kept:
+            if len(kept) >= vocab_size:
+                break
+            kept[id_] = left + right
+        used += 1
+    if rules is not None:
+        # A SentencePiece model's are in the order of what they make, which may be made of later ones, too.
+        there = set(kept.values())
+        possible = [pair for pair in merges[:used] if pair[0] in there and pair[1] in there]
+        return _encoder_of_text(tokenizer, kept, possible)
+    return _encoder_of_bytes(_core.TokenizerCore(kept, merges[:used], {}, None, tokenizer.ignore_merges))
+
+
+def first_size(tokenizer: Tokenizer) -> int:
+    """How many entries there are before the first merge, special tokens not counted."""
+    return len(_first_entries(tokenizer))
+
+
+def _first_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
+    entries = tokenizer.ordinary_entries
+    if tokenizer.text_rules is None:
+        return {id_: entry for id_, entry in entries.items() if len(entry) == 1}
+    made = {left + right for left, right in tokenizer.merges}
+    return {id_: entry for id_, entry in entries.items() if entry not in made}
+
+
+def _encoder_of_bytes(core: _core.TokenizerCore) -> MeasuringEncoder:
+    lengths = np.zeros(core.max_id + 1, np.uint64)
+    for id_, entry in core.entries().items():
+        lengths[id_] = len(entry)
+    return MeasuringEncoder(core, False, len(lengths), lengths)
+
+
+def _encoder_of_text(
+    tokenizer: Tokenizer,
+    entries: dict[int, bytes],
+    merges: list[tuple[bytes, bytes]],
+    ignore_merges: bool | None = None,
+) -> MeasuringEncoder:
+    rules = tokenizer.text_rules
+    assert rules is not None
+    unk_id = None if rules.unk_token is None else _id_of(tokenizer, rules.unk_token.encode())
+    core = _core.TokenizerCore(
+        entries,
+        merges,
+        {},
+        compiled_of(()).automaton,
+        tokenizer.ignore_merges if ignore_merges is None else ignore_merges,
+        rules.for_core(unk_id, tokenizer.parts.has_spaces),
+    )
+    return MeasuringEncoder(core, True, tokenizer.max_token_id + 1, np.empty(0, np.uint64))
+
+
+def _id_of(tokenizer: Tokenizer, entry: bytes) -> int | None:
+    return next((id_ for id_, each in tokenizer.vocab.items() if each == entry), None)
+
+
+# -- what entries and pretokens are to it ------------------------------------------------------------------------
+
+
+def texts_of_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
+    """id -> the bytes of text that each ordinary entry stands for: those of a space for U+2581, the byte for <0x0A>."""
+    entries, rules = tokenizer.ordinary_entries, tokenizer.text_rules
+    if rules is None:
+        return entries
+    has_spaces = tokenizer.parts.has_spaces
+    return {
+        id_: bytes([BYTE_ENTRIES[entry]])
+        if rules.byte_fallback and entry in BYTE_ENTRIES
+        else text_form.exchange(entry)
+        if has_spaces
+        else entry
+        for id_, entry in entries.items()
+    }
+
+
+def made_of_unknown(tokenizer: Tokenizer) -> set[bytes]:
+    """Entries that characters without an entry become, and what merges make of these."""
+    rules = tokenizer.text_rules
+    if rules is None:
+        return set()
+    found = set(BYTE_ENTRIES) if rules.byte_fallback else set()
+    found |= {rules.unk_token.encode()} if rules.unk_token is not None else set()
+    found |= {left + right for left, right in tokenizer.merges if left in found or right in found}
+    return found
+
+
+def counts_for(tokenizer: Tokenizer, counts: PretokenCounts) -> PretokenCounts:
+    """The counts as the encoder takes them: of a tokenizer that cuts no text apart, of pieces that no merge joins."""
+    if tokenizer.text_rules is None:
+        return counts
+    parts = tokenizer.parts
+    cuts_nothing = text_form.cuts_nothing(tokenizer.pretokenizer, parts.has_spaces)
+    counter = _core.PretokenCounter(None)
+    for pretoken, weight in counts.as_dict().items():
+        text = text_form.exchange(pretoken) if parts.has_spaces else pretoken
+        if cuts_nothing and parts.automaton is not None:
+            starts, _ = _core.pieces(parts.automaton, text)
+            ends = np.append(starts[1:], np.uint64(len(text)))
+        else:
+            ends = np.array([len(text)], np.uint64)
+        counter.add(text, ends, np.full(len(ends), weight, np.uint64))
+    return PretokenCounts(*counter.items(), counts.facts)
