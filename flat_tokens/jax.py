@@ -26,7 +26,7 @@ from flat_tokens.arguments import shown
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import WITH_STARTS, Fields
-from flat_tokens.rows.steps import StepBatches
+from flat_tokens.rows.steps import StepBatches, steps_range
 
 try:
     import jax
@@ -67,6 +67,42 @@ def _assembled(
     return arrays
 
 
+class GlobalBatches(Iterator[dict[str, Any]]):
+    """Made by `global_batches`. state_dict() holds the next step and what the batches follow from, the same on every
+    process; load_state_dict goes on there, on any number of processes, and refuses a state of other batches."""
+
+    def __init__(
+        self,
+        loader: StepBatches,
+        sharding: jax.sharding.Sharding,
+        step: int,
+        stop: int | None,
+        fields: Fields,
+    ) -> None:
+        self._loader = loader
+        self._cut = loader.cut_as(np.int32, fields.is_cut_with_labels)
+        self._sharding = sharding
+        self._fields = fields
+        self._next_step, self._stop = steps_range(step, stop)
+        self._batches: Iterator[Batch] | None = None
+
+    def __next__(self) -> dict[str, Any]:
+        if self._batches is None:
+            stop = None if self._stop is None else max(self._next_step, self._stop)
+            self._batches = self._cut.from_step(self._next_step, stop)
+        batch = next(self._batches)
+        self._next_step += 1
+        return _assembled(batch, self._sharding, len(batch) * self._loader.host_count, self._fields)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where to go on: small, picklable and made of plain values."""
+        return self._loader.state_at(self._next_step)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where the state was taken. ArgumentError names what differs."""
+        self._next_step, self._batches = self._loader.step_of(state), None
+
+
 def global_batches(
     loader: StepBatches,
     sharding: jax.sharding.Sharding,
@@ -75,15 +111,14 @@ def global_batches(
     *,
     fields: Sequence[str] = WITH_STARTS,
     ignore_first_labels: bool = True,
-) -> Iterator[dict[str, Any]]:
-    """The global batches of a Loader or a Mixture of the steps [step, stop), without end if stop is None, but with
-    drop_last=False to the end of the epoch. fields: the arrays of a batch. ignore_first_labels: False keeps the labels
-    of the first tokens of sequences. To resume: step=loader.step_of(state), of a state = loader.state_at(step)."""
+) -> GlobalBatches:
+    """An iterator of the global batches of a Loader or a Mixture of the steps [step, stop), without end if stop is
+    None, but with drop_last=False to the end of the epoch. fields: the arrays of a batch. ignore_first_labels: False
+    keeps the labels of the first tokens of sequences. It has state_dict() and load_state_dict(state)."""
     if not isinstance(loader, StepBatches):
         raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
     if not isinstance(sharding, jax.sharding.Sharding):
         raise ArgumentError(f"sharding must be a jax.sharding.Sharding, got {shown(sharding)}")
     made = Fields(fields, ignore_first_labels)
     stop = loader.last_step(step) if stop is None else stop
-    batches = loader.cut_as(np.int32, made.is_cut_with_labels).from_step(step, stop)
-    return (_assembled(batch, sharding, len(batch) * loader.host_count, made) for batch in batches)
+    return GlobalBatches(loader, sharding, step, stop, made)

@@ -53,6 +53,24 @@ for source in (
         assert batch["max_seqlen"] == own.max_seqlen and batch["cu_seqlens"].dtype == np.int32
         assert np.array_equal(np.asarray(batch["targets"]) != -100, ~own.is_padding)
         assert len(batch["segment_ids"].addressable_shards) == 8
+batches = global_batches(loader, sharding, stop=6, fields=("targets",))
+assert batches.state_dict()["step"] == 0
+first = [np.asarray(next(batches)["targets"]) for _ in range(3)]
+state = batches.state_dict()
+rest = [np.asarray(batch["targets"]) for batch in batches]
+assert state["step"] == 3 and len(rest) == 3 and batches.state_dict()["step"] == 6 and not list(batches)
+for again in (batches, global_batches(loader, sharding, stop=6, fields=("targets",))):
+    again.load_state_dict(state)
+    found = [np.asarray(batch["targets"]) for batch in again]
+    assert len(found) == 3 and all(map(np.array_equal, found, rest))
+other = global_batches(flat_tokens.Loader(train, 5, 16, 4), sharding)
+for wrong in (state, {"step": 3}, None):
+    try:
+        other.load_state_dict(wrong)
+    except flat_tokens.ArgumentError as error:
+        assert "seed 3, this one has 4" in str(error) or "as state_dict() gives them" in str(error), error
+    else:
+        raise AssertionError("not refused")
 try:
     loader = flat_tokens.Loader(train, 5, 12, 3)
     next(global_batches(loader, NamedSharding(mesh, PartitionSpec("data"))))
