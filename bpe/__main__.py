@@ -15,7 +15,6 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 
 import os
 import sys
-import traceback
 
 # numpy's linear algebra would start threads that nothing here uses; with them workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -26,8 +25,10 @@ from importlib import import_module
 from typing import Final
 
 from bpe.cli.arguments import build_parser
-from bpe.errors import BadArgument, BpeError, printable
-from command_line.standard_streams import complain, prepare_standard_streams
+from bpe.errors import BadArgument
+from command_line.failures import STDOUT, ended_by, reader_gone
+from command_line.standard_streams import prepare_standard_streams
+from corpus.errors import naming
 
 # Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
 _MODULES: Final = {"train": "training_commands", "count": "training_commands", "report": "report_command"}
@@ -43,39 +44,18 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") ->
         commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        code: int = getattr(commands, options.command)(options)
-        sys.stdout.flush()
+        with naming(STDOUT):  # every other file's errors are given its name where it is used
+            code: int = getattr(commands, options.command)(options)
+            sys.stdout.flush()
         return code
-    except KeyboardInterrupt as error:
-        return _failed(str(error) or "interrupted", getattr(error, "exit_code", 130), debug)
     except BrokenPipeError:
-        # Whoever read our output has gone; that is no error, but the interpreter must not flush into it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except BpeError as error:
+        return reader_gone()
+    except BadArgument as error:
         name, space, rest = str(error).partition(" ")
-        if f"--{name.replace('_', '-')}" in words and isinstance(error, BadArgument):  # as Python calls it
-            name = f"--{name.replace('_', '-')}"
-        return _failed(name + space + rest, error.exit_code, debug)
-    except MemoryError:
-        return _failed("out of memory; give --max-memory, less text or fewer threads", 5, debug)
-    except ImportError as error:
-        missing = "the core is not built" if "_core" in str(error) else f"{error.name} is not installed"
-        return _failed(
-            f"{missing}; install the package first: pip install . (in its folder)", 2, options.debug
-        )
-    except OSError as error:
-        name = (
-            f"{error.filename or 'stdout'}: "  # every other file's errors are given its name where it is used
-        )
-        return _failed(f"{name}{error.strerror or error}", 4, debug)
-
-
-def _failed(message: str, code: int, debug: bool) -> int:
-    if debug:
-        traceback.print_exc()
-    complain(printable(message))
-    return code
+        flag = f"--{name.replace('_', '-')}"
+        return ended_by(BadArgument(f"{flag}{space}{rest}") if flag in words else error, debug)
+    except (KeyboardInterrupt, Exception) as error:
+        return ended_by(error, debug, with_less_memory="give --max-memory, less text or fewer threads")
 
 
 if __name__ == "__main__":

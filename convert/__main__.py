@@ -20,15 +20,15 @@ if __name__ == "__main__":
 import os
 import sys
 import time
-import traceback
 from collections.abc import Iterable, Sequence
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from command_line.standard_streams import complain, flush_and_leave, prepare_standard_streams
-from convert.errors import BadInput, exit_code_of, one_line, printable
+from command_line.failures import MACHINE, MEMORY, ended_by, exit_code_of, one_line
+from command_line.standard_streams import flush_and_leave, prepare_standard_streams
+from convert.errors import BadInput, printable
 from convert.shown.arguments import build_parser as build_parser
 from convert.shown.arguments import parse_arguments
 from stores import is_url, shown_url
@@ -72,26 +72,9 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
             if not shown and not parsed.quiet:
                 _print(f"{printable(output)}: all its parts were made before")
         return 0
-    except KeyboardInterrupt as error:
-        complain(f"{str(error) or 'interrupted'}{_kept(output, error)}")
-        return getattr(error, "exit_code", 130)
-    except Exception as error:
-        code = exit_code_of(error)
-        if code is None or "--debug" in words:
-            traceback.print_exc()
-            return code or 1
-        line = one_line(error)
-        if code == BadInput.exit_code:
-            line += _kept(
-                output,
-                error,
-                ": --on-error skip or quarantine, or another --max-errors, goes on from there; other options, or a "
-                "file that was mended, need --overwrite",
-            )
-        elif code in (4, 5):
-            line += _kept(output, error, "" if "same command" in line else SAME_COMMAND)
-        complain(line)
-        return code
+    except (KeyboardInterrupt, Exception) as error:
+        more, memory = _how_to_go_on(output, error), "lower --workers or --text-chunk-bytes"
+        return ended_by(error, "--debug" in words, more=more, with_less_memory=memory)
 
 
 def _summaries(options: ConvertOptions, parsed: argparse.Namespace, started: float) -> Iterable[Summary]:
@@ -108,6 +91,21 @@ def _summaries(options: ConvertOptions, parsed: argparse.Namespace, started: flo
         from convert.driver.pipeline import convert
 
         yield convert(options, started=started)
+
+
+def _how_to_go_on(output: str, error: BaseException) -> str:
+    code = exit_code_of(error)
+    if isinstance(error, KeyboardInterrupt):
+        return _kept(output, error)
+    if code == BadInput.exit_code:
+        how = (
+            ": --on-error skip or quarantine, or another --max-errors, goes on from there; other options, or a "
+            "file that was mended, need --overwrite"
+        )
+        return _kept(output, error, how)
+    if code in (MACHINE, MEMORY):
+        return _kept(output, error, "" if "same command" in one_line(error) else SAME_COMMAND)
+    return ""
 
 
 def _kept(output: str, error: BaseException, how: str = SAME_COMMAND) -> str:

@@ -10,29 +10,25 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import stat
 import sys
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
+from command_line.failures import ended_by, reader_gone
 from command_line.parser import Parser
-from command_line.standard_streams import complain, prepare_standard_streams
+from command_line.standard_streams import prepare_standard_streams
 from command_line.words import name_and_value, path_word, whole
 from flat_tokens import commands
-from flat_tokens.errors import ArgumentError, FlatTokensError, printable
+from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange import command as exchange
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.places import Place, StorePath, locate
 from stores import is_url
-from stores.errors import TokenmillError
 
-BROKEN_PIPE = 128 + 13  # as shells say SIGPIPE
 DEFAULT_WORKERS = min(os.cpu_count() or 1, 16)
 MAX_WORKERS = 4096
 MAX_COUNT = 2**31 - 1  # of sequences or tokens to show or to sample
-INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens") -> int:
@@ -47,22 +43,9 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens")
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # the interpreter flushes once more at its end and would complain
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return INTERRUPTED
-    except (BrokenExecutor, MemoryError) as error:
-        if debug:
-            raise
-        complain(f"lost a worker or memory ({type(error).__name__}); use --workers 1")
-        return 5
-    except (FlatTokensError, TokenmillError, OSError) as error:
-        if debug:
-            raise
-        complain(_one_line(error))
-        return int(getattr(error, "exit_code", 4))
+        return reader_gone()
+    except (KeyboardInterrupt, Exception) as error:
+        return ended_by(error, debug, with_less_memory="use --workers 1")
 
 
 def _located(arguments: argparse.Namespace) -> Place:
@@ -87,13 +70,6 @@ def _is_stdout_in(dataset: Path) -> bool:
         return dataset.resolve() in Path(os.readlink("/proc/self/fd/1")).parents  # noqa: PTH115
     except OSError:
         return False
-
-
-def _one_line(error: FlatTokensError | TokenmillError | OSError) -> str:
-    if not isinstance(error, OSError):
-        return str(error)
-    where = "" if error.filename is None else f"{printable(str(error.filename))}: "
-    return f"{where}{error.strerror or error} (errno {error.errno})"
 
 
 def build_parser(prog: str = "python -m flat_tokens") -> Parser:

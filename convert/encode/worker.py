@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.errors import InvalidText
+from command_line.failures import one_line
 from convert.encode.clock import Clock
 from convert.encode.held_out import DocumentHasher
 from convert.encode.job import Job
 from convert.encode.open_chunk import OpenChunk
 from convert.encode.read_chunk import ChunkReader
-from convert.errors import BadInput, DataLost, naming, one_line
+from convert.errors import BadInput, DataLost, naming
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.intake import ShardIntake
 from convert.shards.runs import Run

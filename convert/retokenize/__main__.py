@@ -8,14 +8,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from command_line.failures import ended_by
 from command_line.parser import Parser
-from command_line.standard_streams import complain, prepare_standard_streams
+from command_line.standard_streams import prepare_standard_streams
 from command_line.words import name_and_value, whole
-from convert.errors import exit_code_of, one_line, printable
+from convert.errors import printable
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
 from stores import shown_url
 
@@ -28,16 +28,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert.
     debug = "--debug" in (sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(build_parser(prog).parse_args(arguments))
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return 130
-    except Exception as error:
-        code = exit_code_of(error)
-        if code is None or debug:
-            traceback.print_exc()
-            return code or 1
-        complain(one_line(error))
-        return code
+    except (KeyboardInterrupt, Exception) as error:
+        return ended_by(error, debug, with_less_memory="lower --threads")
 
 
 def _run(parsed: argparse.Namespace) -> int:

@@ -20,10 +20,11 @@ from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from stopped_runs import leave_partial, options
 from web_server import web_server
 
+from command_line.failures import exit_code_of
 from convert import convert
 from convert.__main__ import main
 from convert.driver.pipeline import dry_run
-from convert.errors import BadInput, Refused, exit_code_of
+from convert.errors import BadInput, Refused
 from convert.planning.plan import make_plan
 from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
