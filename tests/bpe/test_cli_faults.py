@@ -93,8 +93,8 @@ def test_a_closed_stdout_gave_a_traceback(closed, tokenizer_file, text_file):
     command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer_file}" "{text_file}" {closed}'
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == (4 if "full" in closed else 0)
-    told = "tokenmill: error: stdout: No space left on device (errno 28); free some space and run the same command again\n"
-    assert ended.stderr == (told if "full" in closed else "")
+    told = "stdout: No space left on device (errno 28); free some space and run the same command again"
+    assert ended.stderr == (f"tokenmill: error: {told}\n" if "full" in closed else "")
 
 
 def test_a_closed_stdin_gave_a_traceback(tokenizer_file):
