@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bpe.pretoken_counts.chunk_text import Cuts
-from bpe.pretoken_counts.counting import Counting, Tally
+from bpe.pretoken_counts.counting import Counting
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_facts import Arrays
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
 from bpe.pretoken_counts.merge_parts import merge_parts
 from bpe.pretoken_counts.scratch import Run, Scratch
+from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.workspace import Workspace
 from corpus.chunks import Chunks, TextChunk
 from corpus.sources import require_unchanged
@@ -76,7 +77,7 @@ def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
     with Workspace() as workspace:
         counting = Counting(job.options, _Steps(), budget, workspace)
         cuts = Cuts(
-            counting.last_cut if counting.may_cut else None,
+            counting.counter.last_cut if counting.counter.may_cut else None,
             [token.encode() for token in job.options.special_tokens],
             job.chunks.chunk_bytes,
         )

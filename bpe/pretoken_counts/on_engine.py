@@ -18,12 +18,12 @@ from bpe.errors import BadArgument, EnvironmentFailure
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_runs
-from bpe.pretoken_counts.counting import Tally
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.scratch import Run, Scratch
 from bpe.pretoken_counts.source_facts import decoded_source
 from bpe.pretoken_counts.sources import kind_of_source, object_of, path_of
+from bpe.pretoken_counts.tally import Tally
 from bpe.pretokenizer import Pretokenizer
 from corpus.chunks import Chunks, TextChunk
 from corpus.source_list import Source as File

@@ -57,7 +57,7 @@ def test_spilled_counts_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with Workspace(tmp_path) as workspace:
         budget = MemoryBudget.of(None)
         monkeypatch.setattr(type(budget), "free_bytes", property(lambda _: 1 << 26))
-        monkeypatch.setattr("bpe.pretoken_counts.counting.SPILL_SHARE", 1 << 10)
+        monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.SPILL_SHARE", 1 << 10)
         counts = count_sources([text], CountingOptions(), told, budget, workspace)
         assert len(counts.parts) > 1
     assert len(told.notes) == 1

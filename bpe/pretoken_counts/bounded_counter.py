@@ -1,0 +1,248 @@
+"""Counts the pretokens of texts in memory that is bounded: counts that outgrow their share go to a sorted file, and
+counting starts afresh. Texts of patterns or normalizers that the core has not are cut in Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from bpe import _core
+from bpe.errors import EnvironmentFailure, NotEnoughMemory, UncoveredText
+from bpe.normalizers import INPUT, Normalizer
+from bpe.pretoken_counts.counting_options import CountingOptions
+from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
+from bpe.pretoken_counts.counts_facts import CountsFacts
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, used_bytes
+from bpe.pretoken_counts.text_blocks import MAX_BLOCK_BYTES, THREAD_BLOCK_BYTES, Block, HeldLimit
+from bpe.pretoken_counts.uncut_separator import UncutSeparators
+from bpe.pretoken_counts.workspace import Workspace
+from bpe.pretokenizer import Pretokenizer
+from bpe.reference import cut_at_special_tokens
+from bpe.threads import available_threads
+from corpus import utf8
+from corpus.long_line import LongLine
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from bpe.pretoken_counts.counts_facts import Arrays
+    from corpus.batch import Batch
+
+# The regex package is slow: this takes it a second or less, and what Python holds for it stays small.
+PYTHON_BLOCK_BYTES: Final = 2 << 20
+# What a thread counts into and sorts with (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
+THREAD_BYTES: Final = 10 << 20
+SPILL_SHARE: Final = 8  # counts that take an eighth of what is free go to a file
+
+
+class BoundedCounter:
+    """documents: how many began. uncut: separators that did not cut. block_bytes: how much text to give at a time.
+    held_limit: how much of it may be held where it has no place to cut, None for any.
+
+    budget None: all counts stay in memory; with one a workspace is needed.
+    """
+
+    def __init__(
+        self,
+        options: CountingOptions,
+        pretokenizer: Pretokenizer,
+        normalizer: Normalizer | None,
+        budget: MemoryBudget | None,
+        workspace: Workspace | None,
+    ) -> None:
+        self.documents = 0
+        self.uncut = UncutSeparators(pretokenizer)
+        self._options, self._pretokenizer, self._workspace = options, pretokenizer, workspace
+        self._threads = options.threads or available_threads()
+        self._preparation = pretokenizer.preparation(normalizer)
+        core_normalizer = self._preparation.core if self._preparation is not None else None
+        automaton = pretokenizer.automaton
+        if self._preparation is not None and core_normalizer is None:
+            automaton = None  # what Python normalizes, it cuts
+        self._in_python = automaton is None
+        self._specials = [token.encode() for token in options.special_tokens]
+        self._automaton, self._core_normalizer = automaton, core_normalizer
+        self._counter = _core.PretokenCounter(automaton)
+        self._counter.set_normalizer(core_normalizer)
+        self.block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
+        if self._in_python:
+            self.block_bytes = min(self.block_bytes, PYTHON_BLOCK_BYTES)
+        self._spill_bytes: int | None = None
+        self.held_limit: HeldLimit | None = None
+        self._runs: list[PretokenCounts | CountsFile] = []
+        if budget is not None:
+            free = budget.free_bytes
+            self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
+            # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
+            # much again: (1/SPILL_SHARE + 15/128) * 2 = 0.48 of what is free, and the buffers. The threads' tables are
+            # given up before.
+            self.block_bytes = max(1 << 16, min(self.block_bytes, free // 128))
+            self._spill_bytes = free // SPILL_SHARE
+            self.held_limit = self._limit_of(free)
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether places to cut can be found without the text before: of special tokens that do not share bytes."""
+        firsts = {token[0] for token in self._specials}
+        if any(byte in firsts for token in self._specials for byte in token[1:]):
+            return False
+        if self._options.invalid == "replace" and any(
+            "\ufffd" in token for token in self._options.special_tokens
+        ):
+            return False
+        return bool(self._specials) or self._automaton is not None
+
+    def _limit_of(self, free_bytes: int) -> HeldLimit:
+        """What may be held: text lies in the two buffers, and with its pretokens in two of the counter's places.
+
+        Beside it are the threads' tables. An expression sees it as characters of 4 bytes.
+        """
+        used = used_bytes()
+
+        def memory_for(held_bytes: int) -> str:
+            if self._in_python:
+                return enough_limit(used + 16 * held_bytes)
+            threads = self._options.threads or available_threads()
+            return enough_limit(used + held_bytes * 13 // 4 + threads * THREAD_BYTES + (4 << 20))
+
+        room = free_bytes - self._threads * THREAD_BYTES - (2 << 20)
+        return HeldLimit(free_bytes // 16 if self._in_python else room * 4 // 13, memory_for)
+
+    def last_cut(self, text: Buffer) -> int:
+        """See `PretokenCounter.last_cut`."""
+        return self._counter.last_cut(text, self._specials)
+
+    def count_block(self, block: Block, where: str, in_document: bool) -> bool:
+        """Whether the block ends within a document; `in_document`: whether it goes on with one. where: of the source.
+
+        InvalidText names the byte; EnvironmentFailure where there is no room for counts: the block is not counted.
+        """
+        self.make_room(block.text.nbytes)
+        if self._in_python:
+            utf8.check(block.text, where, block.base_bytes)
+            text = str(block.text, "utf-8")
+            in_document = self._count_in_python(text, where, block.base_bytes, in_document)
+        else:
+            try:
+                started, in_document = self._counter.count(
+                    block.text, self._specials, self._threads, in_document
+                )
+            except ValueError:
+                utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
+                raise
+            self.documents += started
+        self.uncut.add_text(block.text)
+        return in_document
+
+    def _count_in_python(
+        self,
+        text: str,
+        where: str,
+        base_bytes: int,
+        in_document: bool,
+        special_tokens: Sequence[str] | None = None,
+    ) -> bool:
+        """As `_count_block`; special_tokens: None: those of the options."""
+        special_tokens = self._options.special_tokens if special_tokens is None else special_tokens
+        counts: Counter[bytes] = Counter()
+        done = 0
+        for part, is_special in cut_at_special_tokens(text, special_tokens):
+            if is_special:
+                in_document = False
+            elif part:
+                self.documents += not in_document
+                in_document = True
+                normalizer = self._preparation
+                normalized = part if normalizer is None else normalizer.apply(part.encode(), INPUT).decode()
+                try:
+                    counts.update(self._pretokenizer.iterate(normalized))
+                except UncoveredText as error:
+                    if normalizer is not None:
+                        error = error.moved(normalizer.place_before(part.encode(), error.place) - error.place)
+                    raise error.moved(base_bytes + len(text[:done].encode()), where) from None
+            done += len(part)
+        add_mapping(self._counter, counts)
+        return in_document
+
+    def count_batch(self, batch: Batch, where: str) -> None:
+        self.make_room(int(batch.offsets[-1]))
+        if self._in_python:
+            for start, stop in pairwise(batch.offsets.tolist()):
+                text = str(memoryview(batch.text)[start:stop], "utf-8")
+                self._count_in_python(text, where, 0, in_document=False, special_tokens=())
+            return
+        self.documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
+        self.uncut.add_text(memoryview(batch.text))
+
+    def count_long_line(self, line: LongLine, where: str) -> int:
+        """How much text the line has; only at its end it is known whether it is good, and counted if it is."""
+        own = _core.PretokenCounter(self._automaton)
+        own.set_normalizer(self._core_normalizer)
+        held = bytearray()
+        text_bytes = wanted = started = 0
+        in_document = False
+        for text in line.texts():
+            held += text.data
+            text_bytes += len(text)
+            if self._in_python or len(held) < max(wanted, self.block_bytes):
+                continue
+            if self.held_limit is not None and max(len(held), own.counted_bytes()) > self.held_limit.bytes:
+                raise NotEnoughMemory(
+                    f"{where}: the line at byte {line.start} is longer than the memory allows; give --max-memory more"
+                )
+            wanted = 2 * len(held)
+            if cut := self._counter.last_cut(held, ()):
+                begun, in_document = own.count(memoryview(held)[:cut], (), self._threads, in_document)
+                started += begun
+                held = held[cut:]
+                wanted = 0
+        if line.fault or line.is_blank:
+            return 0
+        if self._in_python:
+            self._count_in_python(held.decode(), where, 0, in_document=False, special_tokens=())
+            return text_bytes
+        begun, _ = own.count(held, (), self._threads, in_document)
+        self.documents += started + begun
+        self.make_room(own.counted_bytes())
+        pretoken_bytes, ends, counts = own.drain()
+        self._counter.add(pretoken_bytes.data, ends, counts)
+        return text_bytes
+
+    def make_room(self, text_bytes: int) -> None:
+        """Spill what is counted if it would outgrow its share with so much text more, be that one long pretoken."""
+        if self._spill_bytes is None:
+            return
+        counted = self._counter.counted_bytes()
+        if counted and counted + text_bytes > self._spill_bytes:
+            self._spill()
+
+    def _spill(self) -> None:
+        assert self._workspace is not None
+        counts = self._drained()
+        try:
+            run = self._workspace.new_file()
+            write_counts_file(run, [counts], CountsFacts(), temporary=True)
+            self._runs.append(CountsFile(run))
+        except EnvironmentFailure:
+            self._runs.append(
+                PretokenCounts(*counts, CountsFacts())
+            )  # the caller can keep them somewhere else
+            raise
+
+    def parts(self, facts: CountsFacts, spill: bool = True) -> list[PretokenCounts | CountsFile]:
+        """All that was counted; spill: where counts lie in files, put the last ones there too."""
+        if not self._runs:
+            self._runs.append(PretokenCounts(*self._drained(), facts))
+        elif len(self._counter) and spill:
+            self._spill()
+        elif len(self._counter):
+            self._runs.append(PretokenCounts(*self._drained(), CountsFacts()))
+        return self._runs
+
+    def _drained(self) -> Arrays:
+        drained = self._counter.drain()
+        self.uncut.add_counts(drained)
+        return drained
