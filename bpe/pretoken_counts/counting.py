@@ -181,7 +181,11 @@ class Counting:
             counted_to: int | None = reader.start  # None: something was replaced there
             replaced = 0
             blocks = stack.enter_context(
-                closing(text_blocks(reader, self.counter.last_cut, self.counter.block_bytes, self.counter.held_limit))
+                closing(
+                    text_blocks(
+                        reader, self.counter.last_cut, self.counter.block_bytes, self.counter.held_limit
+                    )
+                )
             )
             try:
                 for block in blocks:
