@@ -31,7 +31,12 @@ from command_line.standard_streams import prepare_standard_streams
 from corpus.errors import naming
 
 # Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
-_MODULES: Final = {"train": "training_commands", "count": "training_commands", "report": "report_command"}
+_MODULES: Final = {
+    "train": "training_commands",
+    "count": "training_commands",
+    "report": "report_command",
+    "compare": "compare_command",
+}
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") -> int:

@@ -111,6 +111,14 @@ COMMANDS = [
     ),
     Command(
         "bpe",
+        "compare",
+        (),
+        {"--output": "c.html"},
+        {"first": "tok.json", "second": "other.json"},
+        RANKS | {"--text"},
+    ),
+    Command(
+        "bpe",
         "encode",
         (),
         {"--output": "ids"},
@@ -186,6 +194,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     count_pretokens([folder / "en.txt"]).save(folder / "en.counts")
     tokenizer = bpe.train([folder / "en.txt"], 270, [END])
     tokenizer.save(folder / "tok.json")
+    tokenizer.save(folder / "other.json")
     count_pretokens([folder / "en.txt"], [END]).save(folder / "tok.counts")
     (folder / "en.ids").write_text(" ".join(map(str, tokenizer.encode("the mill"))))
     for name in ("ids.bin", "more.bin"):

@@ -35,6 +35,7 @@ COMMANDS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     ),
     "info": (_TOLD, "info tokenizer.json; tokenmill info corpus.zarr"),
     "report": (_TOLD, "report tokenizer.json text.txt; tokenmill report corpus.zarr -o corpus.html"),
+    "compare": ((_BPE,), "compare mine.json theirs.json --output compare.html"),
     "verify": ((_DATASET,), "verify corpus.zarr"),
     "head": ((_DATASET,), "head corpus.zarr -n 5"),
     "export": ((_DATASET,), "export corpus.zarr --to megatron --output corpus-megatron"),

@@ -25,15 +25,16 @@ def build_parser(prog: str = "python -m bpe") -> Parser:
         "--tokenizer tokenizer.json\n"
         "  %(prog)s encode --tokenizer tokenizer.json corpus.txt --output ids.npy\n"
         "  %(prog)s report tokenizer.json held-out.txt\n"
+        "  %(prog)s compare mine.json gpt2.tokenizer.json --output compare.html\n"
         "  %(prog)s info tokenizer.json\n\n"
         "Each command has its own --help. Sizes and numbers may be written as 32k, 100MB (powers of 1000), 64MiB or\n"
         "1e9. Exit codes: 0 done, 2 arguments or tokenizer, 3 text, ids or counts, 4 the machine (space, permission,\n"
         "I/O), 5 out of memory, 6 refused (an input changed), 130 interrupted.",
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="train | count | report | encode | decode | info"
+        dest="command", required=True, metavar="train | count | report | compare | encode | decode | info"
     )
-    added = [_train, _count, _report, _encode, _decode, _info]
+    added = [_train, _count, _report, _compare, _encode, _decode, _info]
     for add in added:
         add(commands).add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
@@ -283,6 +284,43 @@ def _report(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentPa
     return report
 
 
+def _compare(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
+    compare = commands.add_parser(
+        "compare",
+        help="a page in which one types text and sees it cut by two tokenizers",
+        description="Write a page in which one types text and sees it cut by two tokenizers side by side, with ids and "
+        "bytes a token; the ids are those of `encode`. One HTML file that needs no server and no network.",
+        epilog="examples:\n"
+        "  %(prog)s mine.json theirs/tokenizer.json --output compare.html\n"
+        "  %(prog)s mine.json cl100k.tiktoken --pattern cl100k --output compare.html --text 'Hello, world'\n"
+        "  %(prog)s cl100k.tiktoken o200k.tiktoken --pattern cl100k --pattern o200k --output compare.html",
+    )
+    for name, which in (("first", "the one on the left"), ("second", "the one on the right")):
+        compare.add_argument(
+            name,
+            metavar=name.upper(),
+            help=f"{which}: tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or org/model of "
+            "the hub",
+        )
+    compare.add_argument(
+        "--output",
+        "-o",
+        required=True,
+        metavar="FILE",
+        help="the page to write, one that exists is replaced; -: stdout",
+    )
+    compare.add_argument(
+        "--text", help="what the page begins with (default: a few lines of several languages)"
+    )
+    compare.add_argument(
+        "--pattern",
+        action="append",
+        help="for *.tiktoken and vocab.json: the pattern's name or expression; once for both, or once for each",
+    )
+    _add_special_token(compare)
+    return compare
+
+
 def _encode(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
     encode = commands.add_parser(
         "encode", help="text to ids", description="Encode a text of any size to ids."
@@ -397,6 +435,10 @@ def _add_tokenizer(command: argparse.ArgumentParser) -> None:
 
 def _add_rank_file_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--pattern", help="for *.tiktoken and vocab.json: the pattern's name or expression")
+    _add_special_token(command)
+
+
+def _add_special_token(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--special-token",
         action="append",

@@ -29,6 +29,30 @@ class Compiled:
     may_leave_out: bool
 
 
+@dataclass(frozen=True)
+class TablePhases:
+    """What happens to a text, phase after phase, and the tables that cut each; from_alphabet: see `Phases`."""
+
+    phases: tuple[Phase, ...]
+    tables: tuple[Tables, ...]
+    from_alphabet: bool
+
+    @property
+    def gaps_are_errors(self) -> bool:
+        """Whether text that is left out does not belong there."""
+        return any(cut.gaps_are_errors for phase in self.phases for cut in phase.cuts)
+
+
+def table_phases_of(components: tuple[Component, ...]) -> TablePhases:
+    """The tables of components; UnsupportedPattern says what can't be compiled, BadTokenizer what is wrong."""
+    known = phases_of(components)
+    try:
+        phases = _compilable(known.phases)
+        return TablePhases(phases, tuple(map(_tables_of, phases)), known.from_alphabet)
+    except NotBoundedError as error:
+        raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
+
+
 @lru_cache(maxsize=64)
 def compiled_of(components: tuple[Component, ...], has_spaces: bool = False) -> Compiled:
     """The tables of all but what the first phase changes; UnsupportedPattern says what can't be compiled, BadTokenizer
@@ -36,18 +60,13 @@ def compiled_of(components: tuple[Component, ...], has_spaces: bool = False) -> 
 
     has_spaces: texts have a space where the components, of one phase, see U+2581, and the other way round.
     """
-    known = phases_of(components)
-    try:
-        phases = _compilable(known.phases)
-        tables = [_tables_of(phase) for phase in phases]
-    except NotBoundedError as error:
-        raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
+    known = table_phases_of(components)
+    phases, tables = known.phases, list(known.tables)
     if has_spaces:
         tables = [exchanged(each, ord(" "), 0x2581) for each in tables]
     automata = [core_automaton(each) for each in tables]
     automaton = automata[0]
-    gaps_are_errors = any(cut.gaps_are_errors for phase in phases for cut in phase.cuts)
-    may_leave_out = gaps_are_errors and automaton.drops
+    may_leave_out = known.gaps_are_errors and automaton.drops
     if len(phases) > 1 or known.from_alphabet:
         later = [
             (phase.change.core if phase.change is not None else None, each)

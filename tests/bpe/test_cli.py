@@ -350,4 +350,4 @@ def test_help_is_quick_to_import():
     code += "assert not {'numpy', 'regex', 'tqdm', 'bpe._core'} & set(sys.modules), sys.modules.keys()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert b"train | count | report | encode | decode | info" in ended.stdout
+    assert b"train | count | report | compare | encode | decode | info" in ended.stdout

@@ -1,0 +1,102 @@
+"""The page that compares two tokenizers: a place to type, and on both sides what each makes of it."""
+
+from __future__ import annotations
+
+import base64
+import html
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from bpe.comparison.page_model import page_model
+from bpe.errors import UnsupportedTokenizer, printable
+from bpe.tokenizer import Tokenizer
+from reports.components import SERIES, escaped, heads, legend, pair, section, table
+from reports.page import page
+
+MARK: Final = "<!-- tokenmill comparison -->"
+MOST_CHARACTERS: Final = 20_000  # that one may type: some 50 ms of work a key
+SAMPLE: Final = (
+    "Tokenizers cut text into pieces: it's 1234567 of them, or fewer.\n"
+    "    def naïve(café): return 'Größe'  # 30 €\n"
+    "Привет, мир! 你好，世界。 🙂👍🏽\n"
+)
+
+
+def compare_page(names: tuple[str, str], tokenizers: tuple[Tokenizer, Tokenizer], text: str = SAMPLE) -> str:
+    """The page. names: of the files or repositories. text: what it begins with.
+
+    UnsupportedTokenizer, with the name, for one that a page can't do exactly. Cost: about a second for 200,000 entries;
+    the page holds some 5 bytes of each entry, compressed."""
+    models = []
+    for name, tokenizer in zip(names, tokenizers, strict=True):
+        try:
+            models.append(base64.b64encode(page_model(tokenizer)).decode())
+        except UnsupportedTokenizer as error:
+            raise UnsupportedTokenizer(f"{printable(name)}: {error}") from None
+    shown = _short_names(names)
+    scripts = [
+        resources.files(__package__).joinpath(f"{part}.js").read_text("utf-8")
+        for part in ("encoder", "comparison")
+    ]
+    return page(
+        f"{shown[0]} beside {shown[1]}",
+        "Type or paste a text: both tokenizers cut it as <code>tokenmill encode</code> does, special tokens included.",
+        [],
+        [_typing(text), _sides(shown), _facts(shown, names, tokenizers)],
+        kind="comparison of tokenizers",
+        made_by="tokenmill compare",
+        mark=MARK,
+        scripts=scripts,
+        data=[(f"model-{number}", model) for number, model in enumerate(models)],
+    )
+
+
+def _short_names(names: tuple[str, str]) -> tuple[str, str]:
+    """Their last parts, where these differ."""
+    first, second = (Path(name).name or name for name in names)
+    return (first, second) if first != second else names
+
+
+def _typing(text: str) -> str:
+    # The first line end of a textarea's text is left out by HTML.
+    area = (
+        f'<textarea id="typed" rows="6" maxlength="{MOST_CHARACTERS}" spellcheck="false" autocapitalize="off" '
+        f'autocomplete="off" dir="auto" aria-label="Text">\n{html.escape(text)}</textarea>'
+    )
+    return section("Text", f'{area}<p class="note" id="verdict" aria-live="polite"></p>')
+
+
+def _sides(names: tuple[str, str]) -> str:
+    sides = []
+    for name, series in zip(names, SERIES, strict=True):
+        label = f"tokens of {name}; arrow keys go from token to token"
+        sides.append(
+            f'<div><h3>{legend(name, series)}</h3><p class="note" id="{series}-facts"></p>'
+            f'<p class="t" id="{series}-tokens" dir="auto" tabindex="0" role="group" aria-label="{escaped(label)}"></p>'
+            f'<details open><summary>Ids</summary><p class="t ids" id="{series}-ids" tabindex="0"></p></details></div>'
+        )
+    note = (
+        "A box is a token; where several make one character, they share a box. Hover, tap, or go along with the arrow "
+        "keys for its id and bytes. A box with an outline is cut elsewhere by the other tokenizer."
+    )
+    return section("Tokens", pair(sides), note)
+
+
+def _facts(shown: tuple[str, str], names: tuple[str, str], tokenizers: tuple[Tokenizer, Tokenizer]) -> str:
+    rows = [
+        ["entries", *(f"{each.vocab_size:,}" for each in tokenizers)],
+        ["special tokens", *(f"{len(each.special_tokens):,}" for each in tokenizers)],
+        ["merges", *(_merges(each) for each in tokenizers)],
+        ["entries are", *("text" if each.text_rules else "bytes" for each in tokenizers)],
+        ["normalizer", *(escaped(str(each.normalizer or "none")) for each in tokenizers)],
+        ["pattern", *(f'<span class="wrap">{escaped(each.pattern)}</span>' for each in tokenizers)],
+        ["file", *(f'<span class="wrap">{escaped(name)}</span>' for name in names)],
+    ]
+    return section("The tokenizers", table(["", *heads(shown)], rows, "bars"))
+
+
+def _merges(tokenizer: Tokenizer) -> str:
+    return (
+        "all that make an entry" if tokenizer.is_rank_file else f"{tokenizer.parts.vocabulary.merge_count:,}"
+    )

@@ -1,0 +1,126 @@
+// What is typed, cut by both tokenizers: boxes of tokens, their ids, counts, and what the other cuts elsewhere.
+"use strict";
+
+const typed = document.getElementById("typed");
+const sides = ["first", "second"].map((name) => ({
+  tokenizer: null,
+  facts: document.getElementById(name + "-facts"),
+  boxes: document.getElementById(name + "-tokens"),
+  ids: document.getElementById(name + "-ids"),
+}));
+const verdict = document.getElementById("verdict");
+
+const LARGEST_BOX = 8; // tokens: what is not a character by then is bytes
+const SPELLED = { "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "␣" };
+const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+const spelled = (text) => Object.assign(document.createElement("s"), { textContent: text });
+
+function decoded(bytes) { // null: no UTF-8; undefined: it ends within a character
+  const array = Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
+  try { return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(array); } catch { /* looked at below */ }
+  const begun = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try { begun.decode(array, { stream: true }); return undefined; } catch { return null; }
+}
+
+// Tokens in boxes, nearly always one in each: those that make one character together share one.
+function* boxesOf(tokens) {
+  let held = [], bytes = "";
+  const apart = function* () { for (const token of held) yield { tokens: [token], text: null }; held = []; bytes = ""; };
+  for (const token of tokens) {
+    if (token.bytes === null) { yield* apart(); yield { tokens: [token], text: null }; continue; }
+    held.push(token);
+    bytes += token.bytes;
+    const text = decoded(bytes);
+    if (text === undefined && held.length < LARGEST_BOX) continue;
+    if (typeof text === "string") { yield { tokens: held, text }; held = []; bytes = ""; } else yield* apart();
+  }
+  yield* apart();
+}
+
+function fill(element, box) {
+  const [token] = box.tokens;
+  if (token.bytes === null) { element.append(spelled("?")); return; }
+  if (box.text === null) {
+    element.append(spelled(Array.from(token.bytes, (byte) => byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")).join("")));
+    return;
+  }
+  if (/^\p{M}/u.test(box.text)) element.append("\u25cc"); // a mark without its letter
+  for (const character of box.text) {
+    if (character === " " || !/[\p{C}\p{Z}]/u.test(character)) { element.append(character); continue; }
+    const code = "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    element.append(spelled(SPELLED[character] || code));
+    if (character === "\n" || character === "\t") element.append(character);
+  }
+}
+
+function tipOf(box, place) {
+  const ids = box.tokens.map((token) => token.id), bytes = box.tokens.map((token) => token.bytes || "").join("");
+  const hex = Array.from(bytes.slice(0, 16), (byte) => byte.charCodeAt(0).toString(16).padStart(2, "0")).join(" ");
+  const last = ids.length > 1 ? ` to ${place + ids.length - 1}` : "";
+  return `token ${place}${last}: id${ids.length > 1 ? "s" : ""} ${ids.join(" ")}, ${many(bytes.length, "byte")}, ${hex}${bytes.length > 16 ? " ..." : ""}`;
+}
+
+// [start, stop) of each token in the text's bytes, as "start stop"; a space that is put in front is not of the text.
+function spansOf(tokens, text) {
+  const joined = tokens.map((token) => (token.bytes === null ? "\0" : token.bytes)).join("");
+  let at = joined === text ? 0 : joined === " " + text ? -1 : null;
+  return at === null ? null : tokens.map((token) => `${Math.max(at, 0)} ${(at += token.bytes.length)}`);
+}
+
+function show() {
+  const text = typed.value.toWellFormed(), bytes = binary(utf8.encode(text));
+  for (const side of sides) {
+    side.error = null;
+    try { side.tokens = side.tokenizer.encode(text); } catch (error) {
+      if (!(error instanceof CannotBeExact)) throw error;
+      side.tokens = [];
+      side.error = error.message;
+    }
+    side.spans = side.error ? null : spansOf(side.tokens, bytes);
+  }
+  const compared = sides.every((side) => side.spans);
+  sides.forEach((side, number) => {
+    const other = new Set(compared ? sides[1 - number].spans : []);
+    side.differing = compared ? side.spans.filter((span) => !other.has(span)).length : 0;
+    side.boxes.replaceChildren();
+    let place = 0;
+    for (const box of side.error ? [] : boxesOf(side.tokens)) {
+      const element = document.createElement("i"), spans = compared ? side.spans.slice(place, place + box.tokens.length) : [];
+      element.title = tipOf(box, place);
+      if (box.tokens[0].special) element.classList.add("special");
+      if (spans.some((span) => !other.has(span))) element.classList.add("differs");
+      fill(element, box);
+      side.boxes.append(element);
+      place += box.tokens.length;
+    }
+    const rate = side.tokens.length ? (bytes.length / side.tokens.length).toFixed(2) : "–";
+    side.facts.textContent = side.error || `${many(side.tokens.length, "token")}, ${rate} bytes a token`;
+    side.facts.classList.toggle("wrong", Boolean(side.error));
+    side.ids.textContent = side.tokens.map((token) => token.id).join(" ");
+  });
+  verdict.textContent = wordsOf(bytes.length, compared);
+}
+
+function wordsOf(size, compared) {
+  const [first, second] = sides.map((side) => side.tokens.length);
+  if (sides.some((side) => side.error)) return "";
+  const fewer = Math.min(first, second), more = Math.max(first, second);
+  const which = first < second ? "The first" : "The second";
+  const counts = first === second ? "Both have as many tokens" : `${which} has ${(100 * (1 - fewer / more)).toFixed(1)} % fewer tokens`;
+  const told = compared
+    ? sides[0].differing + sides[1].differing ? `; outlined is what the other cuts elsewhere: ${sides[0].differing.toLocaleString("en")} and ${sides[1].differing.toLocaleString("en")}` : "; they cut it alike"
+    : "; what they cut elsewhere is not marked, since one of them changes the text";
+  return `${many(size, "byte")}. ${counts}${told}.`;
+}
+
+async function begin() {
+  for (const [number, side] of sides.entries()) {
+    side.tokenizer = await PageTokenizer.read(document.getElementById("model-" + number).textContent);
+  }
+  let asked = 0;
+  typed.addEventListener("input", () => { cancelAnimationFrame(asked); asked = requestAnimationFrame(show); });
+  show();
+  document.body.dataset.ready = "yes";
+}
+
+begin().catch((error) => { verdict.textContent = `This browser can't show it: ${error.message}`; });

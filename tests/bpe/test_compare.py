@@ -1,0 +1,141 @@
+"""The command that writes a page comparing two tokenizers, and what it holds of each."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from text_vocabularies import text_vocabulary
+
+from bpe.__main__ import main
+from bpe.comparison import page_model as page_models
+from bpe.comparison.page_model import page_model, varints
+from bpe.errors import UnsupportedTokenizer
+from bpe.formats import huggingface
+from bpe.normalizers import Normalizer, StripAccents
+from bpe.tokenizer import AddedToken, Tokenizer
+from bpe.training import train
+
+END = "<|endoftext|>"
+TEXT = f"the mill by the river {END} Größe 你好 123\n" * 5
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    train([TEXT.encode()], 300, [END]).save("a.json")
+    train([TEXT.encode()], 320, [END], "cl100k").save("b.json")
+    train([TEXT.encode()], 290, [], "cl100k").export_tiktoken("c.tiktoken")
+    return tmp_path
+
+
+def test_the_command_writes_a_page(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "a.json", "b.json", "--output", "c.html", "--text", "</textarea><b>&"]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"c\.html: [\d.]+ kB, all that the page needs\n", err)
+    page = Path("c.html").read_text()
+    assert "a.json beside b.json" in page
+    assert "\n&lt;/textarea&gt;&lt;b&gt;&amp;</textarea>" in page
+    assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttpRequest|WebSocket", page)
+    policy = re.search(r'content="(default-src[^"]*)"', page)
+    assert policy
+    assert "connect-src" not in policy[1]  # by default-src 'none'
+    assert policy[1].count("'sha256-") == page.count("<script>") == 3
+    assert main(["compare", "a.json", "b.json", "-o", "-"]) == 0
+    assert capfd.readouterr().out.startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a.json", "c.tiktoken", "--pattern", "cl100k"],
+        ["c.tiktoken", "a.json", "--pattern", "cl100k", "--special-token", END],
+        ["c.tiktoken", "c.tiktoken", "--pattern", "cl100k", "--pattern", "gpt2"],
+    ],
+    ids=["second", "first", "each"],
+)
+def test_patterns_of_rank_files(words: list[str], here: Path) -> None:
+    assert main(["compare", *words, "--output", "c.html"]) == 0
+
+
+def test_what_is_refused_is_told_in_a_line(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("clip.json").write_text(text_vocabulary("clip"))
+    for words, message in [
+        (["a.json", "no.json"], "no.json"),
+        (["a.json", "c.tiktoken"], "give --pattern"),
+        (
+            ["a.json", "b.json", *["--pattern", "gpt2"] * 3],
+            "once for both tokenizers, or once for each; got 3",
+        ),
+        (["a.json", "clip.json"], "clip.json: its entries have an end_of_word_suffix"),
+        (["a.json", "b.json", "--text", "\udcff"], "--text holds bytes that are not UTF-8"),
+    ]:
+        assert main(["compare", *words, "--output", "c.html"]) == 2
+        out, err = capfd.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert message in err
+        assert not Path("c.html").exists()
+
+
+def parts_of(block: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    data = gzip.decompress(block)
+    size = int.from_bytes(data[:4], "little")
+    header = json.loads(data[4 : 4 + size])
+    arrays, at = {}, 4 + size
+    for name, kind, count in header["arrays"]:
+        arrays[name] = np.frombuffer(data, kind, count, at)
+        at += arrays[name].nbytes
+    assert at == len(data)
+    return header, arrays
+
+
+def test_what_a_page_holds(here: Path) -> None:
+    tokenizer = Tokenizer.load("a.json")
+    header, arrays = parts_of(page_model(tokenizer))
+    assert header["tokens"] == [[END, tokenizer.special_tokens[END], None]]
+    assert bytes(arrays["entries"]) == b"".join(tokenizer.ordinary_entries.values())
+    assert arrays["lengths"].tolist() == [len(entry) for entry in tokenizer.ordinary_entries.values()]
+    assert page_model(tokenizer) == page_model(Tokenizer.load("a.json"))
+
+
+def test_numbers_of_seven_bits() -> None:
+    assert varints(np.array([5, 300, 0, 127, 128])).tolist() == [5, 0xAC, 2, 0, 127, 128, 1]
+    assert varints(np.array([], np.int64)).tolist() == []
+
+
+def tokenizer_with(**options: Any) -> Tokenizer:
+    made = train([TEXT.encode()], 280)
+    return Tokenizer(made.ordinary_entries, made.merges, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"normalizer": Normalizer((StripAccents(),))}, "its normalizer has StripAccents"),
+        ({"special_tokens": [AddedToken("<x>", 999, rstrip=True)]}, "'<x>' looks at the text beside it"),
+        ({"pattern": r"(.)\1|(?s:.)"}, "cut by the `regex` package"),
+    ],
+    ids=["normalizer", "added token", "backreference"],
+)
+def test_what_a_page_does_not_do_exactly(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnsupportedTokenizer, match=re.escape(message)):
+        page_model(tokenizer_with(**options))
+
+
+def test_ends_of_words_are_refused() -> None:
+    with pytest.raises(UnsupportedTokenizer, match="end_of_word_suffix"):
+        page_model(Tokenizer.from_parts(huggingface.read(text_vocabulary("suffix").encode())))
+
+
+def test_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_models, "MOST_BYTES", 100)
+    with pytest.raises(
+        UnsupportedTokenizer, match=r"takes [\d,]+ bytes of a page, compressed; a page holds 100 of one"
+    ):
+        page_model(tokenizer_with())

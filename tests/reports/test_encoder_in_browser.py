@@ -1,0 +1,168 @@
+"""The encoder of the page that compares tokenizers, run in a browser: its ids are those of `Tokenizer.encode`."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Callable, Iterator
+from importlib import resources
+from typing import Any
+
+import pytest
+from text_vocabularies import text_vocabulary
+
+from bpe.comparison.page_model import page_model
+from bpe.errors import UncoveredText
+from bpe.formats import huggingface
+from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace
+from bpe.pretokenization.components import ByteLevel, Digits, Metaspace, Punctuation, Split
+from bpe.pretokenizer import Pretokenizer
+from bpe.tokenizer import Tokenizer
+from bpe.training import train
+
+END = "<|endoftext|>"
+CORPUS = f"""The mill by the river grinds 12,345 grains; it's what we've got, isn't it? {END}
+Größe, naïve café: été — Привет, мир. 你好，世界 日本語の文 한국어 मिल ไทย 🙂👍🏽 e\u0301\u0323 ﬁ ½ ٣
+    def f(x):\n        return x['key'] + 1.5e10  # \t\r\n\n\n ---- ==== ____ <s> ▁▁
+"""
+PARTS = [
+    *CORPUS.split(" "), " ", "  ", "\n", "\r\n", "\t", "'s", "'LL", "ſ", "K", "1", "123456789", "a", "ab", "é",
+    "e\u0301", "\u0323\u0301", "\u0345", "가", "\u1100\u1161", "ﬁ", "Å", "\u200d", "\ufeff", "\x00", "𝄞", "\U0010ffff",
+    "中", "▁", "THE", "the", END, "<s>", "<0x0A>", "-" * 40, "İ", "Σ", "\u0378", "𞤀",
+]  # fmt: skip
+THREES = r"\d{1,3}(?=(?:\d{3})*\b)|[^\d]+|\d+"
+
+
+def texts(seed: int) -> list[str]:
+    rng = random.Random(seed)
+    made = [
+        "",
+        " ",
+        "a" * 600,
+        " " * 300,
+        *("".join(rng.choices(PARTS, k=rng.randint(1, 25))) for _ in range(90)),
+    ]
+    for _ in range(40):
+        points = (rng.choice([rng.randrange(0x250), rng.randrange(0xD800)]) for _ in range(20))
+        made.append("".join(map(chr, points)))
+    return made
+
+
+def with_pattern(pattern: str | Pretokenizer, **options: Any) -> Tokenizer:
+    made = train([CORPUS.encode() * 3], 420, [END])
+    return Tokenizer(made.ordinary_entries, made.merges, [END], pattern, **options)
+
+
+def ranked(pattern: str) -> Tokenizer:
+    made = train([CORPUS.encode() * 3], 420, [], pattern)
+    by_rank = dict(enumerate(made.ordinary_entries.values()))
+    return Tokenizer(by_rank, None, [END], pattern)
+
+
+def components(*made: Any) -> Callable[[], Tokenizer]:
+    return lambda: with_pattern(Pretokenizer(made))
+
+
+def of_text(name: str) -> Callable[[], Tokenizer]:
+    return lambda: Tokenizer.from_parts(huggingface.read(text_vocabulary(name).encode()))
+
+
+def normalized(*made: Any) -> Callable[[], Tokenizer]:
+    return lambda: with_pattern("gpt2", normalizer=Normalizer(made))
+
+
+TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
+    "gpt2": lambda: with_pattern("gpt2"),
+    "cl100k": lambda: ranked("cl100k"),
+    "o200k": lambda: ranked("o200k"),
+    "llama3": lambda: with_pattern("llama3", ignore_merges=True),
+    "two ways": lambda: with_pattern(THREES),
+    "leaves out": lambda: with_pattern(r"\p{L}+| +|\d"),
+    "prefix": components(ByteLevel(add_prefix_space=True)),
+    "stages": components(Split(r"\d{1,3}", "oniguruma"), Punctuation(), ByteLevel(False, use_regex=True)),
+    "removed": components(Digits(True), Split(" ", "text", "Removed"), ByteLevel(False, use_regex=False)),
+    "blocks": components(Metaspace("Ġ"), ByteLevel(False, use_regex=False)),
+    "NFC": normalized(Form("NFC")),
+    "NFKD": normalized(Form("NFKD")),
+    "normalized": normalized(Form("NFKC"), Lowercase(), Replace("the", "THE "), Prepend("x")),
+    **{
+        name: of_text(name)
+        for name in (
+            "llama",
+            "gemma",
+            "mistral",
+            "metaspace",
+            "unknown-fused",
+            "whole",
+            "byte-merges",
+            "some-bytes",
+        )
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def encoder(browser: Any) -> Iterator[Any]:
+    page = browser.new_page()
+    page.add_script_tag(content=resources.files("bpe.comparison").joinpath("encoder.js").read_text("utf-8"))
+    yield page
+    page.close()
+
+
+ENCODE = """async ([model, texts]) => {
+  const tokenizer = await PageTokenizer.read(model);
+  return texts.map((text) => {
+    try { return tokenizer.encode(text).map((token) => token.id); } catch (error) {
+      if (!(error instanceof CannotBeExact)) throw error;
+      return error.message;
+    }
+  });
+}"""
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_ids_are_those_of_encode(name: str, encoder: Any) -> None:
+    tokenizer = TOKENIZERS[name]()
+    given = texts(len(name))
+    found = encoder.evaluate(ENCODE, [base64.b64encode(page_model(tokenizer)).decode(), given])
+    refused = 0
+    for text, ids in zip(given, found, strict=True):
+        if isinstance(ids, str) and "Unicode tables" in ids:  # of the browser
+            refused += 1
+        elif isinstance(ids, str):
+            with pytest.raises(UncoveredText):
+                tokenizer.encode(text)
+        else:
+            assert ids == tokenizer.encode(text), text
+    assert refused < len(given) / 3
+
+
+def test_what_tokens_stand_for(encoder: Any) -> None:
+    """Their bytes together are the text, where nothing changes it."""
+    for name in ("gpt2", "llama"):
+        tokenizer = TOKENIZERS[name]()
+        model = base64.b64encode(page_model(tokenizer)).decode()
+        text = "the mill € 𝄞 中\n"
+        script = """async ([model, text]) =>
+            (await PageTokenizer.read(model)).encode(text).map((token) => token.bytes).join('')"""
+        stands = encoder.evaluate(script, [model, text])
+        assert stands.encode("latin-1").decode() == (" " if name == "llama" else "") + text
+
+
+def test_a_browser_of_other_tables_is_found_out(encoder: Any) -> None:
+    """Made by a normalize that changes one character more, and one that orders a mark in another way."""
+    model = base64.b64encode(page_model(TOKENIZERS["NFC"]())).decode()
+    script = """async ([model, text, fault]) => {
+      const right = String.prototype.normalize;
+      const wrong = new Function("text", "return " + fault);
+      String.prototype.normalize = function (form) { return wrong(right.call(this, form)); };
+      try { return (await PageTokenizer.read(model)).encode(text).length; } catch (error) { return error.message; }
+      finally { String.prototype.normalize = right; }
+    }"""
+    for text, fault in (
+        ("aß", "text.replace('ß', 'ss')"),
+        ("a\u0315", "text.replace('\u0315\u0345', '\u0345\u0315')"),
+    ):
+        message = encoder.evaluate(script, [model, text, fault])
+        assert "Unicode tables" in message, (text, message)
+        assert isinstance(encoder.evaluate(script, [model, "abc é", fault]), int)
