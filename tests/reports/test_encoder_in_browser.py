@@ -40,9 +40,9 @@ def texts(seed: int) -> list[str]:
         " ",
         "a" * 600,
         " " * 300,
-        *("".join(rng.choices(PARTS, k=rng.randint(1, 25))) for _ in range(90)),
+        *("".join(rng.choices(PARTS, k=rng.randint(1, 25))) for _ in range(60)),
     ]
-    for _ in range(40):
+    for _ in range(20):
         points = (rng.choice([rng.randrange(0x250), rng.randrange(0xD800)]) for _ in range(20))
         made.append("".join(map(chr, points)))
     return made
