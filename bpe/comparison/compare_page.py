@@ -93,7 +93,7 @@ def _facts(shown: tuple[str, str], names: tuple[str, str], tokenizers: tuple[Tok
         ["pattern", *(f'<span class="wrap">{escaped(each.pattern)}</span>' for each in tokenizers)],
         ["file", *(f'<span class="wrap">{escaped(name)}</span>' for name in names)],
     ]
-    return section("The tokenizers", table(["", *heads(shown)], rows, "bars"))
+    return section("The tokenizers", table(["", *heads(shown)], rows, "bars facts"))
 
 
 def _merges(tokenizer: Tokenizer) -> str:

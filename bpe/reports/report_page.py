@@ -155,7 +155,9 @@ def _never_produced(report: dict[str, Any], entries: Mapping[int, bytes]) -> str
     unreachable = report["unreachable"]
     if not unreachable["count"]:
         return section("Never produced", "", "Merges reach every entry: some text makes each of them.")
-    note = f"{unreachable['count']:,} of the entries come of no text: merges do not reach them."
+    note = (
+        f"{unreachable['count']:,} of the entries come of no text: what they stand for becomes other tokens."
+    )
     return section("Never produced", _entry_table(unreachable["listed"], entries), note)
 
 
