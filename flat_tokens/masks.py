@@ -37,10 +37,17 @@ class MaskElements(Elements):
         bits = np.unpackbits(self.packed.read(first, stop), bitorder="little")
         out[:] = bits[start - first * MASK_BITS :][: len(out)]
 
-    def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
+    @property
+    def is_remote(self) -> bool:
         """See Elements."""
-        ranges = [_bytes_of(int(start), int(stop)) for start, stop in zip(starts, stops, strict=True)]
-        return self.packed.expecting([start for start, _ in ranges], [stop for _, stop in ranges])
+        return self.packed.is_remote
+
+    def expecting(
+        self, starts: Positions, stops: Positions, at_once: bool = False
+    ) -> AbstractContextManager[None]:
+        """See Elements."""
+        firsts = np.asarray(starts, dtype=np.int64) // MASK_BITS
+        return self.packed.expecting(firsts, -(-np.asarray(stops, dtype=np.int64) // MASK_BITS), at_once)
 
 
 class AllTrained(Elements):

@@ -19,6 +19,7 @@ class PackRows:
     """A plan's packs as rows; see RowSource."""
 
     is_padded = True
+    reads_starts = True
 
     def __init__(self, plan: Plan, length: int, padding_id: int, kind: str, is_whole: bool) -> None:
         self.kind = kind

@@ -38,9 +38,11 @@ class TokenRanges(NamedTuple):
 
 class RowSource(Protocol):
     """Numbered rows of one length. kind: tells those of other rules apart; row_count: how many. is_padded: whether rows
-    may be shorter than that; numbers of row_count and above are rows of padding alone then."""
+    may be shorter than that; numbers of row_count and above are rows of padding alone then. reads_starts: whether
+    token_ranges reads seq_starts."""
 
     kind: str
+    reads_starts: bool
     row_count: int
     length: int
     is_padded: bool
@@ -152,6 +154,8 @@ def put_pieces(
 class PackedRows:
     """Rows of the packed stream. with_tail: whether what is left behind the last full row is a row as well, padded with
     padding_id."""
+
+    reads_starts = False
 
     def __init__(
         self, array: FlatTokensArray, length: int, with_tail: bool = False, padding_id: int = 0

@@ -54,6 +54,7 @@ class SequenceRows:
     """One sequence a row, or a part of one."""
 
     is_padded = True
+    reads_starts = True
 
     def __init__(self, array: FlatTokensArray, length: int, long_sequences: str, padding_id: int) -> None:
         if length < 1:

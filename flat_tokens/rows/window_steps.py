@@ -1,13 +1,15 @@
 """The batches of steps whose rows are read a window at a time into memory, each zarr chunk once a window.
 
 Steps in a row share the reading of their window; a step that does not follow the one before is read alone. Where a
-thread works ahead, two windows are in memory: one is filled while the other is used.
+thread works ahead, two windows are in memory: one is filled while the other is used. From a store, the requests of the
+WINDOWS_AHEAD windows behind the one that is filled are under way meanwhile, and a mask is asked for beside the tokens.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +19,16 @@ from flat_tokens.masks import put_trained
 from flat_tokens.rows.ahead import Ahead
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.row_order import HostOrder, WindowId
-from flat_tokens.rows.row_source import ChunkReader, RowSource
+from flat_tokens.rows.row_source import ChunkReader, RowSource, TokenRanges
 from flat_tokens.rows.row_window import RowWindow
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.pieces import entered
+
+WINDOWS_AHEAD = (
+    2  # a window is decoded in about the time of one request: one more covers what requests differ by
+)
+_NOTHING = nullcontext()
+Fetched = dict[WindowId, AbstractContextManager[None]]
 
 
 class WindowSteps:
@@ -34,6 +43,8 @@ class WindowSteps:
         self._host = host
         self._cut = cut
         self._mask = mask
+        # Where rows must be looked up in seq_starts, to know them takes requests as well.
+        self._windows_ahead = WINDOWS_AHEAD if tokens.is_remote and not source.reads_starts else 0
         self._kept: tuple[WindowId, RowWindow] | None = None
         self._reader: ChunkReader | None = None
 
@@ -56,9 +67,11 @@ class WindowSteps:
         step += 1
         window = host.order.window_at(step)
         pending = None
+        fetched: Fetched = {}
         if stop is None or step < stop:
             memories = [self._new_memory() for _ in range(1 + ahead.is_threaded)]
-            pending = ahead.begin(functools.partial(self.read_window, window, memories[0]))
+            later = self._windows_behind(window, stop)
+            pending = ahead.begin(functools.partial(self._read_ahead, window, memories[0], later, fetched))
         yield alone
         del alone
         while pending is not None:
@@ -68,17 +81,55 @@ class WindowSteps:
             pending = None
             if stop is None or following < stop:
                 memories.reverse()
-                pending = ahead.begin(functools.partial(self.read_window, next_window, memories[0]))
+                later = self._windows_behind(next_window, stop)
+                pending = ahead.begin(
+                    functools.partial(self._read_ahead, next_window, memories[0], later, fetched)
+                )
             for at in range(step, following if stop is None else min(following, stop)):
                 yield self._batch_of(memory, window, at)
             step, window = following, next_window
 
-    def read_window(self, window: WindowId, memory: RowWindow | None = None) -> RowWindow:
-        """All rows of a window for this host, in the order of the steps; memory: that of another window."""
-        rows = self._host.rows(window).reshape(-1)
+    def read_window(
+        self,
+        window: WindowId,
+        memory: RowWindow | None = None,
+        fetched: AbstractContextManager[None] | None = None,
+    ) -> RowWindow:
+        """All rows of a window for this host, in the order of the steps; memory: that of another window. fetched: see
+        _fetch."""
         memory = self._new_memory() if memory is None else memory
-        self._fill(rows, memory)
+        self._fill(self._host.rows(window).reshape(-1), memory, fetched)
         return memory
+
+    def _windows_behind(self, window: WindowId, stop: int | None) -> list[WindowId]:
+        """Those behind a window whose requests are to be under way while it is read."""
+        found: list[WindowId] = []
+        for _ in range(self._windows_ahead):
+            _, following = self._host.steps_of(window)
+            if stop is not None and following >= stop:
+                break
+            window = self._host.order.window_at(following)
+            found.append(window)
+        return found
+
+    def _read_ahead(
+        self, window: WindowId, memory: RowWindow, later: Sequence[WindowId], fetched: Fetched
+    ) -> RowWindow:
+        """See read_window. later: windows whose requests are sent first; fetched: those that were, by their windows."""
+        if self._windows_ahead:
+            for other in (window, *later):
+                if other not in fetched:
+                    rows = self._host.rows(other).reshape(-1)
+                    fetched[other] = self._fetch(self._source.token_ranges(rows))
+        return self.read_window(window, memory, fetched.pop(window, None))
+
+    def _fetch(self, ranges: TokenRanges) -> AbstractContextManager[None]:
+        """Send the requests for the tokens, with the one in front of each range, and their mask: for who enters it."""
+        starts, stops = ranges.starts, ranges.stops
+        contexts = [self._tokens.expecting(np.maximum(starts - 1, 0), stops, at_once=True)]
+        if self._mask is not None:
+            contexts.append(self._mask.expecting(starts, stops, at_once=True))
+        return entered(contexts)
 
     @property
     def length(self) -> int:
@@ -125,12 +176,23 @@ class WindowSteps:
     def _new_memory(self) -> RowWindow:
         return RowWindow(self._host.window_rows, self._source.length, self._source.is_padded, self.is_masked)
 
-    def _fill(self, rows: npt.NDArray[np.int64], memory: RowWindow) -> None:
-        self._source.fill(rows, memory, self._chunks())
-        if memory.trained is not None and self._mask is not None:
-            put_trained(self._mask, self._source.token_ranges(rows), memory.trained)
-        elif memory.trained is not None:
-            memory.trained[:] = memory.all_trained()
+    def _fill(
+        self,
+        rows: npt.NDArray[np.int64],
+        memory: RowWindow,
+        fetched: AbstractContextManager[None] | None = None,
+    ) -> None:
+        ranges = None if self._mask is None else self._source.token_ranges(rows)
+        if fetched is None and ranges is not None and self._tokens.is_remote:
+            fetched = self._fetch(ranges)
+        with fetched or _NOTHING:
+            self._source.fill(rows, memory, self._chunks())
+            if memory.trained is None:
+                return
+            if self._mask is None or ranges is None:
+                memory.trained[:] = memory.all_trained()
+            else:
+                put_trained(self._mask, ranges, memory.trained)
 
     def _chunks(self) -> ChunkReader:
         if self._reader is None:

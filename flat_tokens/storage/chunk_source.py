@@ -197,9 +197,11 @@ class ChunkSource:
         finally:
             buffer.give()
 
-    def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
+    def expecting(
+        self, starts: Positions, stops: Positions, at_once: bool = False
+    ) -> AbstractContextManager[None]:
         """See Payloads.expecting."""
-        return self._payloads.expecting(starts, stops)
+        return self._payloads.expecting(starts, stops, at_once)
 
     def _map(self, index: int) -> Values:
         assert isinstance(self._payloads, FilePayloads)

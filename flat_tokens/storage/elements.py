@@ -93,6 +93,11 @@ class Elements:
         return self._source is not None and self._source.is_raw
 
     @property
+    def is_remote(self) -> bool:
+        """Whether reading them takes requests to a store."""
+        return self.stored is not None and isinstance(self.stored.path, StorePath)
+
+    @property
     def is_decoded(self) -> bool:
         """Whether `load_chunk` decodes zarr chunks into the memory that it is given."""
         return self._source is not None and not self._source.is_raw
@@ -182,11 +187,13 @@ class Elements:
                 return values
         return self.read(start, stop)
 
-    def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
-        """In this context the calling thread reads the elements [starts[i], stops[i]), about in their order in the
-        array: from a store several requests are under way at once then. From a disk it changes nothing, nor does it
-        within another such context."""
-        return _NOTHING if self._source is None else self._source.expecting(starts, stops)
+    def expecting(
+        self, starts: Positions, stops: Positions, at_once: bool = False
+    ) -> AbstractContextManager[None]:
+        """In this context the thread that enters it reads the elements [starts[i], stops[i]), about in their order in
+        the array: from a store several requests are under way at once then. at_once: from this call on, for who enters
+        it later. From a disk it changes nothing, nor does it within another such context."""
+        return _NOTHING if self._source is None else self._source.expecting(starts, stops, at_once)
 
     def stream(self) -> MappedStream | None:
         """All elements as one mapped array, None where they are not stored so that this is possible."""

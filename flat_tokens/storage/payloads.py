@@ -22,10 +22,12 @@ class Payloads(Protocol):
         """The encoded bytes of zarr chunk `index`, perhaps in `buffer`, and the name of their file or object.
         AbsentFileError if it is not there."""
 
-    def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
-        """In this context the calling thread reads the zarr chunks of the elements [starts[i], stops[i]), about
-        by rising number: where that takes time, what comes next is on its way meanwhile. Inside another such context it
-        changes nothing."""
+    def expecting(
+        self, starts: Positions, stops: Positions, at_once: bool = False
+    ) -> AbstractContextManager[None]:
+        """In this context the thread that enters it reads the zarr chunks of the elements [starts[i], stops[i]), about
+        by rising number: where that takes time, what comes next is on its way meanwhile. at_once: from this call on,
+        for who enters it later. Entered inside another such context it changes nothing."""
 
 
 class FilePayloads:
@@ -46,7 +48,9 @@ class FilePayloads:
             return self.shards.part(index), path
         return read_into(path, self._largest_file_bytes, buffer), path
 
-    def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
+    def expecting(
+        self, starts: Positions, stops: Positions, at_once: bool = False
+    ) -> AbstractContextManager[None]:
         """See Payloads."""
         return _NOTHING
 

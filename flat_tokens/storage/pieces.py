@@ -5,7 +5,7 @@ that a view shows. Nothing is copied; a read is a read of each range that it tou
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,8 +59,14 @@ class PiecedElements(Elements):
                     )  # below zero it wraps, and back
                 at += count
 
-    @contextmanager
-    def expecting(self, starts: Positions, stops: Positions) -> Iterator[None]:
+    @property
+    def is_remote(self) -> bool:
+        """See Elements."""
+        return any(array.is_remote for array in self._arrays)
+
+    def expecting(
+        self, starts: Positions, stops: Positions, at_once: bool = False
+    ) -> AbstractContextManager[None]:
         """See Elements, for each of the arrays."""
         wanted: dict[int, tuple[list[int], list[int]]] = {}
         for start, stop in zip(starts, stops, strict=True):
@@ -68,7 +74,13 @@ class PiecedElements(Elements):
                 begins, ends = wanted.setdefault(array, ([], []))
                 begins.append(first)
                 ends.append(first + count)
-        with ExitStack() as contexts:
-            for array, (begins, ends) in wanted.items():
-                contexts.enter_context(self._arrays[array].expecting(begins, ends))
-            yield
+        return entered([self._arrays[array].expecting(*ranges, at_once) for array, ranges in wanted.items()])
+
+
+@contextmanager
+def entered(contexts: Sequence[AbstractContextManager[None]]) -> Iterator[None]:
+    """Several contexts as one."""
+    with ExitStack() as stack:
+        for context in contexts:
+            stack.enter_context(context)
+        yield

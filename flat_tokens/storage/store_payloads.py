@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ from stores.requests import start
 
 PIECE_BYTES = 2**22  # decoded; what is fetched is less
 PIECES_AHEAD = 16  # enough for 100 MB/s at 40 ms a request of 256 KiB
+_NOTHING = nullcontext()
 KEPT_SHARD_BYTES = 2**25  # of indexes: 8,192 shards of the default size, at least the last one
 
 
@@ -69,15 +70,28 @@ class StorePayloads:
             payload = self.fetch(index // self._per_file, [index])[0]
         return payload, str(self._object(index // self._per_file))
 
-    @contextmanager
-    def expecting(self, starts: Positions, stops: Positions) -> Iterator[None]:
+    def expecting(
+        self, starts: Positions, stops: Positions, at_once: bool = False
+    ) -> AbstractContextManager[None]:
         """See Payloads."""
+        if self._is_planned() and not at_once:
+            return _NOTHING
+        ends = np.minimum(stops, self._stored.element_count)
+        plan = _Plan(self, chunks_of(starts, ends, self._stored.chunk_elements))
+        if at_once:
+            plan.begin()
+        return self._using(plan)
+
+    def _is_planned(self) -> bool:
         outer: _Plan | None = getattr(self._of_thread, "plan", None)
-        if outer is not None and not outer.is_ended:
+        return outer is not None and not outer.is_ended
+
+    @contextmanager
+    def _using(self, plan: _Plan) -> Iterator[None]:
+        if self._is_planned():
             yield
             return
-        ends = np.minimum(stops, self._stored.element_count)
-        plan = self._of_thread.plan = _Plan(self, chunks_of(starts, ends, self._stored.chunk_elements))
+        self._of_thread.plan = plan
         try:
             yield
         finally:
@@ -138,8 +152,8 @@ class StorePayloads:
 
 
 class _Plan:
-    """Zarr chunks that one thread reads soon, by rising number. Nothing is asked for before the first is: it may be
-    that those in front are kept decoded."""
+    """Zarr chunks that one thread reads soon, by rising number. Unless `begin` is called, nothing is asked for before
+    the first is: it may be that those in front are kept decoded."""
 
     def __init__(self, payloads: StorePayloads, indexes: Int64) -> None:
         self._payloads = payloads
@@ -150,18 +164,22 @@ class _Plan:
         self._is_small = len(indexes) <= payloads.piece_chunks * PIECES_AHEAD
         self.is_ended = False
 
+    def begin(self, first: int = 0) -> None:
+        """Ask for what comes first, from the zarr chunk of this place on."""
+        self._pieces = self._payloads.pieces(self._indexes[first:].tolist())
+        self._ask(self._pieces)
+
     def take(self, index: int) -> Payload | None:
         """The encoded bytes, waited for; None where they were not announced, are far ahead, or were given already by a
         plan of more than may be held."""
         if self._pieces is None:
-            first = int(np.searchsorted(self._indexes, index))
-            self._pieces = self._payloads.pieces(self._indexes[first:].tolist())
-            self._begin(self._pieces)
+            self.begin(int(np.searchsorted(self._indexes, index)))
+        assert self._pieces is not None
         if any(index in piece for piece, _ in self._begun):
             while index not in self._found:
                 piece, future = self._begun.popleft()
                 self._found.update(zip(piece, future.result(), strict=True))
-            self._begin(self._pieces)
+            self._ask(self._pieces)
         return self._found.get(index) if self._is_small else self._found.pop(index, None)
 
     def end(self) -> None:
@@ -170,6 +188,6 @@ class _Plan:
         self._found.clear()
         self._begun.clear()
 
-    def _begin(self, pieces: Iterator[tuple[int, list[int]]]) -> None:
+    def _ask(self, pieces: Iterator[tuple[int, list[int]]]) -> None:
         for shard, indexes in itertools.islice(pieces, PIECES_AHEAD - len(self._begun)):
             self._begun.append((indexes, start(partial(self._payloads.fetch, shard, indexes))))

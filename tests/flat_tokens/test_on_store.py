@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -20,6 +21,7 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import Loader, Mixture, PackedSequences
 from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.rows.window_steps import WindowSteps
 from flat_tokens.storage import store_payloads
 from flat_tokens.storage.layout import ArrayLayout
 from stores import StoreError, open_store
@@ -408,3 +410,77 @@ def test_a_cache_spares_the_second_epoch(written: tuple[Path, CountingStore], tm
             assert store.requests["read"] == 1  # the manifest's first lines
     with pytest.raises(flat_tokens.ArgumentError, match="cache_dir"):
         flat_tokens.open(store, cache_dir=root / "manifest.json")
+
+
+class WaitingStore(CountingStore):
+    """Answers a read of tokens only when so many requests for something else were made since `expect` was called."""
+
+    def expect(self, word: str, count: int) -> None:
+        self.word, self.left, self.is_there = word, count, threading.Event()
+
+    def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Any:
+        return self._after(key, lambda: super(WaitingStore, self).read(key, start, stop, version))
+
+    def read_ranges(self, key: str, ranges: Any, version: str = "") -> Any:
+        return self._after(key, lambda: super(WaitingStore, self).read_ranges(key, ranges, version))
+
+    def head(self, key: str) -> Any:
+        return self._after(key, lambda: super(WaitingStore, self).head(key))
+
+    def _after(self, key: str, request: Callable[[], Any]) -> Any:
+        if self.word in key:
+            self.left -= 1
+            if self.left <= 0:
+                self.is_there.set()
+        elif "encoded_tokens" in key:
+            assert self.is_there.wait(20), f"nothing was asked of {self.word} meanwhile"
+        return request()
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_mask_is_asked_for_beside_the_tokens(tmp_path: Path, packed: bool) -> None:
+    given = sequences(1, 300)
+    rng = random.Random(5)
+    trained = {"train": [rng.random() < 0.5 for ids in given for _ in ids], "validation": []}
+    root = tmp_path / "d.zarr"
+    write_dataset(root, given, [], ArrayLayout.create(3, 64, 512), trained)
+    store = WaitingStore(open_store(f"memory://{uuid4().hex}/d.zarr"))
+    store.expect("loss_mask", 0)
+    store.is_there.set()
+    copy_dataset(root, store)
+    loader = Loader(flat_tokens.open(store).train, 16, 8, packed=packed)
+    store.expect("loss_mask", 1)
+    found = loader.batch(3)
+    on_disk = Loader(flat_tokens.open(root).train, 16, 8, packed=packed).batch(3)
+    assert np.array_equal(found.targets, on_disk.targets)
+    assert (found.targets == -100).any()
+
+
+@pytest.mark.parametrize("prefetch", [False, True])
+def test_requests_of_later_windows_are_sent_before_a_window_is_read(
+    make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch, prefetch: bool
+) -> None:
+    root = make_dataset(random_sequences(1, 900, 30), [], ArrayLayout.create(3, 64, 1024))
+    loader = Loader(
+        flat_tokens.open(copy_dataset(root, new_store())).train, 16, 8, block_tokens=64, shuffle_blocks=8
+    )
+    steps = loader.order.window_steps
+    done: list[str] = []
+    fetch, fill = WindowSteps._fetch, WindowSteps._fill
+
+    def fetching(self: Any, *arguments: Any) -> Any:
+        done.append("fetch")
+        return fetch(self, *arguments)
+
+    def filling(self: Any, rows: Any, memory: Any, *fetched: Any) -> None:
+        if len(rows) > 8:  # no batch that is read alone
+            done.append("fill")
+        fill(self, rows, memory, *fetched)
+
+    monkeypatch.setattr(WindowSteps, "_fetch", fetching)
+    monkeypatch.setattr(WindowSteps, "_fill", filling)
+    assert len(list(loader.from_step(0, 5 * steps - 1, prefetch=prefetch))) == 5 * steps - 1
+    assert done == [*["fetch"] * 3, *["fill", "fetch"] * 2, *["fill"] * 3]
+    done.clear()
+    assert len(list(loader.from_step(0, steps, prefetch=prefetch))) == steps
+    assert done == ["fetch", "fill"]
