@@ -159,16 +159,14 @@ def _id_of(tokenizer: Tokenizer, entry: bytes) -> int | None:
 def texts_of_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
     """id -> the bytes of text that each ordinary entry stands for: those of a space for U+2581, the byte for <0x0A>."""
     entries, rules = tokenizer.ordinary_entries, tokenizer.text_rules
-    if rules is None:
+    if rules is None or rules.byte_level:
         return entries
-    has_spaces = tokenizer.parts.has_spaces
+    texts = b"\xff".join(entries.values())  # no text has this byte
+    if tokenizer.parts.has_spaces:
+        texts = text_form.exchange(texts)
     return {
-        id_: bytes([BYTE_ENTRIES[entry]])
-        if rules.byte_fallback and entry in BYTE_ENTRIES
-        else text_form.exchange(entry)
-        if has_spaces
-        else entry
-        for id_, entry in entries.items()
+        id_: bytes([BYTE_ENTRIES[entry]]) if rules.byte_fallback and entry in BYTE_ENTRIES else text
+        for (id_, entry), text in zip(entries.items(), texts.split(b"\xff"), strict=True)
     }
 
 
@@ -187,15 +185,34 @@ def counts_for(tokenizer: Tokenizer, counts: PretokenCounts) -> PretokenCounts:
     """The counts as the encoder takes them: of a tokenizer that cuts no text apart, of pieces that no merge joins."""
     if tokenizer.text_rules is None:
         return counts
-    parts = tokenizer.parts
-    cuts_nothing = text_form.cuts_nothing(tokenizer.pretokenizer, parts.has_spaces)
+    if tokenizer.parts.has_spaces:
+        counts = _with_spaces(counts)
+    automaton = tokenizer.parts.automaton
+    if automaton is None or not cuts_nothing(tokenizer):
+        return counts
     counter = _core.PretokenCounter(None)
-    for pretoken, weight in counts.as_dict().items():
-        text = text_form.exchange(pretoken) if parts.has_spaces else pretoken
-        if cuts_nothing and parts.automaton is not None:
-            starts, _ = _core.pieces(parts.automaton, text)
-            ends = np.append(starts[1:], np.uint64(len(text)))
-        else:
-            ends = np.array([len(text)], np.uint64)
-        counter.add(text, ends, np.full(len(ends), weight, np.uint64))
+    for pretoken, weight in counts.as_dict().items():  # whole texts
+        starts, _ = _core.pieces(automaton, pretoken)
+        ends = np.append(starts[1:], np.uint64(len(pretoken)))
+        counter.add(pretoken, ends, np.full(len(ends), weight, np.uint64))
+    return PretokenCounts(*counter.items(), counts.facts)
+
+
+def cuts_nothing(tokenizer: Tokenizer) -> bool:
+    """Whether entries are text and the pre-tokenizer leaves every text whole."""
+    if tokenizer.text_rules is None:
+        return False
+    return text_form.cuts_nothing(tokenizer.pretokenizer, tokenizer.parts.has_spaces)
+
+
+def _with_spaces(counts: PretokenCounts) -> PretokenCounts:
+    """The counts of pretokens with spaces for U+2581, all at once: a byte that no text has keeps them apart."""
+    if not len(counts):
+        return counts
+    joined = np.insert(counts.pretoken_bytes, counts.ends.astype(np.int64), 0xFF)
+    text = np.frombuffer(text_form.exchange(joined.tobytes()), np.uint8)
+    borders = np.flatnonzero(text == 0xFF)
+    counter = _core.PretokenCounter(None)
+    ends = (borders - np.arange(len(borders))).astype(np.uint64)
+    counter.add(text[text != 0xFF], ends, counts.counts)
     return PretokenCounts(*counter.items(), counts.facts)
