@@ -342,28 +342,39 @@ function pop(heap) {
 
 // -- added tokens ------------------------------------------------------------------------------------------------------
 
-// Of one pass (0: those that are not normalized) by first UTF-16 unit, longest first: [text, id] each.
+const SPACE = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/; // White_Space; \s is another set
+
+// Of one pass (0: those that are not normalized) by first UTF-16 unit, longest first: [text, id, lstrip, rstrip] each.
 function tokenSearch(tokens, pass) {
   const byFirst = new Map();
-  for (const [text, id, normalized] of tokens) {
+  for (const [text, id, normalized, ...strips] of tokens) {
     const wanted = pass ? normalized : normalized === null ? text : null;
     if (!wanted) continue;
     if (!byFirst.has(wanted[0])) byFirst.set(wanted[0], []);
-    byFirst.get(wanted[0]).push([wanted, id]);
+    byFirst.get(wanted[0]).push([wanted, id, ...strips]);
   }
   for (const list of byFirst.values()) list.sort(([a], [b]) => b.length - a.length);
   return byFirst;
 }
 
-// [start, text, id or null for what lies between] each; leftmost first, of those at one place the longest.
+// [start, text, id or null for what lies between] each; leftmost first, of those at one place the longest. Then lstrip
+// and rstrip take white space, in which others are found all the same (special_tokens.hpp).
 function* cutAt(text, byFirst) {
   let done = 0;
   for (let at = 0; at < text.length;) {
     const found = (byFirst.get(text[at]) || []).find(([token]) => text.startsWith(token, at));
     if (!found) { at++; continue; }
-    if (done < at) yield [done, text.slice(done, at), null];
-    yield [at, found[0], found[1]];
-    done = at += found[0].length;
+    const [token, id, lstrip, rstrip] = found, end = at + token.length;
+    let start = at, stop = end;
+    if (lstrip) {
+      while (start > done && SPACE.test(text[start - 1])) start--;
+      start = Math.max(start, done);
+    }
+    while (rstrip && stop < text.length && SPACE.test(text[stop])) stop++;
+    if (done < start) yield [done, text.slice(done, start), null];
+    if (start < stop) yield [start, text.slice(start, stop), id];
+    done = stop;
+    at = end;
   }
   if (done < text.length) yield [done, text.slice(done), null];
 }

@@ -74,19 +74,18 @@ def _text_rules(tokenizer: Tokenizer) -> dict[str, Any] | None:
 
 
 def _added_tokens(tokenizer: Tokenizer) -> list[list[Any]]:
-    """[text, id, its normalized text or None] each."""
+    """[text, id, its normalized text or None, lstrip, rstrip] each."""
     rows: list[list[Any]] = []
     normalizer = tokenizer.parts.normalizer
     for token in tokenizer.added_tokens:
-        if token.lstrip or token.rstrip or token.single_word:
+        if token.single_word:
             raise UnsupportedTokenizer(
-                f"its added token {shown(token.text)} looks at the text beside it (lstrip, rstrip, single_word), which "
-                "a page does not do"
+                f"its added token {shown(token.text)} is none beside a word (single_word), which a page does not do"
             )
         normalized = None
         if token.normalized:
             normalized = token.text if normalizer is None else normalizer.apply_to_text(token.text)
-        rows.append([token.text, token.id, normalized])
+        rows.append([token.text, token.id, normalized, token.lstrip, token.rstrip])
     return rows
 
 

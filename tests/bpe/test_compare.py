@@ -98,7 +98,7 @@ def parts_of(block: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, An
 def test_what_a_page_holds(here: Path) -> None:
     tokenizer = Tokenizer.load("a.json")
     header, arrays = parts_of(page_model(tokenizer))
-    assert header["tokens"] == [[END, tokenizer.special_tokens[END], None]]
+    assert header["tokens"] == [[END, tokenizer.special_tokens[END], None, False, False]]
     assert bytes(arrays["entries"]) == b"".join(tokenizer.ordinary_entries.values())
     assert arrays["lengths"].tolist() == [len(entry) for entry in tokenizer.ordinary_entries.values()]
     assert page_model(tokenizer) == page_model(Tokenizer.load("a.json"))
@@ -118,7 +118,7 @@ def tokenizer_with(**options: Any) -> Tokenizer:
     ("options", "message"),
     [
         ({"normalizer": Normalizer((StripAccents(),))}, "its normalizer has StripAccents"),
-        ({"special_tokens": [AddedToken("<x>", 999, rstrip=True)]}, "'<x>' looks at the text beside it"),
+        ({"special_tokens": [AddedToken("<x>", 999, single_word=True)]}, "'<x>' is none beside a word"),
         ({"pattern": r"(.)\1|(?s:.)"}, "cut by the `regex` package"),
     ],
     ids=["normalizer", "added token", "backreference"],

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from text_vocabularies import text_vocabulary
 
+from bpe.added_tokens import AddedToken
 from bpe.comparison.page_model import page_model
 from bpe.errors import UncoveredText
 from bpe.formats import huggingface
@@ -28,7 +29,7 @@ Größe, naïve café: été — Привет, мир. 你好，世界 日本語
 PARTS = [
     *CORPUS.split(" "), " ", "  ", "\n", "\r\n", "\t", "'s", "'LL", "ſ", "K", "1", "123456789", "a", "ab", "é",
     "e\u0301", "\u0323\u0301", "\u0345", "가", "\u1100\u1161", "ﬁ", "Å", "\u200d", "\ufeff", "\x00", "𝄞", "\U0010ffff",
-    "中", "▁", "THE", "the", END, "<s>", "<0x0A>", "-" * 40, "İ", "Σ", "\u0378", "𞤀",
+    "\u0085", "\u2028", "中", "▁", "THE", "the", END, "<s>", "<0x0A>", "-" * 40, "İ", "Σ", "\u0378", "𞤀",
 ]  # fmt: skip
 THREES = r"\d{1,3}(?=(?:\d{3})*\b)|[^\d]+|\d+"
 
@@ -71,6 +72,21 @@ def normalized(*made: Any) -> Callable[[], Tokenizer]:
     return lambda: with_pattern("gpt2", normalizer=Normalizer(made))
 
 
+def stripping() -> Tokenizer:
+    """Added tokens that take white space, and others that are white space."""
+    made = train([CORPUS.encode() * 3], 420)
+    tokens = [
+        AddedToken(END, 1000, rstrip=True),
+        AddedToken("<s>", 1001, lstrip=True, rstrip=True),
+        AddedToken("--", 1002, lstrip=True, normalized=True),
+        AddedToken("\n", 1003),
+        AddedToken("  ", 1004, normalized=True, lstrip=True),
+    ]
+    return Tokenizer(
+        made.ordinary_entries, made.merges, tokens, normalizer=Normalizer((Replace("the", "  "),))
+    )
+
+
 TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
     "gpt2": lambda: with_pattern("gpt2"),
     "cl100k": lambda: ranked("cl100k"),
@@ -82,6 +98,7 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
     "stages": components(Split(r"\d{1,3}", "oniguruma"), Punctuation(), ByteLevel(False, use_regex=True)),
     "removed": components(Digits(True), Split(" ", "text", "Removed"), ByteLevel(False, use_regex=False)),
     "blocks": components(Metaspace("Ġ"), ByteLevel(False, use_regex=False)),
+    "strips": stripping,
     "NFC": normalized(Form("NFC")),
     "NFKD": normalized(Form("NFKD")),
     "normalized": normalized(Form("NFKC"), Lowercase(), Replace("the", "THE "), Prepend("x")),
