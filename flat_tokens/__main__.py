@@ -197,6 +197,15 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
             metavar="N",
             help="of a dataset to which was appended (default: the newest)",
         )
+    for reads in (info, head, export):
+        reads.add_argument(
+            "--source",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="of this source alone, as info shows it, or of all that a glob such as 'en/*' stands for; as often as "
+            "needed",
+        )
     for reads in (*with_versions, verify):
         reads.add_argument(
             "dataset",

@@ -30,6 +30,8 @@ SHOWN_SOURCES = 20
 
 def info(arguments: argparse.Namespace) -> int:
     """Print what a dataset is; returns the exit code, as all of these."""
+    if arguments.source:
+        return _info_of_sources(arguments)
     most_sources = None if arguments.json else SHOWN_SOURCES
     facts = statistics.describe(_open(arguments), most_sources=most_sources)
     if arguments.json:
@@ -37,18 +39,9 @@ def info(arguments: argparse.Namespace) -> int:
         return 0
     print(f"{printable(facts['path'])}: flat-tokens, zarr format {facts['zarr_format']}")
     for name, split in facts["splits"].items():
-        print(
-            f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences"
-            + (f", ids up to {split['max_token_id']:,}" if split["token_count"] else "")
-        )
-        if split["trained_tokens"] is not None:
-            print(f"  to be learned: {split['trained_tokens']:,} tokens")
+        ids = f", ids up to {split['max_token_id']:,}" if split["token_count"] else ""
+        print("\n".join(_of_split(name, split, ids)))
         if split["seq_tokens"]:
-            tokens = split["seq_tokens"]
-            print(
-                f"  tokens a sequence: median {tokens['median']:,.10g}, mean {tokens['mean']:,.10g}, "
-                f"{tokens['min']:,} to {tokens['max']:,}"
-            )
             print(
                 f"  on disk: {split['disk_bytes']:,} bytes, {split['disk_bytes_per_token']:.2f} a token, "
                 f"{split['compression']}, {_cuts(split)}"
@@ -80,6 +73,37 @@ def info(arguments: argparse.Namespace) -> int:
     if not facts["has_manifest"]:
         print("manifest: none, so changed files cannot be noticed")
     return 0
+
+
+def _info_of_sources(arguments: argparse.Namespace) -> int:
+    """The same of some sources."""
+    facts = statistics.describe_sources(
+        opening.open(arguments.dataset, version=arguments.version), arguments.source
+    )
+    if arguments.json:
+        print(json.dumps(facts))
+        return 0
+    sources = facts["sources"]
+    print(f"{printable(facts['path'])}: {len(sources):,} of {facts['source_count']:,} sources")
+    for name, split in facts["splits"].items():
+        print("\n".join(_of_split(name, split)))
+    for source in sources:
+        print(f"  {_source(source)}")
+    return 0
+
+
+def _of_split(name: str, split: dict[str, Any], more: str = "") -> list[str]:
+    """Counts and lengths, in lines."""
+    lines = [f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences{more}"]
+    if split["trained_tokens"] is not None:
+        lines.append(f"  to be learned: {split['trained_tokens']:,} tokens")
+    if split["seq_tokens"]:
+        tokens = split["seq_tokens"]
+        lines.append(
+            f"  tokens a sequence: median {tokens['median']:,.10g}, mean {tokens['mean']:,.10g}, "
+            f"{tokens['min']:,} to {tokens['max']:,}"
+        )
+    return lines
 
 
 def _open(arguments: argparse.Namespace) -> opening.Dataset:
@@ -216,6 +240,7 @@ def _verdict(report: VerifyReport) -> str:
 def head(arguments: argparse.Namespace) -> int:
     """Print the first sequences."""
     dataset = _open(arguments)
+    dataset = dataset.of_sources(*arguments.source) if arguments.source else dataset
     path = arguments.tokenizer or dataset.tokenizer_path
     if arguments.tokenizer is not None and not arguments.tokenizer.is_file():
         raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")

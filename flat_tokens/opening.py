@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,7 +28,7 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, r
 from flat_tokens.storage.manifest_head import read_head
 from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
 from flat_tokens.storage.versions import newest, read_version, within
-from flat_tokens.views import joined
+from flat_tokens.views import joined, of_sources
 from stores.cached import CachedStore
 
 
@@ -75,6 +75,11 @@ class Dataset:
     def __getitem__(self, split: str) -> FlatTokensArray:
         name = arguments.choice("split", split, flat_format.SPLITS, SplitError)
         return self.train if name == "train" else self.validation
+
+    def of_sources(self, *patterns: str) -> Dataset:
+        """The same with the sequences of some sources alone, named or by globs; see views.of_sources."""
+        train, validation = (of_sources(self[name], *patterns) for name in flat_format.SPLITS)
+        return replace(self, train=train, validation=validation)
 
     @property
     def tokenizer_path(self) -> Place | None:

@@ -7,6 +7,7 @@ splits that they show.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -53,14 +54,18 @@ class SequenceSources(Protocol):
         """Of these sequences, which must be in the split. DatasetError where it is not recorded."""
         ...
 
+    def counts(self) -> tuple[list[str], Int64]:
+        """The paths of the sources, in the order of the sequences, and how many sequences each has, perhaps none. A
+        path may be there more than once. DatasetError where it is not recorded."""
+        ...
+
 
 class _Table(NamedTuple):
-    """The sources that have sequences of a split, in order. stops: the first sequence behind those of each."""
+    """The sources of a split, in order. stops: the first sequence behind those of each."""
 
     paths: list[str]
     has_rows: list[bool]
     stops: Int64
-    places: Elements
 
 
 class StoredSources:
@@ -70,6 +75,7 @@ class StoredSources:
     def __init__(self, root: Place, split: str, seq_count: int) -> None:
         self._root, self._split, self._seq_count = root, split, seq_count
         self._table: _Table | None = None
+        self._places: Elements | None = None
 
     def __getstate__(self) -> tuple[Place, str, int]:
         return self._root, self._split, self._seq_count
@@ -79,9 +85,10 @@ class StoredSources:
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
         """See SequenceSources."""
-        if self._table is None:
-            self._table = self._read()
-        paths, has_rows, stops, elements = self._table
+        if self._places is None:
+            self._places = self._open_places()
+        paths, has_rows, stops = self._known()
+        elements = self._places
         wanted, to = np.unique(sequences, return_inverse=True)
         places = elements.read_ranges([(sequence, sequence + 1) for sequence in wanted.tolist()])
         sources = np.searchsorted(stops, wanted, side="right").tolist()
@@ -93,33 +100,52 @@ class StoredSources:
         ]
         return [found[number] for number in to.tolist()]
 
+    def counts(self) -> tuple[list[str], Int64]:
+        """See SequenceSources. seq_places is not needed."""
+        paths, _, stops = self._known()
+        return paths, np.diff(stops, prepend=0)
+
+    @property
+    def _where(self) -> str:
+        return f"{printable(str(self._root))}/{self._split}"
+
+    def _known(self) -> _Table:
+        if self._table is None:
+            self._table = self._read()
+        return self._table
+
     def _read(self) -> _Table:
-        where = f"{printable(str(self._root))}/{self._split}"
+        manifest = read_manifest(self._root)
+        if manifest is None:
+            raise DatasetError(
+                f"{self._where}: has no manifest, so its sources are not known; convert it again"
+            )
+        try:
+            counts = [int(source[f"{self._split}_sequences"]) for source in manifest.sources]
+            paths = [str(source["path"]) for source in manifest.sources]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatasetError(
+                f"{self._where}: a source of the manifest lacks {printable(str(error), 60)}; convert it again"
+            ) from None
+        stops = np.cumsum(np.array(counts, dtype=np.int64))
+        self._check(int(stops[-1]) if len(stops) else 0, "in the sources of the manifest")
+        return _Table(paths, [source.get("place") == "row" for source in manifest.sources], stops)
+
+    def _open_places(self) -> Elements:
         places = open_places(self._root, self._split)
         if places is None:
             raise DatasetError(
-                f"{where}: has no {PLACES_NAME}, so it is not known where its sequences come from; convert it again "
-                "with --source-places yes"
+                f"{self._where}: has no {PLACES_NAME}, so it is not known where its sequences come from; convert it "
+                "again with --source-places yes"
             )
-        manifest = read_manifest(self._root)
-        sources = () if manifest is None else manifest.sources
-        try:
-            counted = [(source, int(source[f"{self._split}_sequences"])) for source in sources]
-            counted = [(source, count) for source, count in counted if count]
-            stops = np.cumsum(np.array([count for _, count in counted], dtype=np.int64))
-            paths = [str(source["path"]) for source, _ in counted]
-            has_rows = [source["place"] == "row" for source, _ in counted]
-        except (KeyError, TypeError, ValueError) as error:
+        self._check(len(places), f"entries in {PLACES_NAME}")
+        return places
+
+    def _check(self, count: int, what: str) -> None:
+        if count != self._seq_count:
             raise DatasetError(
-                f"{where}: a source of the manifest lacks {printable(str(error), 60)}; convert it again"
-            ) from None
-        listed = int(stops[-1]) if len(stops) else 0
-        if not listed == len(places) == self._seq_count:
-            raise DatasetError(
-                f"{where}: has {self._seq_count} sequences, {len(places)} entries in {PLACES_NAME} and {listed} in the "
-                "sources of the manifest; verify the dataset"
+                f"{self._where}: has {self._seq_count} sequences and {count} {what}; verify the dataset"
             )
-        return _Table(paths, has_rows, stops, places)
 
 
 class JoinedSources:
@@ -141,6 +167,11 @@ class JoinedSources:
                 found[at] = place
         return [place for place in found if place is not None]
 
+    def counts(self) -> tuple[list[str], Int64]:
+        """See SequenceSources."""
+        paths, counts = zip(*(part.counts() for part in self._parts), strict=True)
+        return list(itertools.chain(*paths)), np.concatenate(counts)
+
 
 class SelectedSources:
     """Of runs of sequences of a split: firsts[i], and counts[i] - 1 behind it."""
@@ -155,6 +186,19 @@ class SelectedSources:
         return self._whole.places_of(
             sequences + self._added[np.searchsorted(self._stops, sequences, side="right")]
         )
+
+    def counts(self) -> tuple[list[str], Int64]:
+        """See SequenceSources."""
+        paths, counts = self._whole.counts()
+        stops = np.cumsum(counts)
+        if not len(self._firsts):
+            return paths, np.zeros_like(counts)
+        # How many of the sequences are in front of where each source ends in the whole split: those of the runs before,
+        # and of the run that this end is in, or behind, as far as it goes.
+        run = np.maximum(np.searchsorted(self._firsts, stops, side="right") - 1, 0)
+        lengths = np.diff(self._stops, prepend=0)
+        before = self._stops[run] - lengths[run] + np.clip(stops - self._firsts[run], 0, lengths[run])
+        return paths, np.diff(before, prepend=0)
 
 
 def open_places(root: Place, split: str) -> Elements | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.places import read_whole, walk
 from flat_tokens.storage.zarr_metadata import StoredArray
 from flat_tokens.storage.zstd_frames import content_checksum
+from flat_tokens.views import is_source
 
 STARTS_AT_A_TIME = 2**20
 CHECKED_COMPRESSORS = ("bz2", "gzip", "lzma", "zlib")
@@ -40,6 +42,32 @@ def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | No
         "sources": list(manifest.sources[:most_sources]) if manifest else [],
         "options": dict(manifest.options) if manifest else {},
         "versions": dict(manifest.versions) if manifest else {},
+    }
+
+
+def describe_sources(dataset: Dataset, patterns: Sequence[str]) -> dict[str, Any]:
+    """Some sources, named or by globs, as JSON values: path, sources, and of the splits what their sequences come to.
+    ArgumentError where a pattern is no source's."""
+    chosen = dataset.of_sources(*patterns)
+    manifests = [part.manifest for part in dataset.parts or (dataset,)]
+    sources = [source for manifest in manifests if manifest for source in manifest.sources]
+    return {
+        "path": str(dataset.path),
+        "sources": [
+            source
+            for source in sources
+            if any(is_source(str(source["path"]), pattern) for pattern in patterns)
+        ],
+        "source_count": len(sources),
+        "splits": {
+            name: {
+                "token_count": chosen[name].token_count,
+                "seq_count": chosen[name].seq_count,
+                "trained_tokens": _trained_tokens(chosen[name]),
+                "seq_tokens": lengths(chosen[name].seq_starts),
+            }
+            for name in SPLITS
+        },
     }
 
 

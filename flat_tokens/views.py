@@ -9,11 +9,13 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.arguments import shown
+from flat_tokens.errors import ArgumentError, DatasetError, printable
 from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, decode_ids
 from flat_tokens.masks import AllTrained
 from flat_tokens.packs.packing_plan import read_starts
@@ -63,8 +65,44 @@ def selected(array: FlatTokensArray, sequences: npt.ArrayLike) -> FlatTokensArra
         wrong = int(chosen[0]) if int(chosen[0]) < 0 else int(chosen[-1])
         raise ArgumentError(f"{array.name}: sequence {wrong} is outside [0, {array.seq_count})")
     borders = np.flatnonzero(np.diff(chosen, prepend=-2) != 1)
-    firsts = chosen[borders]
-    counts = np.diff(np.append(borders, len(chosen)))
+    return _of_runs(array, chosen[borders], np.diff(np.append(borders, len(chosen))))
+
+
+def of_sources(array: FlatTokensArray, *patterns: str) -> FlatTokensArray:
+    """The sequences of some sources as a split, without a copy, in their order.
+
+    patterns: paths of sources as the manifest has them and `info` shows them, or globs in which * stands for any
+    characters, / too. Cost: the manifest with all its sources, once. ArgumentError where a pattern is no source's,
+    DatasetError where it is not recorded how many sequences each has."""
+    for pattern in patterns:
+        if not isinstance(pattern, str) or not pattern:
+            raise ArgumentError(f"a source must be the name of one or a glob, got {shown(pattern)}")
+    paths, counts = array.sequence_sources.counts()
+    is_chosen = np.zeros(len(paths), dtype=np.bool_)
+    for pattern in patterns:
+        of_pattern = np.array([is_source(path, pattern) for path in paths], dtype=np.bool_)
+        if not of_pattern.any():
+            known = ", ".join(printable(path, 60) for path in dict.fromkeys(paths[:3]))
+            raise ArgumentError(
+                f"no source is {printable(pattern, 60)!r}; `info` shows them: {known or 'none'}"
+                + (", ..." if len(paths) > 3 else "")
+            )
+        is_chosen |= of_pattern
+    stops = np.cumsum(counts)
+    has_any = is_chosen & (counts > 0)
+    firsts, ends = (stops - counts)[has_any], stops[has_any]
+    is_new = np.append(True, firsts[1:] != ends[:-1])[: len(firsts)]  # neighbours are one run
+    is_last = np.append(is_new[1:], True)[: len(firsts)]
+    return _of_runs(array, firsts[is_new], ends[is_last] - firsts[is_new])
+
+
+def is_source(path: str, pattern: str) -> bool:
+    """Whether the path of a source is the pattern, or what it stands for."""
+    return path == pattern or fnmatchcase(path, pattern)
+
+
+def _of_runs(array: FlatTokensArray, firsts: Int64, counts: Int64) -> FlatTokensArray:
+    """The sequences [firsts[i], firsts[i] + counts[i]) of a split, which rise."""
     begins, ends = _starts_at(array.seq_starts, firsts), _starts_at(array.seq_starts, firsts + counts)
     if not bool(np.all(begins < ends)) or (len(ends) and int(ends.max()) > array.token_count):
         raise DatasetError(f"{array.seq_starts.name}: does not rise to the token count; verify the dataset")

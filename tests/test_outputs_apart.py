@@ -151,7 +151,7 @@ COMMANDS = [
         ("--to=jsonl", "--text", "--overwrite"),
         {},
         {"dataset": "own.zarr", "--tokenizer": "tok.json"},
-        frozenset({"--dtype"}),
+        frozenset({"--dtype", "--source"}),
         folders={"--output": "d.zarr"},
     ),
     Command(
@@ -171,9 +171,16 @@ COMMANDS = [
         {"dataset": "own.zarr"},
         folders={"--output": "d.zarr"},
     ),
-    Command("flat_tokens", "info", (), {}, {"dataset": "own.zarr"}),
+    Command("flat_tokens", "info", (), {}, {"dataset": "own.zarr"}, frozenset({"--source"})),
     Command("flat_tokens", "verify", ("--workers=1",), {}, {"dataset": "own.zarr"}),
-    Command("flat_tokens", "head", (), {}, {"dataset": "own.zarr", "--tokenizer": "tok.json"}),
+    Command(
+        "flat_tokens",
+        "head",
+        (),
+        {},
+        {"dataset": "own.zarr", "--tokenizer": "tok.json"},
+        frozenset({"--source"}),
+    ),
     Command(
         "flat_tokens",
         "report",

@@ -187,7 +187,8 @@ def export(arguments: argparse.Namespace) -> int:
         arguments.tokenizer,
         arguments.overwrite,
     )
-    exported = export_dataset(opening.open(arguments.dataset, version=arguments.version), options)
+    dataset = opening.open(arguments.dataset, version=arguments.version)
+    exported = export_dataset(dataset.of_sources(*arguments.source) if arguments.source else dataset, options)
     for note in exported.notes:
         complain(note, "note")
     for split, facts in exported.splits.items():

@@ -347,7 +347,7 @@ def test_an_older_manifest_says_what_it_lacks(here: Path) -> None:
     run("out", [Path("en.txt")])
     manifest = Path("out/manifest.json")
     manifest.unlink()
-    with pytest.raises(DatasetError, match="entries in seq_places and 0 in the sources"):
+    with pytest.raises(DatasetError, match="has no manifest, so its sources are not known"):
         flat_tokens.open("out").train.source_of(0)
 
 

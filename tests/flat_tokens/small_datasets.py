@@ -34,8 +34,9 @@ def write_dataset(
     validation: Sequences,
     layout: ArrayLayout,
     trained: Mapping[str, Sequence[bool]] | None = None,
+    sources: Sequence[Mapping[str, object]] = ({"path": "a.txt", "bytes": 3},),
 ) -> None:
-    """Write a whole dataset to a folder or a store. trained: of each split, its loss mask."""
+    """Write a whole dataset to a folder or a store. trained: of each split, its loss mask. sources: of the manifest."""
     data = json.dumps(TOKENIZER).encode()
     if isinstance(root, Path):
         root.mkdir(parents=True, exist_ok=True)
@@ -61,7 +62,7 @@ def write_dataset(
         records,
         layout,
         tokenizer=tokenizer,
-        sources=[{"path": "a.txt", "bytes": 3}],
+        sources=[dict(source) for source in sources],
         options={"seed": 0},
         versions={"flat_tokens": "test"},
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,12 @@ import pytest
 from small_datasets import Sequences, write_dataset
 
 import flat_tokens
-from flat_tokens import ArgumentError, FlatTokensArray, Loader
+from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader
+from flat_tokens.__main__ import main
 from flat_tokens.format import from_sequences
 from flat_tokens.packing import PackedSequences
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.views import first_of_equals, joined, selected
+from flat_tokens.views import first_of_equals, joined, of_sources, selected
 
 LAYOUTS = [
     ArrayLayout.create(zarr_format=3, chunk_tokens=8, shard_tokens=32),
@@ -99,3 +102,98 @@ def test_without_exact_duplicates(tmp_path: Path) -> None:
     array = split_of(tmp_path / "a", whole, LAYOUTS[0])
     assert first_of_equals(array).tolist() == [0, 1, 3, 4, 6]
     check_equal(selected(array, first_of_equals(array)), [[1, 2], [3], [1], [2], [1, 2, 3]])
+
+
+NAMES = ["en/a.txt", "en/b.txt", "de/a.txt", "x[1].txt", "fr.txt", "en/c.txt", "none.txt"]
+COUNTS = [3, 5, 0, 4, 6, 2, 0]
+
+
+def with_sources(
+    root: Path, seed: int, layout: ArrayLayout = LAYOUTS[0]
+) -> tuple[flat_tokens.Dataset, list[tuple[str, list[int]]]]:
+    """A dataset, and the source and ids of each sequence of train; the last source has the only one of validation."""
+    own = sequences(np.random.default_rng(seed), sum(COUNTS))
+    of = [name for name, count in zip(NAMES, COUNTS, strict=True) for _ in range(count)]
+    sources = [
+        {"path": name, "train_sequences": count, "validation_sequences": int(name == "none.txt")}
+        for name, count in zip(NAMES, COUNTS, strict=True)
+    ]
+    write_dataset(root, own, [[7, 8]], layout, sources=sources)
+    return flat_tokens.open(root), list(zip(of, own, strict=True))
+
+
+PATTERNS = [
+    ("en/a.txt",),
+    ("en/*",),
+    ("*a.txt",),
+    ("x[1].txt",),
+    ("*",),
+    ("none.txt",),
+    ("de/*",),
+    ("en/b.txt", "fr*"),
+    ("fr.txt", "en/a.txt", "fr.txt"),
+]
+
+
+@pytest.mark.parametrize("patterns", PATTERNS, ids=" ".join)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=["sharded", "zstd", "raw"])
+def test_of_sources_reads_as_its_copy(tmp_path: Path, layout: ArrayLayout, patterns: tuple[str, ...]) -> None:
+    def wanted(whole: list[tuple[str, list[int]]]) -> list[list[int]]:
+        return [ids for name, ids in whole if any(name == p or fnmatchcase(name, p) for p in patterns)]
+
+    dataset, own = with_sources(tmp_path / "d", 1, layout)
+    found = dataset.of_sources(*patterns)
+    check_equal(found.train, wanted(own))
+    check_equal(pickle.loads(pickle.dumps(found)).train, wanted(own))
+    has_validation = bool({"none.txt", "*"} & set(patterns))
+    assert [ids.tolist() for ids in found.validation] == [[7, 8]] * has_validation
+    # Of parts one after the other, and of some sequences of them.
+    other, more = with_sources(tmp_path / "other", 2)
+    both, whole = joined(tmp_path, "train", [dataset.train, other.train]), own + more
+    check_equal(of_sources(both, *patterns), wanted(whole))
+    for chosen in ([], [0], [2, 3, 4, 19, 20, 23], np.flatnonzero(np.arange(40) % 3)):
+        view = selected(both, np.array(chosen, dtype=np.int64))
+        check_equal(of_sources(view, *patterns), wanted([whole[at] for at in chosen]))
+        again = of_sources(of_sources(view, "*"), *patterns)
+        assert [ids.tolist() for ids in again] == wanted([whole[at] for at in chosen])
+
+
+def test_sources_that_are_not_there(tmp_path: Path) -> None:
+    dataset, _ = with_sources(tmp_path / "d", 1)
+    with pytest.raises(
+        ArgumentError, match=r"no source is 'it/\*'; `info` shows them: en/a.txt, en/b.txt, de"
+    ):
+        dataset.of_sources("en/*", "it/*")
+    with pytest.raises(ArgumentError, match="a source must be the name of one or a glob, got ''"):
+        dataset.of_sources("")
+    plain = split_of(tmp_path / "plain", [[1, 2]], LAYOUTS[0])
+    with pytest.raises(DatasetError, match="a source of the manifest lacks 'train_sequences'"):
+        of_sources(plain, "a.txt")
+    counted = [{"path": "a.txt", "train_sequences": 1, "validation_sequences": 0}]
+    write_dataset(tmp_path / "less", [[1], [2]], [], LAYOUTS[0], sources=counted)
+    with pytest.raises(DatasetError, match="has 2 sequences and 1 in the sources of the manifest; verify"):
+        flat_tokens.open(tmp_path / "less").of_sources("a.txt")
+
+
+def test_commands_with_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, own = with_sources(tmp_path / "d", 1)
+    wanted = [ids for name, ids in own if name.startswith("en/")]
+    root = str(tmp_path / "d")
+    assert main(["info", root, "--source", "en/*"]) == 0
+    shown = capsys.readouterr().out
+    assert "d: 3 of 7 sources\n" in shown
+    assert f"train: {sum(map(len, wanted))} tokens in 10 sequences\n" in shown
+    assert "  en/c.txt: train sequences 2, validation sequences 0\n" in shown
+    assert main(["info", root, "--source", "en/*", "--source", "fr.txt", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [source["path"] for source in facts["sources"]] == ["en/a.txt", "en/b.txt", "fr.txt", "en/c.txt"]
+    assert facts["splits"]["train"]["seq_count"] == 16
+    assert main(["head", root, "--source", "en/*", "-n", "100", "--tokens", "100", "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["ids"] for line in lines] == wanted
+    assert main(["head", root, "--source", "it/*"]) == 2
+    assert "no source is 'it/*'" in capsys.readouterr().err
+    out = str(tmp_path / "out")
+    assert main(["export", root, "--to", "jsonl", "--source", "en/*", "-o", out]) == 0
+    lines = (tmp_path / "out" / "train.jsonl").read_text().splitlines()
+    assert [json.loads(line)["tokens"] for line in lines] == wanted
