@@ -246,8 +246,8 @@ def script_table(tokenizer: Tokenizer, counts: PretokenCounts, use: Use) -> dict
             "share": round(byte_count / covered, 6),
             "characters": characters,
             "tokens": tokens,
-            "bytes_per_token": round(byte_count / tokens, 4),
-            "characters_per_token": round(characters / tokens, 4),
+            "bytes_per_token": round(byte_count / tokens, 4) if tokens else 0.0,
+            "characters_per_token": round(characters / tokens, 4) if tokens else 0.0,
             "entries": entries.get(script, 0),
         }
         for script, (byte_count, characters, tokens) in sorted(sums.items(), key=lambda item: -item[1][0])

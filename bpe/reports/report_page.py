@@ -98,7 +98,7 @@ def _measured(report: dict[str, Any]) -> list[str]:
 def _scripts(scripts: dict[str, Any]) -> str:
     rows = scripts["rows"]
     share = max(row["share"] for row in rows)
-    rate = max(row["bytes_per_token"] for row in rows)
+    rate = max(row["bytes_per_token"] for row in rows) or 1
     cells = [
         [
             escaped(row["script"])

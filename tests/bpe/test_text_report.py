@@ -12,6 +12,7 @@ from text_vocabularies import NAMES, WORDS, corpus, text_vocabulary
 from bpe.errors import UnsupportedTokenizer
 from bpe.formats import huggingface
 from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretokenizer import Pretokenizer
 from bpe.reports.entry_use import measure_use, unreachable_ids
 from bpe.reports.measuring_encoder import (
     check_measurable,
@@ -103,6 +104,16 @@ def test_a_page(name: str) -> None:
     )
     page = report_page(make_report(tokenizer, counts, "x"), texts_of_entries(tokenizer), name)
     assert "Compression by size of the vocabulary" in page
+
+
+def test_characters_that_become_nothing() -> None:
+    """Without an unknown token they are left out: a text may have no tokens at all."""
+    tokenizer = tokenizer_named("no-unknown")
+    counts = count_pretokens(["€€".encode()], [], Pretokenizer(()))
+    report = make_report(tokenizer, counts, "x")
+    assert (report["text"]["tokens"], report["text"]["bytes_per_token"]) == (0, 0)
+    assert report["scripts"]["rows"][0]["bytes_per_token"] == 0
+    assert "Scripts" in report_page(report, texts_of_entries(tokenizer), "x")
 
 
 def test_ends_of_words_are_refused() -> None:

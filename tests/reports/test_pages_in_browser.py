@@ -157,15 +157,18 @@ def test_faults_are_found(style: str, fault: str, opened: Any) -> None:
     assert any(each.startswith(fault) for each in page.evaluate(FAULTS_OF_A_PAGE, 390))
 
 
-@pytest.mark.parametrize("name", ["tokenizer", "dataset"])
-def test_arrow_keys_tell_of_bars_and_points(name: str, opened: Any) -> None:
+TOLD = {"tokenizer": "bytes a token", "dataset": "sequences", "compare": "token "}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_arrow_keys_tell_of_bars_points_and_tokens(name: str, opened: Any) -> None:
     page = opened(name, 390)
-    page.locator(".plot, .dots").first.focus()
+    page.locator(".plot, .dots, .t[role]").first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("End")
     page.wait_for_selector("#tip:not([hidden])")
     told = page.locator("#tip").inner_text()
-    assert ("bytes a token" if name == "tokenizer" else "sequences") in told
+    assert TOLD[name] in told
     box = page.locator("#tip").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
