@@ -10,6 +10,7 @@ that is written only what the end of the work needs is kept: counts, and the dig
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Iterator
 from itertools import chain, pairwise
@@ -30,6 +31,7 @@ from flat_tokens.storage.token_facts import TokenFacts
 
 ARRAYS = ("tokens", "starts", "places")
 Edge = tuple[int, int, int, str]  # source, [start, stop) of its bytes, hex digest
+_EDGE = struct.Struct("<qqq8s")  # an edge as it is kept, of a million text chunks
 
 
 class _OpenShard:
@@ -89,8 +91,9 @@ class Ledger:
         self.intakes: list[tuple[ShardId, IntakeCounts]] = []
         self.unmerged_bytes = 0
         self.next = ShardId(0)
-        self._edges: dict[int, tuple[Edge, ...]] = {}
-        self._digest_starts = array("q", [0])  # of each text chunk in `digests`, and at last their end
+        self._edges = bytearray()
+        # Of each text chunk in `digests` and in the edges, and at last their end.
+        self._digest_starts, self._edge_starts = array("q", [0]), array("q", [0])
         self._waiting: dict[int, dict[int, ShardRecord]] = {}  # by text chunk: came before their turn
         self._open: dict[ShardId, _OpenShard] = {}
         self._ended = False
@@ -160,8 +163,9 @@ class Ledger:
         if record.is_last:
             self.digests += record.digests
             self._digest_starts.append(len(self.digests))
-            if record.edges:
-                self._edges[record.id.chunk_index] = record.edges
+            for source, start, stop, digest in record.edges:
+                self._edges += _EDGE.pack(source, start, stop, bytes.fromhex(digest))
+            self._edge_starts.append(len(self._edges))
 
     def _check(self, record: ShardRecord) -> None:
         """BrokenInvariant unless every byte, block and document of the shard's text is accounted for."""
@@ -264,8 +268,11 @@ class Ledger:
 
     def parts_read(self) -> Iterator[tuple[int, bytes, tuple[Edge, ...]]]:
         """(text chunk, digests of its blocks, its edges) of the text chunks whose last shard is there."""
-        for index, (start, stop) in enumerate(pairwise(self._digest_starts)):
-            yield index, bytes(self.digests[start:stop]), self._edges.get(index, ())
+        places = zip(pairwise(self._digest_starts), pairwise(self._edge_starts), strict=True)
+        for index, (digests, edges) in enumerate(places):
+            packed = _EDGE.iter_unpack(self._edges[slice(*edges)])
+            unpacked = tuple((source, start, stop, digest.hex()) for source, start, stop, digest in packed)
+            yield index, bytes(self.digests[slice(*digests)]), unpacked
         for record in self._waiting_records():
             if record.is_last:
                 yield record.id.chunk_index, record.digests, record.edges
