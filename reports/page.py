@@ -43,7 +43,8 @@ def page(
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escaped(title)}: {kind}</title><style>{style}</style></head><body>"
-        f'<header><h1>{escaped(title)}</h1><p class="sub">{subtitle}</p>{cards(figures) if figures else ""}</header>'
+        f'<header><h1>{escaped(title)}</h1><div class="sub">{subtitle}</div>'
+        f"{cards(figures) if figures else ''}</header>"
         f"<main>{''.join(sections)}</main>"
         f"<footer>Made by <code>{escaped(made_by)}</code>. The page holds all it needs and asks no network.</footer>"
         f'<div id="tip" role="tooltip" hidden></div><div id="live" aria-live="polite" style="{_UNSEEN}"></div>{held}'

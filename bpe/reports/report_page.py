@@ -25,7 +25,7 @@ def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str)
     where = f", {escaped(name)}" if Path(name).name != name else ""
     return page(
         Path(name).name,
-        f"tokenizer, pattern {_pattern(report['tokenizer']['pattern'])}{where}",
+        f"tokenizer{where}{_pattern(report['tokenizer']['pattern'])}",
         _cards(report),
         [*measured, *listed],
         kind="tokenizer report",
@@ -34,9 +34,13 @@ def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str)
 
 
 def _pattern(pattern: str) -> str:
+    """A name, or an expression, which may be long."""
     if len(pattern) <= 60:
-        return escaped(pattern)
-    return f'<details class="fold"><summary>{escaped(pattern[:56])}</summary>{escaped(pattern)}</details>'
+        return f", pattern {escaped(pattern)}"
+    return (
+        f'<details class="fold"><summary><span class="t one">pattern {escaped(pattern[:40])}</span></summary>'
+        f'<span class="t one">pattern {escaped(pattern)}</span></details>'
+    )
 
 
 def _cards(report: dict[str, Any]) -> list[tuple[str, str]]:
