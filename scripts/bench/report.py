@@ -2,6 +2,7 @@
 
 python scripts/bench/report.py [--corpus FILE ...] [--tokenizer FILE]     run all, then write
 python scripts/bench/report.py --from-saved                               only write, from data/bench/*.json
+Sections of the page whose figures are not saved here stay as they are.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ QUESTIONS = {
     "workers": "Many workers",
     "compression": "Compression of the dataset",
     "load": "Reading and shuffling for training",
+    "load_peers": "The same product by other loaders",
+    "load_store": "From an object store",
 }
 OPENING = """# Measured speed
 
@@ -60,17 +63,26 @@ def main() -> None:
             print(f"$ python {script.relative_to(harness.ROOT)} ...", flush=True)
             if subprocess.run(command, check=False).returncode != 0:
                 sys.exit(f"error: {question} failed; {PAGE.name} was not written")
-    saved = [
-        json.loads(path.read_text()) for q in QUESTIONS if (path := harness.SAVED / f"{q}.json").exists()
-    ]
-    if not saved:
+    of = {
+        q: json.loads(path.read_text()) for q in QUESTIONS if (path := harness.SAVED / f"{q}.json").exists()
+    }
+    if not of:
         sys.exit(f"error: nothing is saved in {harness.SAVED}; run this without --from-saved")
+    # What was measured elsewhere, and is not saved here, stays.
+    there = re.split(r"^(?=## )", PAGE.read_text() if PAGE.exists() else "", flags=re.MULTILINE)[1:]
+    old = {text.splitlines()[0].removeprefix("## "): text.rstrip("\n") + "\n" for text in there}
+    has_all = all(q in of for q in ("train", "encode", "conversion"))
+    sections = [in_short(of) if has_all else old.get("In short", "")]
+    sections += [section(of[q]) if q in of else old.get(title, "") for q, title in QUESTIONS.items()]
     PAGE.parent.mkdir(exist_ok=True)
-    of = {each["question"]: each for each in saved}
-    PAGE.write_text("\n".join([OPENING, in_short(of), *map(section, saved)]))
-    marked = re.compile(r"(?<=<!-- speed: from docs/performance.md -->\n).*?(?=<!-- /speed -->)", re.DOTALL)
-    README.write_text(marked.sub(lambda _: readme_table(of), README.read_text()))
-    print(f"wrote {PAGE.relative_to(harness.ROOT)} and the table of {README.name}")
+    PAGE.write_text("\n".join([OPENING, *filter(None, sections)]))
+    print(f"wrote {PAGE.relative_to(harness.ROOT)}")
+    if has_all and "tokenizers_table" in of:
+        marked = re.compile(
+            r"(?<=<!-- speed: from docs/performance.md -->\n).*?(?=<!-- /speed -->)", re.DOTALL
+        )
+        README.write_text(marked.sub(lambda _: readme_table(of), README.read_text()))
+        print(f"wrote the table of {README.name}")
 
 
 def section(saved: harness.Row) -> str:
