@@ -121,6 +121,7 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
 @pytest.fixture(scope="module")
 def encoder(browser: Any) -> Iterator[Any]:
     page = browser.new_page()
+    page.set_default_timeout(120_000)
     page.add_script_tag(content=resources.files("bpe.comparison").joinpath("encoder.js").read_text("utf-8"))
     yield page
     page.close()

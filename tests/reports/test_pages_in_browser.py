@@ -61,6 +61,7 @@ def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
         context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(120_000)  # of a machine that does much else
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
