@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
-    from flat_tokens.batch import Batch
     from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
-    from flat_tokens.loader import Loader
-    from flat_tokens.mixing import Mixture
+    from flat_tokens.loading.batch import Batch
+    from flat_tokens.loading.loader import Loader
+    from flat_tokens.loading.mixing import Mixture
     from flat_tokens.opening import Dataset, open
-    from flat_tokens.packing import PackedSequences
     from flat_tokens.packs.pack import Pack, PackBatch
+    from flat_tokens.packs.packed_sequences import PackedSequences
     from flat_tokens.packs.packing_plan import PackingReport
     from flat_tokens.reader import FlatTokensArray, Row
     from flat_tokens.sources import RowPart, SourcePlace
@@ -59,16 +59,16 @@ __all__ = [
 _MODULE_OF = {
     "ArgumentError": "errors",
     "ArrayLayout": "storage.layout",
-    "Batch": "batch",
+    "Batch": "loading.batch",
     "Dataset": "opening",
     "DatasetError": "errors",
     "FlatTokensArray": "reader",
     "FlatTokensError": "errors",
-    "Loader": "loader",
-    "Mixture": "mixing",
+    "Loader": "loading.loader",
+    "Mixture": "loading.mixing",
     "Pack": "packs.pack",
     "PackBatch": "packs.pack",
-    "PackedSequences": "packing",
+    "PackedSequences": "packs.packed_sequences",
     "PackingReport": "packs.packing_plan",
     "RangeError": "errors",
     "Row": "reader",

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import flag, shown
-from flat_tokens.batch import IGNORED_LABEL, Batch
 from flat_tokens.errors import ArgumentError
+from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 
 UNSHIFTED = ("input_ids", "labels")
 SHIFTED = ("inputs", "targets")

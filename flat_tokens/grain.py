@@ -20,7 +20,7 @@ import numpy as np
 from flat_tokens.arguments import integer, shown
 from flat_tokens.errors import ArgumentError, RangeError
 from flat_tokens.fields import NAMES, WITH_STARTS, Fields
-from flat_tokens.packing import PackedSequences
+from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.rows.steps import StepBatches

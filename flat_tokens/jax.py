@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from flat_tokens.arguments import shown
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import WITH_STARTS, Fields
+from flat_tokens.loading.batch import Batch
 from flat_tokens.rows.steps import StepBatches, steps_range
 
 try:

@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from flat_tokens.arguments import shown
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import NAMES, UNSHIFTED, Fields
-from flat_tokens.packing import PackedSequences
+from flat_tokens.loading.batch import Batch
+from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.rows.steps import StepBatches, steps_range

@@ -18,8 +18,8 @@ import numpy as np
 from flat_tokens.arguments import choice, shown
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import Fields, checked_names
-from flat_tokens.packing import PackedSequences
 from flat_tokens.packs.pack import PackBatch
+from flat_tokens.packs.packed_sequences import PackedSequences
 
 try:
     import torch

@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import segments
-from flat_tokens.batch import IGNORED_LABEL, Batch
 from flat_tokens.format import Bools, Uint32
+from flat_tokens.loading import segments
+from flat_tokens.loading.batch import IGNORED_LABEL, Batch
+from flat_tokens.loading.segments import Int32
 from flat_tokens.rows.row_cut import Int64, RowCut
-from flat_tokens.segments import Int32
 
 FIELDS = ("tokens", "labels", "input_pos", "seq_lens")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from flat_tokens.errors import DatasetError
+from flat_tokens.loading.segments import Int32
 from flat_tokens.packs.packing_plan import Pieces, Plan
 from flat_tokens.rows.row_source import ChunkReader, Int64, TokenRanges, Uint32, put_pieces
 from flat_tokens.rows.row_window import RowWindow
-from flat_tokens.segments import Int32
 
 
 class PackRows:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.batch import Batch
+from flat_tokens.loading.batch import Batch
 from flat_tokens.rows.ahead import Ahead
 from flat_tokens.rows.row_gather import RowGather
 from flat_tokens.rows.row_order import HostOrder, WindowId

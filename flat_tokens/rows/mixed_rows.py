@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flat_tokens.batch import Batch
+from flat_tokens.loading.batch import Batch
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.row_order import RowOrder
 from flat_tokens.rows.row_source import Int64

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from flat_tokens.arguments import flag, integer, split
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, RangeError
 from flat_tokens.format import LARGEST_TOKEN_ID
+from flat_tokens.loading.batch import Batch
 from flat_tokens.masks import mask_of, put_trained
-from flat_tokens.packing import PackedSequences
+from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.row_source import TokenRanges

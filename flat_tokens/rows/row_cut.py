@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.batch import IGNORED_LABEL, Batch
 from flat_tokens.built import core
-from flat_tokens.segments import Int32
+from flat_tokens.loading.batch import IGNORED_LABEL, Batch
+from flat_tokens.loading.segments import Int32
 
 Int64 = npt.NDArray[np.int64]
 Uint32 = npt.NDArray[np.uint32]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.batch import Batch
+from flat_tokens.loading.batch import Batch
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.mapped_stream import MappedStream

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flat_tokens.batch import Batch
+from flat_tokens.loading.batch import Batch
+from flat_tokens.loading.segments import Bools, Int32
 from flat_tokens.rows.row_cut import Int64, RowCut, Uint32, windows_of
-from flat_tokens.segments import Bools, Int32
 
 
 class RowWindow:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from flat_tokens.arguments import integer, shown
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
+from flat_tokens.loading.batch import Batch
 
 Entries = list[tuple[int, Any]]
 

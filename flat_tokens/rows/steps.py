@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import flag, integer, shown
-from flat_tokens.batch import IGNORED_LABEL, Batch
 from flat_tokens.errors import ArgumentError
+from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.rows.ahead import Ahead, run_ahead
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.schedule import BatchSizes, interleaved

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.batch import Batch
+from flat_tokens.loading.batch import Batch
 from flat_tokens.masks import put_trained
 from flat_tokens.rows.ahead import Ahead
 from flat_tokens.rows.row_cut import RowCut

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens.loader import Loader
-from flat_tokens.mixing import Mixture
+from flat_tokens.loading.loader import Loader
+from flat_tokens.loading.mixing import Mixture
 from flat_tokens.rows import ahead
 from flat_tokens.rows.ahead import working_ahead
 from flat_tokens.storage.layout import ArrayLayout

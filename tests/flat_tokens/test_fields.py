@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from flat_tokens.arguments import shown
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import NAMES, OF_SEGMENTS, Fields
 from flat_tokens.format import from_sequences, inputs_and_targets
+from flat_tokens.loading.batch import Batch
 
 
 def a_batch(lengths: list[int] | None = None) -> Batch:

@@ -11,7 +11,7 @@ from test_foreign_datasets import foreign_dataset
 import flat_tokens
 from flat_tokens.__main__ import main
 from flat_tokens.errors import DatasetError
-from flat_tokens.loader import Loader
+from flat_tokens.loading.loader import Loader
 from flat_tokens.storage.layout import ArrayLayout
 
 LAYOUTS = {

@@ -12,9 +12,9 @@ import pytest
 
 import flat_tokens
 from flat_tokens import format as flat_format
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.loader import Loader
+from flat_tokens.loading.batch import Batch
+from flat_tokens.loading.loader import Loader
 from flat_tokens.rows.gathered_steps import GatheredSteps
 from flat_tokens.rows.row_order import WindowId
 from flat_tokens.rows.window_steps import WindowSteps

@@ -15,8 +15,8 @@ import pytest
 
 import flat_tokens
 from flat_tokens.errors import DatasetError
-from flat_tokens.loader import Loader
-from flat_tokens.packing import PackedSequences
+from flat_tokens.loading.loader import Loader
+from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.storage import mapped_stream
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.mapped_stream import MappedStream

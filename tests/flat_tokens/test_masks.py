@@ -18,11 +18,11 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
 from flat_tokens.__main__ import main
-from flat_tokens.batch import IGNORED_LABEL, Batch
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.compact import compact
 from flat_tokens.exchange.dataset_writer import SplitWriter
 from flat_tokens.fields import Fields
+from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.versions import Version, describe_part, write_version

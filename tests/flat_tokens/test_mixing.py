@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import mixing
 from flat_tokens.errors import ArgumentError
-from flat_tokens.mixing import PERIOD, Mixture
+from flat_tokens.loading import mixing
+from flat_tokens.loading.mixing import PERIOD, Mixture
 from flat_tokens.storage.layout import ArrayLayout
 
 OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}

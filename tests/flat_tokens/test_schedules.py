@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences, mixing
+from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
+from flat_tokens.loading import mixing
 from flat_tokens.rows.schedule import BatchSizes, entries_of
 from flat_tokens.storage.layout import ArrayLayout
 

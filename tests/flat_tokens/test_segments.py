@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences, segments
-from flat_tokens.batch import Batch
+from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
 from flat_tokens.fields import Fields
+from flat_tokens.loading import segments
+from flat_tokens.loading.batch import Batch
 from flat_tokens.storage.layout import ArrayLayout
 
 

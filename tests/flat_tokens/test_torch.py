@@ -11,7 +11,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loader import Loader
+from flat_tokens.loading.loader import Loader
 from flat_tokens.storage.layout import ArrayLayout
 
 if importlib.util.find_spec("torch") is None:
@@ -216,7 +216,7 @@ def test_block_masks(count: int, block_size: int) -> None:
     import torch
     from torch.nn.attention.flex_attention import create_block_mask
 
-    from flat_tokens.segments import block_causal_mask
+    from flat_tokens.loading.segments import block_causal_mask
     from flat_tokens.torch import block_mask
 
     rng = np.random.default_rng(count)

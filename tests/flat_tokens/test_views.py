@@ -15,7 +15,7 @@ import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader
 from flat_tokens.__main__ import main
 from flat_tokens.format import from_sequences
-from flat_tokens.packing import PackedSequences
+from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.views import first_of_equals, joined, of_sources, selected
 

@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import count_of, integer
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loader import WINDOW_TOKENS, Loader
-from flat_tokens.packing import PackedSequences
+from flat_tokens.loading.batch import Batch
+from flat_tokens.loading.loader import WINDOW_TOKENS, Loader
+from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.ahead import Ahead
 from flat_tokens.rows.mixed_rows import MixedRows

@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import choice, flag, integer, split
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import LARGEST_TOKEN_ID
+from flat_tokens.loading.batch import Batch
 from flat_tokens.masks import mask_of
-from flat_tokens.packing import PackedSequences
+from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.ahead import Ahead
 from flat_tokens.rows.gathered_steps import GatheredSteps

@@ -2,7 +2,7 @@
 
 Every token is a target once. Its input is the token in front of it in the same sequence, and the loader's start_id, 0
 by default, where a sequence starts (docs/flat-tokens.md). Segments and positions follow from the starts and are worked
-out when they are asked for first (flat_tokens/segments.py).
+out when they are asked for first (flat_tokens/loading/segments.py).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import segments
-from flat_tokens.segments import Bools, Int32
+from flat_tokens.loading import segments
+from flat_tokens.loading.segments import Bools, Int32
 
 IGNORED_LABEL = -100  # where nothing is predicted: what torch's cross entropy leaves out
 FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
@@ -68,7 +68,7 @@ class Batch:
 
     @cached_property
     def cu_seqlens(self) -> Int32:
-        """Where the segments of the flattened rows begin and the last ends; see flat_tokens.segments."""
+        """Where the segments of the flattened rows begin and the last ends; see flat_tokens.loading.segments."""
         return segments.segment_bounds(self.is_seq_start, self.lengths)
 
     @property
