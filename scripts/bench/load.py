@@ -1,11 +1,11 @@
 """How fast are shuffled batches on one core: of a Loader, as tensors through DataLoader, of packs, of mixtures?
 
 Equal first: batches of every dataset must be what a naive gather of the same rows from the ids in memory gives. All
-run in one process on one core, data in the page cache, turn by turn, each going on where its last turn ended. A Loader
-hands out inputs, targets and start flags, int32; through DataLoader come input_ids and labels, int64, without workers.
-The ids are drawn by a seed, as frequent as words are (1 / rank), in sequences of 600 tokens on average, of as many
-entries as GPT-2 and o200k have. Then rows, opening and resuming. M tokens/s counts targets, with padding.
-scripts/bench/load_peers.py has other loaders.
+run in one process on one core, data in the page cache, turn by turn, each going on where its last turn ended; times are
+of the processor, since the cores are shared. A Loader hands out inputs, targets and start flags, int32; a BatchDataset
+input_ids and labels, int64, by itself or through DataLoader, without workers. The ids are drawn by a seed, as frequent
+as words are (1 / rank), in sequences of 600 tokens on average, of as many entries as GPT-2 and o200k have. Then rows,
+opening and resuming. M tokens/s counts targets, with padding. scripts/bench/load_peers.py has other loaders.
 
     python scripts/bench/load.py [--tokens 16777216]
 """
@@ -36,6 +36,7 @@ from load_data import (
     measure,
     one_core,
     tokens,
+    worked,
     write,
 )
 
@@ -103,6 +104,7 @@ def of_rows(title: str, train: FlatTokensArray) -> dict[str, tuple[int, Batches]
         if title.endswith("GPT-2"):
             as_tensors = Loader(train, SEQ_LEN, BATCH_SIZE, SEED, dtype=np.int64)
             found[f"Loader, int64, {title}"] = (steps, as_tensors.from_step(0))
+            found[f"BatchDataset, {title}"] = (steps, iter(BatchDataset(loader_of(train))))
             batches = tensors(loader_of(train), EVERYTHING)
             found[f"DataLoader(BatchDataset), 5 fields, {title}"] = (steps // 2, batches)
     return found
@@ -153,7 +155,7 @@ def access(folder: Path, datasets: dict[str, FlatTokensArray], turns: int) -> li
                 read(index)
 
         run()
-        return lambda: harness.timed(run)[0] / count
+        return lambda: worked(run)[0] / count
 
     contenders = {
         "random row: raw": through(lambda index: datasets[raw].row(index, SEQ_LEN), 4000),
@@ -164,9 +166,7 @@ def access(folder: Path, datasets: dict[str, FlatTokensArray], turns: int) -> li
         "random row: zarr-python, zstd": through(
             lambda index: stored[index * SEQ_LEN : (index + 1) * SEQ_LEN], 100
         ),
-        "open": lambda: statistics.median(
-            harness.timed(lambda: open_dataset(folder / raw))[0] for _ in range(20)
-        ),
+        "open": lambda: statistics.median(worked(lambda: open_dataset(folder / raw))[0] for _ in range(20)),
     }
     for title in (raw, compressed):
         contenders[f"resume in the middle: {title}"] = functools.partial(resumed, folder / title)
@@ -181,7 +181,7 @@ def access(folder: Path, datasets: dict[str, FlatTokensArray], turns: int) -> li
 def resumed(path: Path) -> float:
     """Seconds from an open dataset to the batch of a step in the middle of the third epoch, by a new loader."""
     array = open_dataset(path).train
-    return harness.timed(lambda: at_middle(loader_of(array)))[0]
+    return worked(lambda: at_middle(loader_of(array)))[0]
 
 
 def at_middle(loader: Loader) -> Any:

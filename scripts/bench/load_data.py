@@ -110,9 +110,17 @@ def measure(contenders: Mapping[str, tuple[int, Batches]], turns: int) -> list[h
 
 
 def draw(steps: int, batches: Batches) -> float:
-    """Seconds for so many batches, the next ones."""
+    """Seconds of processor time, of all threads, for so many batches, the next ones."""
     settle()
-    return harness.timed(lambda: [None for _ in itertools.islice(batches, steps)])[0]
+    return worked(lambda: [None for _ in itertools.islice(batches, steps)])[0]
+
+
+def worked(function: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of processor time of one call, and what it returned. On a core of its own that is the time; what others
+    do on shared cores is not in it."""
+    started = time.process_time()
+    result = function()
+    return time.process_time() - started, result
 
 
 def settle() -> None:

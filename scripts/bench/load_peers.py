@@ -4,7 +4,8 @@ The product: input_ids and labels, int64[64, 1024], of shuffled rows, labels -10
 Each peer gets the tokens in the form that it likes best, with the start flag in the low bit, as the format stores
 them, since none has a place for it, and the product is made of each batch at once, as well as numpy can. All run in one
 process on one core, without workers, turn by turn, each going on where its last turn ended, once the threads of the one
-before are at rest. A peer that is not installed is left out and named. M tokens/s counts labels.
+before are at rest; times are of the processor, of all threads, since the cores are shared. A peer that is not installed
+is left out and named. M tokens/s counts labels.
 
     python scripts/bench/load_peers.py [--tokens 16777216]
 """
