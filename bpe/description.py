@@ -223,7 +223,7 @@ class Description:
 
     @property
     def non_special_added_tokens(self) -> frozenset[str]:
-        """Those that Hugging Face keeps when it decodes without special tokens."""
+        """Those that are tokens in every text to Hugging Face, and kept when it decodes without special tokens."""
         return frozenset(token.text for token in self._parts.tokens if not token.special)
 
     @property

@@ -198,10 +198,15 @@ class Encoding(Description):
         pretoken or so; with an expression as pattern, by the longest stretch between special tokens. The whole is held
         if tokens have flags (lstrip, rstrip, single_word, normalized) beside an expression or a normalizer.
         """
+        return chain.from_iterable(self.encode_in_parts(texts, allowed_special))
+
+    def encode_in_parts(
+        self, texts: Iterable[str], allowed_special: AllowedSpecial = "all"
+    ) -> Iterator[list[int]]:
+        """The same, some ids at a time."""
         if self.pretokenizer.asks_for_input or not self.finds_by_bytes(allowed_special):
-            parts = encode_by_cuts(self, blocks_of(texts), allowed_special)
-            return chain.from_iterable(part.tolist() for part in parts)
-        return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
+            return (part.tolist() for part in encode_by_cuts(self, blocks_of(texts), allowed_special))
+        return encode_stretches(self, texts, self._allowed(allowed_special))
 
     @property
     def automaton(self) -> _core.Automaton | None:

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
+from bpe import _core, normalizers
 from bpe.errors import BadArgument, UncoveredText, UnsupportedPattern, shown
 from bpe.normalizers import INPUT, Normalizer
 from bpe.patterns import PATTERNS, pattern_name
@@ -93,6 +93,12 @@ class Pretokenizer:
     def changes(self) -> Normalizer | None:
         """What is done to the text between added tokens, once it is normalized and before it is cut."""
         return phases_of(self.components).phases[0].change
+
+    @property
+    def changes_text(self) -> bool:
+        """Whether what it cuts is not the text: spaces in front, marks in place of spaces."""
+        phases = phases_of(self.components).phases
+        return any(change != normalizers.ByteLevel() for phase in phases for change in phase.changes)
 
     def preparation(self, normalizer: Normalizer | None) -> Normalizer | None:
         """What a normalizer does to such text, then the changes; None for nothing."""

@@ -17,7 +17,7 @@ from bpe.errors import BadArgument, BadTokenizer, InvalidText, MissingInput, pri
 from bpe.formats.by_path import files_of
 from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output, open_output_file
-from bpe.tokenizer import Tokenizer
+from bpe.tokenizer import AllowedSpecial, Tokenizer
 from command_line.standard_streams import complain
 from corpus.rules import IntakeRules
 from stores import is_url, shown_url
@@ -30,14 +30,13 @@ def encode(options: Namespace) -> int:
     """Write the ids of one text, or of the documents of a file of records, each by itself."""
     from bpe.pretoken_counts.sources import kind_of_source, spooled
     from bpe.pretoken_counts.workspace import Workspace
-    from bpe.streaming import encode_stretches
 
     _check_output(options, options.input)
     tokenizer = load_tokenizer(options)
     form = options.format or format_of(options.output)
     if form == "npy" and options.output == "-":
         raise BadArgument("--format npy needs --output FILE; stdout can carry text and bin")
-    allowed = () if options.plain else tuple(tokenizer.special_tokens)
+    allowed: AllowedSpecial = () if options.plain else "all"
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     with Workspace() as workspace, open_output(options.output) as target:
         named = spooled(_input(options), options.input_format, workspace)
@@ -45,11 +44,12 @@ def encode(options: Namespace) -> int:
         documents: Iterable[Iterable[list[int]]]
         if kind.format == "text":
             texts = read_text(named, kind, options.invalid, _tell_replaced)
-            documents = [ends.around(encode_stretches(tokenizer, texts, allowed))]
+            documents = [ends.around(tokenizer.encode_in_parts(texts, allowed))]
         else:  # special tokens in a record's text are text
+            allowed = () if options.plain else tokenizer.non_special_added_tokens
             rules = IntakeRules(options.text_field, options.on_error, invalid=options.invalid)
             rows = record_texts(named, kind, rules)
-            documents = (ends.around(encode_stretches(tokenizer, [row], ())) for row in rows)
+            documents = (ends.around(tokenizer.encode_in_parts([row], allowed)) for row in rows)
         line_ends = tokenizer.special_tokens.values() if kind.format == "text" else ()
         write_ids(target, documents, form, line_ends)
     return 0

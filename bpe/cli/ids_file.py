@@ -62,13 +62,26 @@ def _write_text(file: BinaryIO, documents: Iterable[Iterable[list[int]]], line_e
     count = 0
     for id_lists in documents:
         gap = b""
-        for ids in filter(None, id_lists):
-            file.write(gap + " ".join(map(str, ids)).encode())
-            gap = b"\n" if ids[-1] in line_ends else b" "
+        for ids in id_lists:
+            for line in _lines(ids, line_ends):
+                file.write(gap + " ".join(map(str, line)).encode())
+                gap = b"\n" if line[-1] in line_ends else b" "
             count += len(ids)
         if gap:
             file.write(b"\n")
     return count
+
+
+def _lines(ids: list[int], line_ends: frozenset[int]) -> Iterator[list[int]]:
+    """The ids up to each that ends a line, and those behind the last one."""
+    start = 0
+    if not line_ends.isdisjoint(ids):
+        for stop, id_ in enumerate(ids, 1):
+            if id_ in line_ends:
+                yield ids[start:stop]
+                start = stop
+    if start < len(ids):
+        yield ids[start:]
 
 
 def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np.int64] | list[int]]:

@@ -82,10 +82,11 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         for sample in samples:
             started = time.perf_counter()
             usual = "encode" if sample.source.kind.format == "text" else "text"
+            is_encoded = (options.special_in_text or usual) == "encode"
             ragged = tokenizer.encode_ragged(
                 sample.batch.text,
                 sample.batch.offsets,
-                allowed_special="all" if (options.special_in_text or usual) == "encode" else (),
+                allowed_special="all" if is_encoded else tokenizer.non_special_added_tokens,
                 checked=True,
             )
             seconds += time.perf_counter() - started

@@ -70,7 +70,9 @@ class DocumentEncoder:
     ) -> None:
         self._tokenizer = tokenizer
         self._marked_text = MarkedText(tokenizer)
-        self._special_tokens = [token.encode() for token in tokenizer.special_tokens]
+        self._special_tokens = texts_of_special_tokens(tokenizer)
+        # What stays a token where the text of special tokens is ordinary text.
+        self._plain_tokens = tokenizer.non_special_added_tokens
         self._separator = separator
         # Text that most likely should be a special token and is none.
         self._end_text = [] if END_TEXT in self._special_tokens else [END_TEXT]
@@ -208,7 +210,7 @@ class DocumentEncoder:
             self._batch(source, batch.rows(first, len(batch)), places[first:], special)
 
     def _batch(self, source: Source, batch: Batch, places: NDArray[np.uint64], special: str) -> None:
-        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        allowed = self._allowed(special)
         ragged = self._tokenizer.encode_ragged(
             batch.text, batch.offsets, allowed_special=allowed, checked=True, out=_token_room(batch.text)
         )
@@ -221,7 +223,7 @@ class DocumentEncoder:
     def _marked(self, source_index: int, source: Source, documents: Documents, special: str) -> None:
         """Documents with a loss mask."""
         batch, places, are_rows = documents
-        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        allowed = self._allowed(special)
         found = self._marked_text.encode(batch, allowed, _token_room(batch.text))
         self._clock.lap("encode")
         view = memoryview(batch.text)
@@ -328,11 +330,14 @@ class DocumentEncoder:
             self._end_document(source, content.digest(), line.start)
 
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
-        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        allowed = self._allowed(special)
         for tokens in encode_pieces(self._tokenizer, pieces, allowed, STRETCH_BYTES):
             self._clock.lap("encode")
             self._shard.extend(tokens, _split_of(source))
             self._clock.lap("split")
+
+    def _allowed(self, special: str) -> AllowedSpecial:
+        return "all" if special == "encode" else self._plain_tokens
 
     def _end_document(self, source: Source, content_hash: int, place: int) -> None:
         if self._splits_by_hash(source):
@@ -364,6 +369,11 @@ class DocumentEncoder:
         else:
             self._shard.add(tokens, offsets, is_validation(hashes, self._threshold), places)
         self._clock.lap("split")
+
+
+def texts_of_special_tokens(tokenizer: Tokenizer) -> list[bytes]:
+    """Those of the added tokens that are special: the others are tokens in every text."""
+    return [token.text.encode() for token in tokenizer.added_tokens if token.special]
 
 
 def _split_of(source: Source) -> int:

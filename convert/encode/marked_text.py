@@ -9,6 +9,7 @@ that a normalizer changes in another way it is asked for the offsets of the toke
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bpe.errors import UnsupportedTokenizer
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.shards.shard import NOT_TRAINED
 from corpus.batch import Batch
@@ -41,7 +43,11 @@ class MarkedText:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._may_change_text = tokenizer.normalizer is not None or tokenizer.text_rules is not None
+        self._may_change_text = (
+            tokenizer.normalizer is not None
+            or tokenizer.text_rules is not None
+            or tokenizer.pretokenizer.changes_text
+        )
 
     def encode(self, batch: Batch, allowed: AllowedSpecial, out: NDArray[np.uint32]) -> MarkedTokens:
         """out: room for the ids, as encode_ragged takes it."""
@@ -72,7 +78,8 @@ class MarkedText:
             places = self._places(text, ids)
             if places is None:
                 within = borders[(borders > begin) & (borders < end)].astype(np.int64) - begin
-                places = self._told_places(text, within.tolist(), ids, allowed)
+                with suppress(UnsupportedTokenizer):  # of a component that the interface has not
+                    places = self._told_places(text, within.tolist(), ids, allowed)
             if places is None:
                 changed.append(document)
             else:

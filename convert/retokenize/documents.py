@@ -61,7 +61,9 @@ class Retokenizer:
         self._old, self._new, self._threads = old, new, threads
         self._old_ends, self._new_ends = old_ends, new_ends
         # A text that only the new one takes for a special token was ordinary text.
-        self._shared_special = frozenset(old.special_tokens) & frozenset(new.special_tokens)
+        self._plain_tokens = new.non_special_added_tokens
+        shared = frozenset(old.special_tokens) & frozenset(new.special_tokens)
+        self._known_tokens = shared | self._plain_tokens
 
     def encode(self, documents: Ragged, first: int, split: str) -> Block:
         """The same documents by the new tokenizer. first: the number of the first one, for errors. BadInput names the
@@ -70,11 +72,14 @@ class Retokenizer:
         texts = self._texts(content, first, split)
         as_text = self._encoded_as_text(content, texts, first, split)
         if not as_text:
-            rows = self._new.encode_batch(texts, self._threads, self._shared_special)
+            rows = self._new.encode_batch(texts, self._threads, self._known_tokens)
         else:  # some documents hold the texts of special tokens as ordinary text: rare, one by one
             rows = Ragged.from_rows(
                 [
-                    np.array(self._new.encode(text, () if at in as_text else self._shared_special), np.uint32)
+                    np.array(
+                        self._new.encode(text, self._plain_tokens if at in as_text else self._known_tokens),
+                        np.uint32,
+                    )
                     for at, text in enumerate(texts)
                 ]
             )
@@ -122,7 +127,7 @@ class Retokenizer:
         for at, (ids, found) in enumerate(zip(content, again, strict=True)):
             if np.array_equal(ids, found):
                 continue
-            found = np.array(self._old.encode(texts[at], ()), np.uint32)
+            found = np.array(self._old.encode(texts[at], self._old.non_special_added_tokens), np.uint32)
             if not np.array_equal(ids, found):
                 place = _first_difference(ids, found)
                 raise BadInput(

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +47,46 @@ def test_a_line_ends_after_a_special_token(capfdbinary, tokenizer_file, text_fil
 def test_plain(capfdbinary, tokenizer_file, text_file, listed):
     _, out, _ = run(capfdbinary, "encode", "--plain", "--tokenizer", tokenizer_file, text_file)
     assert list(map(int, out.split())) == listed().encode(TEXT, allowed_special=())
+
+
+def flagged(tokenizer_file, path):
+    """A tokenizer with added tokens that look at what stands beside them, and one that is not special."""
+    content = json.loads(Path(tokenizer_file).read_bytes())
+    first = max(content["model"]["vocab"].values()) + 1
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    for number, (text, own) in enumerate(
+        [
+            ("<mask>", {"lstrip": True, "rstrip": True}),
+            ("test", {"single_word": True}),
+            ("  ", {"special": False}),
+        ]
+    ):
+        content["added_tokens"].append({"id": first + number, "content": text, **flags, **own})
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_added_tokens_with_flags_are_found_as_the_tokenizer_finds_them(capfdbinary, tokenizer_file, tmp_path):
+    """`encode` took them for plain ones: the test in "contest" was cut out."""
+    made, text = flagged(tokenizer_file, tmp_path / "flagged.json"), "a contest  <mask> \n the test  x"
+    (tmp_path / "text.txt").write_text(text)
+    tokenizer = Tokenizer.load(made)
+    expected = tokenizer.encode(text)
+    assert tokenizer.special_tokens["test"] in expected
+    code, out, _ = run(capfdbinary, "encode", tmp_path / "text.txt", "--tokenizer", made)
+    assert (code, list(map(int, out.split()))) == (0, expected)
+    for line in out.splitlines()[:-1]:
+        assert int(line.split()[-1]) in tokenizer.special_tokens.values()
+
+
+def test_added_tokens_that_are_not_special_are_tokens_of_records(capfdbinary, tokenizer_file, tmp_path):
+    made, text = flagged(tokenizer_file, tmp_path / "flagged.json"), "a  <mask> b"
+    (tmp_path / "text.jsonl").write_text(json.dumps({"text": text}))
+    tokenizer = Tokenizer.load(made)
+    expected = tokenizer.encode(text, ["  "])
+    assert tokenizer.special_tokens["  "] in expected
+    code, out, _ = run(capfdbinary, "encode", tmp_path / "text.jsonl", "--tokenizer", made)
+    assert (code, list(map(int, out.split()))) == (0, expected)
 
 
 def test_stdin_to_stdout(tokenizer_file, listed):

@@ -395,6 +395,39 @@ def test_special_tokens_in_a_long_document(
         assert summary.intake.skipped_count == (policy == "error")
 
 
+@pytest.mark.parametrize("policy", [None, "text", "error", "encode"])
+@pytest.mark.parametrize("name", ["in.jsonl", "in.txt"])
+def test_added_tokens_that_are_not_special_are_tokens_everywhere(
+    name: str, policy: str | None, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    """They were ordinary text in records, where `tokenizers` has their ids: runs of spaces, <think>."""
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    content = json.loads(tokenizer_path.read_bytes())
+    first = max(content["model"]["vocab"].values()) + 1
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    for number, text in enumerate(["  ", "<think>"]):
+        content["added_tokens"].append({"id": first + number, "content": text, **flags})
+    made = tmp_path / "made.json"
+    made.write_text(json.dumps(content))
+    documents = ["a  b", "<think> the end", "no", "x <|im_start|>  y", "the " * 40 + "<think>  "]
+    if name.endswith("txt"):
+        (tmp_path / name).write_text(END.join(documents))
+    else:
+        (tmp_path / name).write_text("".join(json.dumps({"text": text}) + "\n" for text in documents))
+    more: dict[str, Any] = {"special_in_text": policy, "on_error": "skip", "validation_fraction": 0.0}
+    summary = run(tmp_path / name, made, tmp_path / "out", **more)
+    is_text = policy == "text" or (policy is None and name == "in.jsonl")
+    assert summary.intake.with_special == is_text
+    theirs = tokenizers.Tokenizer.from_file(str(made))
+    theirs.encode_special_tokens = is_text
+    if policy == "error":
+        del documents[3]
+    found = read_dataset(tmp_path / "out")["train"]
+    expected = [theirs.encode(text, add_special_tokens=False).ids for text in documents]
+    assert [id_ >> 1 for id_ in found[0]] == [id_ for ids in expected for id_ in ids]
+    assert first + 1 in expected[1]
+
+
 def test_the_command_line_says_what_was_left_out(
     tokenizer_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

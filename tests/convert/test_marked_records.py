@@ -18,6 +18,7 @@ from stopped_runs import leave_partial, options
 
 import corpus.read_jsonl
 import flat_tokens
+from bpe.tokenizer import Tokenizer
 from convert import append, convert
 from convert.__main__ import main
 from convert.errors import BadInput, Refused, UsageError
@@ -236,6 +237,38 @@ def test_text_that_a_normalizer_changes(here: Path, normalizer: dict[str, Any]) 
         before = len(record["prompt"])
         bits = [max(stop, start + 1) > before for start, stop in wanted.offsets]
         assert next(rows) == (wanted.ids, bits if record["completion"] else [False] * len(bits)), record
+
+
+def test_a_space_in_front_where_another_is_taken_away(here: Path) -> None:
+    """The text is as long as the tokens', but they do not lie where they would if it were the same."""
+    content = json.loads((here / "tok.json").read_bytes())
+    steps = [{"type": "WhitespaceSplit"}, content["pre_tokenizer"] | {"add_prefix_space": True}]
+    content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+    (here / "tok.json").write_text(json.dumps(content))
+    write_records(here / "r.jsonl", [{"prompt": "the", "completion": "  of x"}] * 2)
+    convert(options(**FIELDS, validation_fraction=0.0), InlineEngine())
+    ids, bits = rows_of(here / "out")[0]
+    tokenizer = Tokenizer.load(here / "tok.json")
+    assert ids == tokenizer.encode("the  of x")
+    learned = tokenizer.decode([id_ for id_, bit in zip(ids, bits, strict=True) if bit])
+    assert learned == " of x"
+
+
+@pytest.mark.parametrize("pre_tokenizer", ["UnicodeScripts", "WhitespaceSplit"])
+def test_characters_that_a_tokenizer_drops(pre_tokenizer: str, here: Path) -> None:
+    """A vocabulary of text without an unknown token drops what it has not; the error was none of ours."""
+    entries = ["a", "b", "##a", "##b"]
+    model = {"type": "BPE", "vocab": {text: id_ for id_, text in enumerate(entries)}, "merges": []}
+    model |= {"continuing_subword_prefix": "##", "unk_token": None}
+    content = {"version": "1.0", "model": model, "pre_tokenizer": {"type": pre_tokenizer}}
+    (here / "tok.json").write_text(json.dumps(content))
+    write_records(here / "r.jsonl", [{"prompt": "xa", "completion": "b"}] * 3)
+    if pre_tokenizer == "UnicodeScripts":
+        with pytest.raises(BadInput, match="the tokenizer changes its text"):
+            convert(options(**FIELDS, validation_fraction=0.0), InlineEngine())
+        return
+    convert(options(**FIELDS, validation_fraction=0.0), InlineEngine())
+    assert [ids for ids, _ in rows_of(here / "out")] == [[2, 3]] * 3
 
 
 def test_special_tokens_in_records(here: Path, naive: Naive) -> None:

@@ -105,6 +105,21 @@ def test_there_and_back_is_the_same(files: Path) -> None:
     assert all_documents(files / "c.zarr") == all_documents(a)
 
 
+def test_added_tokens_that_are_not_special(files: Path) -> None:
+    """They are tokens of the texts of both, whatever special tokens were."""
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    for name, text in (("a.json", "the"), ("b.json", "end")):
+        content = json.loads((files / name).read_bytes())
+        content["added_tokens"].append({"id": len(content["model"]["vocab"]), "content": text, **flags})
+        (files / name).write_text(json.dumps(content))
+    (files / "texts.jsonl").write_text(json.dumps({"text": f"the end {END} end"}) + "\n")
+    a = converted(files, "a.json", "a.zarr", "--validation-fraction", "0")
+    old, new = Tokenizer.load(files / "a.json"), Tokenizer.load(files / "b.json")
+    assert all_documents(a)["train"] == [old.encode(f"the end {END} end", ["the"])]
+    assert main([str(a), "--tokenizer", str(files / "b.json"), "--output", str(files / "c.zarr")]) == 0
+    assert all_documents(files / "c.zarr")["train"] == [new.encode(f"the end {END} end", ["end"])]
+
+
 def test_ids_that_say_no_text_are_told(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

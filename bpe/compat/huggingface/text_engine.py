@@ -39,8 +39,8 @@ class TextEngine(CoreEngine):
             character = character_of_byte(piece.text.encode()).tolist()
             at = 0
             for size in self._sizes(piece.text, character, own):
-                last = min(at + size, len(character)) - 1
-                offsets.append((piece.starts[character[at]], piece.stops[character[last]]))
+                first, last = min(at, len(character) - 1), min(at + size, len(character)) - 1
+                offsets.append((piece.starts[character[first]], piece.stops[character[last]]))
                 at += size
             ids += own
             tokens += map(self._texts.__getitem__, own)
@@ -62,7 +62,7 @@ class TextEngine(CoreEngine):
                     stop += 1
                 size = len(piece[place:stop].encode())
             else:
-                if place:
+                if place or not piece.startswith(text):  # characters in front of it may have been dropped
                     text = text.removeprefix(rules.continuing_subword_prefix)
                 if number == len(ids) - 1:
                     text = text.removesuffix(rules.end_of_word_suffix)
