@@ -37,7 +37,7 @@ def compare_page(names: tuple[str, str], tokenizers: tuple[Tokenizer, Tokenizer]
     shown = _short_names(names)
     scripts = [
         resources.files(__package__).joinpath(f"{part}.js").read_text("utf-8")
-        for part in ("encoder", "comparison")
+        for part in ("text_cuts", "encoder", "comparison")
     ]
     return page(
         f"{shown[0]} beside {shown[1]}",

@@ -13,19 +13,25 @@ const verdict = document.getElementById("verdict");
 const LARGEST_BOX = 8; // tokens: what is not a character by then is bytes
 const SPELLED = { "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "␣" };
 const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+const hex = (bytes) => Array.from(bytes, (byte) => byte.charCodeAt(0).toString(16).padStart(2, "0"));
 const spelled = (text) => Object.assign(document.createElement("s"), { textContent: text });
 
 function decoded(bytes) { // null: no UTF-8; undefined: it ends within a character
   const array = Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
-  try { return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(array); } catch { /* looked at below */ }
-  const begun = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const strict = { fatal: true, ignoreBOM: true };
+  try { return new TextDecoder("utf-8", strict).decode(array); } catch { /* looked at below */ }
+  const begun = new TextDecoder("utf-8", strict);
   try { begun.decode(array, { stream: true }); return undefined; } catch { return null; }
 }
 
 // Tokens in boxes, nearly always one in each: those that make one character together share one.
 function* boxesOf(tokens) {
   let held = [], bytes = "";
-  const apart = function* () { for (const token of held) yield { tokens: [token], text: null }; held = []; bytes = ""; };
+  const apart = function* () {
+    for (const token of held) yield { tokens: [token], text: null };
+    held = [];
+    bytes = "";
+  };
   for (const token of tokens) {
     if (token.bytes === null) { yield* apart(); yield { tokens: [token], text: null }; continue; }
     held.push(token);
@@ -41,7 +47,7 @@ function fill(element, box) {
   const [token] = box.tokens;
   if (token.bytes === null) { element.append(spelled("?")); return; }
   if (box.text === null) {
-    element.append(spelled(Array.from(token.bytes, (byte) => byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")).join("")));
+    element.append(spelled(hex(token.bytes).join("").toUpperCase()));
     return;
   }
   if (/^\p{M}/u.test(box.text)) element.append("\u25cc"); // a mark without its letter
@@ -55,9 +61,9 @@ function fill(element, box) {
 
 function tipOf(box, place) {
   const ids = box.tokens.map((token) => token.id), bytes = box.tokens.map((token) => token.bytes || "").join("");
-  const hex = Array.from(bytes.slice(0, 16), (byte) => byte.charCodeAt(0).toString(16).padStart(2, "0")).join(" ");
-  const last = ids.length > 1 ? ` to ${place + ids.length - 1}` : "";
-  return `token ${place}${last}: id${ids.length > 1 ? "s" : ""} ${ids.join(" ")}, ${many(bytes.length, "byte")}, ${hex}${bytes.length > 16 ? " ..." : ""}`;
+  const spelled = hex(bytes.slice(0, 16)).join(" ") + (bytes.length > 16 ? " ..." : "");
+  const [to, s] = ids.length > 1 ? [` to ${place + ids.length - 1}`, "s"] : ["", ""];
+  return `token ${place}${to}: id${s} ${ids.join(" ")}, ${many(bytes.length, "byte")}, ${spelled}`;
 }
 
 // [start, stop) of each token in the text's bytes, as "start stop"; a space that is put in front is not of the text.
@@ -85,7 +91,8 @@ function show() {
     side.boxes.replaceChildren();
     let place = 0;
     for (const box of side.error ? [] : boxesOf(side.tokens)) {
-      const element = document.createElement("i"), spans = compared ? side.spans.slice(place, place + box.tokens.length) : [];
+      const element = document.createElement("i");
+      const spans = compared ? side.spans.slice(place, place + box.tokens.length) : [];
       element.title = tipOf(box, place);
       if (box.tokens[0].special) element.classList.add("special");
       if (spans.some((span) => !other.has(span))) element.classList.add("differs");
@@ -106,10 +113,12 @@ function wordsOf(size, compared) {
   if (sides.some((side) => side.error)) return "";
   const fewer = Math.min(first, second), more = Math.max(first, second);
   const which = first < second ? "The first" : "The second";
-  const counts = first === second ? "Both have as many tokens" : `${which} has ${(100 * (1 - fewer / more)).toFixed(1)} % fewer tokens`;
-  const told = compared
-    ? sides[0].differing + sides[1].differing ? `; outlined is what the other cuts elsewhere: ${sides[0].differing.toLocaleString("en")} and ${sides[1].differing.toLocaleString("en")}` : "; they cut it alike"
-    : "; what they cut elsewhere is not marked, since one of them changes the text";
+  const share = (100 * (1 - fewer / more)).toFixed(1);
+  const counts = first === second ? "Both have as many tokens" : `${which} has ${share} % fewer tokens`;
+  const differing = sides.map((side) => side.differing.toLocaleString("en")).join(" and ");
+  let told = "; they cut it alike";
+  if (!compared) told = "; what they cut elsewhere is not marked, since one of them changes the text";
+  else if (differing !== "0 and 0") told = `; outlined is what the other cuts elsewhere: ${differing}`;
   return `${many(size, "byte")}. ${counts}${told}.`;
 }
 

@@ -159,7 +159,8 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
 def encoder(browser: Any) -> Iterator[Any]:
     page = browser.new_page()
     page.set_default_timeout(120_000)
-    page.add_script_tag(content=resources.files("bpe.comparison").joinpath("encoder.js").read_text("utf-8"))
+    for name in ("text_cuts.js", "encoder.js"):
+        page.add_script_tag(content=resources.files("bpe.comparison").joinpath(name).read_text("utf-8"))
     yield page
     page.close()
 
