@@ -34,8 +34,8 @@ from stores import is_url
 FIXED_BYTES = 4 << 20
 START_SECONDS = 0.3
 # Of the driver, by zarr format: processor seconds for each GB of text, bytes of memory for each text chunk.
-DRIVER_SECONDS = {2: 0.028, 3: 0.018}
-DRIVER_CHUNK_BYTES = {2: 11_400, 3: 840}
+DRIVER_SECONDS = {2: 0.028, 3: 0.015}
+DRIVER_CHUNK_BYTES = {2: 11_400, 3: 650}
 DRIVER_BASE_BYTES = 60 << 20
 # To stores, for each GB of text: of inputs there; of an output there, with its shards, its log and its verification.
 INPUT_REQUESTS = 120
