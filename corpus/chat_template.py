@@ -73,24 +73,36 @@ class ChatTemplate:
         if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
             raise RecordFault("no messages", "its messages hold U+FDD0, U+FDD1 or U+FDD2")
         found: list[str] = []
-        given = self._cut(messages, found), self._cut(tools, found)
+        left: list[str] = []
+        given = self._cut(messages, found, left), self._cut(tools, found, left)
         if found and special == "error":
             raise RecordFault("special token", f"a message holds the special token {found[0]!r}")
+        if left and special == "text":
+            raise RecordFault(
+                "special token",
+                f"a message holds the special token {left[0]!r}, which no cut makes ordinary text; mend it, or take it "
+                "for the token: --special-in-text encode",
+            )
         return (messages, tools) if special == "encode" else given, bool(found) and special == "text"
 
-    def _cut(self, value: Any, found: list[str]) -> Any:
-        """A copy with CUT in each special token."""
+    def _cut(self, value: Any, found: list[str], left: list[str]) -> Any:
+        """A copy with CUT in each special token, which is `found`; left: those that there are all the same."""
         if isinstance(value, str) and self._special is not None:
 
             def cut(match: re.Match[str]) -> str:
                 found.append(match[0])
                 return match[0][0] + CUT + match[0][1:]
 
-            return self._special.sub(cut, value)
+            text = self._special.sub(cut, value)
+            if len(text) > len(value):
+                left += (match[0] for part in text.split(CUT) for match in self._special.finditer(part))
+            return text
         if isinstance(value, list):
-            return [self._cut(item, found) for item in value]
+            return [self._cut(item, found, left) for item in value]
         if isinstance(value, dict):
-            return {self._cut(name, found): self._cut(item, found) for name, item in value.items()}
+            return {
+                self._cut(name, found, left): self._cut(item, found, left) for name, item in value.items()
+            }
         return value
 
     def _with_marks(self, text: str, messages: list[Any], tools: Any) -> str:

@@ -191,6 +191,21 @@ def test_special_tokens_in_messages_stay_text(here: Path) -> None:
         convert(options(**CHATS, output="error", special_in_text="error"), InlineEngine())
 
 
+@pytest.mark.parametrize(
+    ("special", "text", "left"),
+    [(("\ue000",), "a\ue000", "\ue000"), (("<s>", "s>x"), "<s>x", "s>x"), (("<s>", "<"), "<s>", "<")],
+    ids=["one-character", "behind-the-cut", "before-the-cut"],
+)
+def test_special_tokens_that_a_cut_does_not_make_text(special: tuple[str, ...], text: str, left: str) -> None:
+    """They became the token in silence."""
+    template = ChatTemplate(ChatRules(CHATML, (), special))
+    chat = [{"role": "user", "content": text}, {"role": "assistant", "content": "b"}]
+    with pytest.raises(RecordFault, match="which no cut makes ordinary text") as raised:
+        template.text_of(chat, None, "text", False)
+    assert repr(left) in str(raised.value)
+    assert text in template.text_of(chat, None, "encode", False).text.decode()
+
+
 def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
     import pyarrow
     import pyarrow.parquet
