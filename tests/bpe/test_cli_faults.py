@@ -77,6 +77,21 @@ def test_an_empty_input_meant_the_whole_folder(capfdbinary, tmp_path):
     failed(capfdbinary, 2, "an empty name", "train", "", "--vocab-size", "300", "--output", tmp_path / "t")
 
 
+@pytest.mark.parametrize("flag", ["--output", "--report", "--keep-counts"])
+def test_train_wrote_a_file_named_as_stdout(flag, capfdbinary, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("the mill\n" * 9)
+    more = [] if flag == "--output" else ["--output", "made.json"]
+    failed(
+        capfdbinary,
+        2,
+        f"{flag} -: is not written to stdout",
+        *("train", "text.txt", "--vocab-size", 260, flag, "-"),
+        *more,
+    )
+    assert not (tmp_path / "-").exists()
+
+
 def test_encode_did_not_count_what_it_replaced(capfdbinary, tokenizer_file, tmp_path):
     (tmp_path / "bad").write_bytes(b"a\xff\xffb")
     command = ["encode", "--tokenizer", tokenizer_file, tmp_path / "bad", "--invalid", "replace"]
