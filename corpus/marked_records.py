@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from corpus.chat_template import ChatTemplate
 
 RECORD_BYTES = 64 << 20  # of a record that is held whole
+LONGEST_INTEGER = 4000  # digits of a number that is read as it is; Python refuses those of more than 4,300
 MARKED_FORMATS = {"jsonl", "parquet", "arrow", "csv", "tsv"}  # of FORMATS (corpus/kinds.py), those of records
 
 
@@ -58,9 +59,14 @@ class MarkedRecords:
         self._chat: ChatTemplate | None = None  # made for the first chat
 
     def parsed(self, line: bytes) -> Any:
-        """The record of a JSON line; RecordFault."""
+        """The record of a JSON line, which is valid UTF-8; RecordFault."""
         try:
-            return json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
+            return json.loads(
+                line.decode(),  # of bytes it would take UTF-16, and a mark in front of any line
+                object_pairs_hook=_once,
+                parse_constant=_no_constant,
+                parse_int=_whole_number,
+            )
         except RecursionError:
             raise RecordFault(MALFORMED, "it is nested too deeply") from None
         except RecordFault:
@@ -155,6 +161,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number")
+
+
+def _whole_number(text: str) -> int | float:
+    return int(text) if len(text) <= LONGEST_INTEGER else float(text)
 
 
 def _field(record: dict[str, Any], name: str) -> Any:

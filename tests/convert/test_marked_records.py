@@ -178,10 +178,23 @@ BAD = [
     ('{"prompt": "a"', "it is not JSON"),
     ('{"prompt": "\\ud800", "completion": ""}', "half of a surrogate pair"),
     ("[" * 100_000, "it is nested too deeply"),
+    ('\ufeff{"prompt": "a", "completion": ""}', "it is not JSON"),
+    ("".join(char + "\0" for char in '{"prompt": "a", "completion": "b"}'), "it is not JSON"),
 ]
 
 
-@pytest.mark.parametrize(("line", "said"), BAD, ids=[said[:20] for _, said in BAD])
+def test_a_number_of_many_digits(here: Path) -> None:
+    """It was refused with the advice to call a function of Python's."""
+    for sign in ("", "-"):
+        line = '{"prompt": "a", "completion": " b", "n": ' + sign + "9" * 5000 + "}\n"
+        (here / "r.jsonl").write_text(line)
+        convert(options(**FIELDS, output=f"out{sign}", validation_fraction=0.0), InlineEngine())
+        assert len(rows_of(here / f"out{sign}")) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), BAD, ids=[f"{number}-{said[:20]}" for number, (_, said) in enumerate(BAD)]
+)
 def test_bad_records(here: Path, line: str, said: str) -> None:
     good = '{"prompt": "a", "completion": " b"}'
     (here / "r.jsonl").write_text(f"{good}\n\n{line}\n{good}\n")
