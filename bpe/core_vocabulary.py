@@ -22,6 +22,10 @@ class CoreVocabulary:
     ignore_merges: bool
     text_rules: TextRules | None = None
 
+    def has_entry(self, entry: bytes) -> bool:
+        """Whether these bytes are an ordinary entry."""
+        return self.encoder.find(entry) is not None
+
     @property
     def is_rank_file(self) -> bool:
         """Whether the id of an entry is its rank and all pairs that make an entry merge."""

@@ -65,7 +65,8 @@ class Parts:
     def has_spaces(self) -> bool:
         """Whether the core works on texts with spaces for U+2581 (`text_form`)."""
         rules = self.vocabulary.text_rules
-        return text_form.has_spaces(rules, self.pretokenizer, self.normalizer, self.tokens)
+        has_mark = rules is not None and self.vocabulary.has_entry(text_form.LOWER_BLOCK.encode())
+        return text_form.has_spaces(rules, self.pretokenizer, self.normalizer, self.tokens, has_mark)
 
     @cached_property
     def core_normalizer(self) -> Normalizer | None:

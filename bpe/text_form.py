@@ -32,10 +32,13 @@ def has_spaces(
     pretokenizer: Pretokenizer,
     normalizer: Normalizer | None,
     tokens: Iterable[AddedToken],
+    has_mark: bool,
 ) -> bool:
-    """Whether the core works on texts with spaces in place of U+2581."""
+    """Whether the core works on texts with spaces in place of U+2581. has_mark: whether that is an entry."""
     if rules is None or rules.byte_level or pretokenizer.automaton is None:
         return False
+    if rules.byte_fallback and not has_mark:
+        return False  # it becomes three ids, and a space has room for one, as each byte of a text
     preparation = pretokenizer.preparation(normalizer)
     if preparation is None or preparation.core is None or _TO_BLOCKS not in preparation.components:
         return False

@@ -93,6 +93,10 @@ class Vocabulary:
         """id -> bytes of ordinary entries and special tokens, by ascending id."""
         return with_special_tokens(self.entries, self.special_tokens)
 
+    def has_entry(self, entry: bytes) -> bool:
+        """Whether these bytes are an ordinary entry."""
+        return entry in self.entries.values()
+
     @property
     def is_rank_file(self) -> bool:
         """Whether the id of an entry is its rank and all pairs that make an entry merge."""

@@ -28,7 +28,7 @@ from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
 from bpe.normalizers import make_normalizer
-from bpe.text_form import has_spaces, with_spaces
+from bpe.text_form import LOWER_BLOCK, has_spaces, with_spaces
 from bpe.vocabulary import TextRules
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -86,7 +86,10 @@ def read_whole(data: bytes) -> ReadFile:
             raise BadTokenizer(
                 f"model.unk_token is {shown(text_rules.unk_token)}, which is no entry of model.vocab"
             )
-        spaces = has_spaces(text_rules, envelope.pretokenizer, envelope.normalizer, envelope.added_tokens)
+        (mark,) = file.find([LOWER_BLOCK.encode()])
+        spaces = has_spaces(
+            text_rules, envelope.pretokenizer, envelope.normalizer, envelope.added_tokens, mark is not None
+        )
         rules = text_rules.for_core(unk_id, spaces)
     normalizer = envelope.normalizer
     if spaces:

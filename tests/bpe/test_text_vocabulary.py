@@ -165,3 +165,33 @@ def test_formats_of_bytes_refuse_them(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTokenizer, match=r"^entries that are text can't be written in vocab\.json"):
         ours.export_gpt2(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_token", [False, True], ids=["no entry", "an added token alone"])
+@pytest.mark.parametrize("entry", [" ", "c"])
+@pytest.mark.parametrize("changes", ["Metaspace", "Replace"])
+def test_spaces_without_an_entry_of_their_mark(
+    tmp_path: Path, changes: str, entry: str, is_token: bool
+) -> None:
+    """A space, one byte of the core's text, became the one entry of its byte, or three in the room of one."""
+    vocab = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"ab": 256, "a": 257, "b": 258, entry: 259}
+    model = {"type": "BPE", "vocab": vocab, "merges": [["a", "b"]], "byte_fallback": True, "fuse_unk": True}
+    mark = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    parts = {"pre_tokenizer": mark} if changes == "Metaspace" else {"normalizer": replace}
+    names = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    token = {"id": 260, "content": "\u2581"} | dict.fromkeys(names, False)
+    parts["added_tokens"] = [token] if is_token else []
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"version": "1.0", "model": model} | parts))
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    ours = Tokenizer.load(path)
+    ours.save(tmp_path / "again.json")
+    again = ours if is_token else Tokenizer.load(tmp_path / "again.json")  # where it is an entry
+    rng = random.Random(3)
+    random_texts = ["".join(rng.choices("ab c\u2581\u00e9\U0001f3fd", k=60)) for _ in range(60)]
+    texts = [" " * 1000, "\u2581 \u2581", *random_texts]
+    for made in (ours, pickle.loads(pickle.dumps(ours)), again):
+        for text in texts:
+            assert made.encode(text) == theirs.encode(text).ids, text
+        assert made.decode(made.encode("ab \u00e9")) == theirs.decode(theirs.encode("ab \u00e9").ids)

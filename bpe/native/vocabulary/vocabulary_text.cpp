@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <unordered_map>
 
 namespace bpe {
@@ -91,6 +92,9 @@ void Vocabulary::list_byte_entries() {
 
 // Symbols behind those of the entries, and which bytes and pairs of bytes become which.
 void Vocabulary::list_text_symbols(bool merges_bytes) {
+  // A text has room for an id a byte.
+  if (text_->has_spaces && text_->byte_fallback && find(lower_block) == PairTable::no_symbol)
+    throw std::invalid_argument("a space can't stand for U+2581, which is no entry");
   merges_characters_ = !merges_bytes;
   std::fill(std::begin(symbol_of_byte_), std::end(symbol_of_byte_), PairTable::no_symbol);
   const auto add_hidden = [&](uint32_t id, std::string_view bytes) {
