@@ -14,9 +14,11 @@ import tokenizers
 from text_vocabularies import NAMES, WORDS, text_vocabulary
 
 from bpe import Tokenizer
-from bpe.errors import UnsupportedTokenizer
+from bpe.added_tokens import core_tokens
+from bpe.errors import BadTokenizer, UnsupportedTokenizer
 from bpe.formats import huggingface
 from bpe.reference import encode_text_pretoken
+from bpe.vocabulary import TextRules, Vocabulary
 
 PARTS = [
     *WORDS, " ", "  ", "▁", "\n", "\r", "\t", "€", "𝄞", "中", "ﬁ", "é", "e\u0301", "<0x0A>", "<0x", "0A>", "<unk>",
@@ -195,3 +197,12 @@ def test_spaces_without_an_entry_of_their_mark(
         for text in texts:
             assert made.encode(text) == theirs.encode(text).ids, text
         assert made.decode(made.encode("ab \u00e9")) == theirs.decode(theirs.encode("ab \u00e9").ids)
+
+
+@pytest.mark.parametrize("named", [{"end_of_word_suffix": "xx"}, {"continuing_subword_prefix": "##"}])
+def test_the_core_refuses_bytes_beside_what_characters_carry(named: dict[str, str]) -> None:
+    """Their bytes would be more ids than there is room for."""
+    rules = TextRules(byte_fallback=True, **named)
+    vocabulary = Vocabulary({0: b"<0x78>", 1: b"a"}, [], {}, False, rules)
+    with pytest.raises(BadTokenizer, match="byte_fallback beside a continuing_subword_prefix"):
+        vocabulary.make_encoder(None, core_tokens([], None))

@@ -205,8 +205,9 @@ class PlainEngine(_Engine):
             for token in self._model.tokens(piece.text):
                 ids.append(token.id)
                 tokens.append(token.text)
-                last = character[at + token.size - 1]
-                offsets.append((piece.starts[character[at]], piece.stops[last]))
+                # The bytes of a suffix, told one by one, are behind the text.
+                first, last = (character[min(byte, len(character) - 1)] for byte in (at, at + token.size - 1))
+                offsets.append((piece.starts[first], piece.stops[last]))
                 words.append(word)
                 at += token.size
         return ids, tokens, offsets, len(pieces), words

@@ -93,7 +93,11 @@ void Vocabulary::list_byte_entries() {
 // Symbols behind those of the entries, and which bytes and pairs of bytes become which.
 void Vocabulary::list_text_symbols(bool merges_bytes) {
   // A text has room for an id a byte.
-  if (text_->has_spaces && text_->byte_fallback && find(lower_block) == PairTable::no_symbol)
+  if (text_->byte_fallback && (!text_->prefix.empty() || !text_->suffix.empty()))
+    throw std::invalid_argument(
+        "byte_fallback beside a continuing_subword_prefix or an end_of_word_suffix is "
+        "not supported");
+  if (text_->byte_fallback && text_->has_spaces && find(lower_block) == PairTable::no_symbol)
     throw std::invalid_argument("a space can't stand for U+2581, which is no entry");
   merges_characters_ = !merges_bytes;
   std::fill(std::begin(symbol_of_byte_), std::end(symbol_of_byte_), PairTable::no_symbol);

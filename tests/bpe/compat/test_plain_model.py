@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
 import pytest
 import tokenizers
 
+from bpe.compat.huggingface import Tokenizer
 from bpe.compat.huggingface.plain_model import PlainModel
 from bpe.errors import BadTokenizer
 
@@ -60,3 +62,12 @@ def test_tokens_are_those_of_tokenizers(options: dict[str, Any]) -> None:
 def test_what_is_no_entry() -> None:
     with pytest.raises(BadTokenizer, match="unk_token"):
         PlainModel({"a": 0}, [], {"unk_token": "?"}).tokens("ab")
+
+
+def test_bytes_of_a_suffix_are_told_within_the_text() -> None:
+    """tokenizers counts them on behind the text; the ids are its own."""
+    model = {"type": "BPE", "vocab": {"<0x78>": 0, "a": 1}, "merges": [], "byte_fallback": True}
+    text = json.dumps({"version": "1.0", "model": model | {"end_of_word_suffix": "xxxx", "fuse_unk": True}})
+    found, wanted = Tokenizer.from_str(text).encode("xa"), tokenizers.Tokenizer.from_str(text).encode("xa")
+    assert found.ids == wanted.ids
+    assert all(0 <= start < stop <= 2 for start, stop in found.offsets)
