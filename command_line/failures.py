@@ -15,7 +15,7 @@ import traceback
 from concurrent.futures import BrokenExecutor
 
 from command_line.standard_streams import complain
-from corpus.errors import printable
+from corpus.errors import TokenmillError, printable
 
 MACHINE, MEMORY = 4, 5
 STDOUT = "stdout"  # as the name of a file in an OSError
@@ -34,9 +34,8 @@ def ended_by(error: BaseException, debug: bool, *, more: str = "", with_less_mem
     if code is None:
         return 1
     line = one_line(error)
-    is_told = isinstance(error, MemoryError) and str(error)
-    if isinstance(error, (MemoryError, BrokenExecutor)) and not is_told and with_less_memory:
-        line += f"; {with_less_memory}"
+    if isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError):
+        line += f"; {with_less_memory}" if with_less_memory else ""
     complain(line + more)
     return code
 
@@ -77,8 +76,8 @@ def one_line(error: BaseException) -> str:
             "the core is not built" if "_core" in str(error) else f"{error.name or error} is not installed"
         )
         message = f"{missing}; install the package first: pip install . (in its folder)"
-    elif isinstance(error, MemoryError):
-        message = str(error) or "out of memory"
+    elif isinstance(error, MemoryError) and not isinstance(error, TokenmillError):
+        message = "out of memory"  # which library could not get how much helps nobody
     elif isinstance(error, KeyboardInterrupt):
         message = str(error) or "interrupted"
     else:

@@ -150,6 +150,8 @@ class Worker:
                 continue
             try:
                 good, value = pickle.loads(answer)
+            except MemoryError as error:
+                good, value = False, error
             except Exception as error:
                 good, value = False, RuntimeError(f"a task's answer could not be read: {error}")
             if good is None:
