@@ -26,9 +26,9 @@ def with_chat_rules(options: ConvertOptions, tokenizer: Tokenizer) -> ConvertOpt
     Prompts and completions need one only where they are lists of messages, so without --chat-template that of the
     tokenizer is taken if it is there and can be used.
     """
-    is_needed = options.messages_field is not None or options.chat_template is not None
     from corpus.chat_template import compiled
 
+    is_needed = options.messages_field is not None or options.chat_template is not None
     path = locate(options.tokenizer).path
     folder = path if path.is_dir() else path.parent
     config = _config(folder / CONFIG_NAME)

@@ -24,9 +24,8 @@ from flat_tokens.rows.row_window import RowWindow
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.pieces import entered
 
-WINDOWS_AHEAD = (
-    2  # a window is decoded in about the time of one request: one more covers what requests differ by
-)
+# A window is decoded in about the time of one request; one more covers how much the times of requests differ.
+WINDOWS_AHEAD = 2
 _NOTHING = nullcontext()
 Fetched = dict[WindowId, AbstractContextManager[None]]
 
@@ -124,7 +123,10 @@ class WindowSteps:
         return self.read_window(window, memory, fetched.pop(window, None))
 
     def _fetch(self, ranges: TokenRanges) -> AbstractContextManager[None]:
-        """Send the requests for the tokens, with the one in front of each range, and their mask: for who enters it."""
+        """Send the requests for the tokens and their mask. The thread that reads them later enters this context.
+
+        The token in front of each range is asked for, too.
+        """
         starts, stops = ranges.starts, ranges.stops
         contexts = [self._tokens.expecting(np.maximum(starts - 1, 0), stops, at_once=True)]
         if self._mask is not None:

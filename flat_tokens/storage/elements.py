@@ -190,9 +190,11 @@ class Elements:
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
-        """In this context the thread that enters it reads the elements [starts[i], stops[i]), about in their order in
-        the array: from a store several requests are under way at once then. at_once: from this call on, for who enters
-        it later. From a disk it changes nothing, nor does it within another such context."""
+        """A context in which a thread reads the elements [starts[i], stops[i]), about in their order in the array.
+
+        From a store, several requests are under way at once then. at_once: this call sends the first of them, and the
+        thread may enter the context later. From a disk, and within another such context, it changes nothing.
+        """
         return _NOTHING if self._source is None else self._source.expecting(starts, stops, at_once)
 
     def stream(self) -> MappedStream | None:

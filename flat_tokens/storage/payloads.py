@@ -25,9 +25,12 @@ class Payloads(Protocol):
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
-        """In this context the thread that enters it reads the zarr chunks of the elements [starts[i], stops[i]), about
-        by rising number: where that takes time, what comes next is on its way meanwhile. at_once: from this call on,
-        for who enters it later. Entered inside another such context it changes nothing."""
+        """A context in which a thread reads the zarr chunks of the elements [starts[i], stops[i]), about by rising
+        number.
+
+        Where a read takes time, the next ones are on their way meanwhile. at_once: this call sends the first requests,
+        and the thread may enter the context later. Within another such context it changes nothing.
+        """
 
 
 class FilePayloads:
