@@ -22,6 +22,7 @@ from peer_pieces import tiktoken_pieces, tokenizers_pieces
 from random_patterns import random_pattern, random_text
 
 from bpe.errors import BadTokenizer
+from bpe.formats.byte_alphabet import to_bytes
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.presets import PRESETS
 from bpe.pretokenization.components import Split
@@ -34,12 +35,12 @@ SCALARS_A_TEXT = 256
 HARD = "aSſ1'.\u0301 \n\r\u3000漢"
 STRINGS_A_STEP = 20_000
 
-Cut = Callable[[str], list[str]]
+Cut = Callable[[str], list[bytes]]
 PATTERNS_A_STEP = 20
 
 
 def families() -> dict[str, tuple[Cut, Cut]]:
-    """Name -> how it is cut here, and by tokenizers."""
+    """Name -> how it is cut here, and by tokenizers: as bytes, since some families cut within a character."""
     import tokenizers
 
     made: dict[str, tuple[Cut, Cut]] = {}
@@ -54,10 +55,13 @@ def families() -> dict[str, tuple[Cut, Cut]]:
         }
         theirs: Any = tokenizers.Tokenizer.from_str(json.dumps(root)).pre_tokenizer
 
-        def cut(text: str, theirs: Any = theirs) -> list[str]:
-            return [text[start:stop] for _, (start, stop) in theirs.pre_tokenize_str(text)]
+        def cut(text: str, theirs: Any = theirs) -> list[bytes]:
+            return [to_bytes(piece) or piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
 
-        made[preset.names[0]] = ours.pretokens, cut
+        def own_cut(text: str, ours: Pretokenizer = ours) -> list[bytes]:
+            return list(ours.iterate(text))
+
+        made[preset.names[0]] = own_cut, cut
     return made
 
 
