@@ -117,9 +117,19 @@ class Covering:
 
     @cache  # noqa: B019 - there is one, to the end of the run
     def _imports(self, path: Path) -> tuple[str, ...]:
+        """The modules that a file names. As text too: those of a table that are imported late, whole
+        ("corpus.read_text") or, in the file that imports them, by the end of their name ("jsonl"); and packages that
+        a test starts as commands."""
         names: dict[str, None] = {}
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
+        text = path.read_text()
+        below = ".".join(path.relative_to(self._root).parts[:-1]) + "."
+        late = [name for name in self._modules if "import_module" in text and name.startswith(below)]
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                wanted = [name for name in late if name.endswith(f".{node.value}")]
+                wanted += [node.value] if "." in node.value else []
+                wanted += [f"{node.value}.__main__"] if node.value in PACKAGES else []
+            elif isinstance(node, ast.Import):
                 wanted = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module:
                 wanted = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]

@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from mutants.native_changes import native_changes  # noqa: E402 - found on the path above
+from mutants.covering import Covering  # noqa: E402 - found on the path above
+from mutants.native_changes import native_changes  # noqa: E402
 from mutants.python_changes import python_changes  # noqa: E402
 
 MODULE = '''\
@@ -138,3 +139,22 @@ def test_changes_of_the_core() -> None:
         ("operator", "&&", "||"),
         ("dropped call", "rows.clear();", ";"),
     ]
+
+
+def test_modules_that_are_imported_late_are_covered(tmp_path: Path) -> None:
+    files = {
+        "corpus/kinds.py": 'READERS = {"text": "corpus.read_text"}\n',
+        "corpus/read_text.py": "",
+        "corpus/__main__.py": 'from importlib import import_module\nimport_module(f"corpus.cli.{name}")\n"show"\n',
+        "corpus/cli/show.py": "",
+        "corpus/cli/other.py": "",
+        "tests/test_kinds.py": "import corpus.kinds\n",
+        "tests/test_command.py": 'run(["-m", "corpus"])\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    covering = Covering(tmp_path)
+    assert covering.tests("corpus/read_text.py") == ["tests/test_kinds.py"]
+    assert covering.tests("corpus/cli/show.py") == ["tests/test_command.py"]
+    assert covering.tests("corpus/cli/other.py") == []
