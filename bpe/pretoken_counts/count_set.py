@@ -28,6 +28,7 @@ from bpe.pretoken_counts.memory import (
 )
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
+from bpe.pretoken_counts.runs import OpenRun
 from bpe.pretoken_counts.workspace import Workspace
 from stores import NO_OPTIONS, StorageOptions
 
@@ -43,7 +44,7 @@ MinCount = int | Literal["fit"]
 class CountSet:
     """Parts that are added up, and the facts of all of them."""
 
-    def __init__(self, parts: Sequence[PretokenCounts | CountsFile], facts: CountsFacts) -> None:
+    def __init__(self, parts: Sequence[PretokenCounts | CountsFile | OpenRun], facts: CountsFacts) -> None:
         self.parts = list(parts)
         self.facts = facts
 
@@ -67,7 +68,7 @@ class CountSet:
     def most_bytes(self) -> int:
         """The bytes of those."""
         return sum(
-            part.pretoken_bytes if isinstance(part, CountsFile) else part.pretoken_bytes.nbytes
+            part.pretoken_bytes.nbytes if isinstance(part, PretokenCounts) else part.pretoken_bytes
             for part in self.parts
         )
 
@@ -112,7 +113,7 @@ class CountSet:
                 if isinstance(part, CountsFile):
                     part.copy_to(path, facts)
                 else:
-                    write_counts_file(path, [part.arrays], facts)
+                    write_counts_file(path, part.blocks(), facts)
                 paths.append(path)
         except BaseException:
             for path in paths:

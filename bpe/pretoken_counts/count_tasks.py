@@ -1,4 +1,4 @@
-"""What a worker does for `count`: a text chunk -> a sorted run, later runs -> their sum, a run too.
+"""What a worker does for `count`: a text chunk -> a sorted run, later a range of keys of some runs -> their sum.
 
 Tasks are pure (engines/engine.py): what an attempt writes counts for nothing until the driver has its result.
 """
@@ -6,7 +6,7 @@ Tasks are pure (engines/engine.py): what an attempt writes counts for nothing un
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bpe.pretoken_counts.chunk_text import Cuts
@@ -14,8 +14,9 @@ from bpe.pretoken_counts.counting import Counting
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_facts import Arrays
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
-from bpe.pretoken_counts.merge_parts import merge_parts
-from bpe.pretoken_counts.scratch import Run, Scratch
+from bpe.pretoken_counts.merge_counts import merge_sorted
+from bpe.pretoken_counts.runs import KeyRange, RunFile
+from bpe.pretoken_counts.scratch import Scratch
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.workspace import Workspace
 from corpus.chunks import Chunks, TextChunk
@@ -46,7 +47,7 @@ class CountingJob(NamedTuple):
 class ChunkCounts(NamedTuple):
     """What a text chunk came to. run None: nothing is in it."""
 
-    run: Run | None
+    run: RunFile | None
     text_bytes: int
     documents: int
     tally: Tally
@@ -94,10 +95,12 @@ def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
         return ChunkCounts(run, counted.facts.text_bytes, counted.facts.documents, counting.tally)
 
 
-def merge_runs(runs: Sequence[Run], key: JobKey) -> Run:
-    """The sum of runs, in memory that depends on their number alone."""
-    job: CountingJob = find_job(key)
-    return job.scratch.keep(_steps(merge_parts([job.scratch.open(run) for run in runs])))
+def merge_range(wanted: KeyRange, key: JobKey) -> RunFile:
+    """The sum of what runs have in a range of keys, in memory that depends on their number alone."""
+    scratch = find_job(key).scratch
+    options = dict(scratch.options)
+    run: RunFile = scratch.keep(_steps(merge_sorted(wanted.streams(scratch.place, options))))
+    return run
 
 
 def _steps(blocks: Iterable[Arrays]) -> Iterator[Arrays]:

@@ -20,7 +20,7 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,24 @@ _HASH_BYTES: Final = 8
 # Small, so that many files are merged in little memory: 64 of them hold some 40 MB.
 BLOCK_PRETOKENS: Final = 1 << 14
 BLOCK_BYTES: Final = 1 << 18
+MARK_BYTES: Final = 32
 _COMPARED_KEYS: Final = 4  # of 8 bytes; the few pairs that are equal so far are compared one by one
 _AGAIN: Final = "it is damaged or cut short; count its texts again"
+
+
+class Mark(NamedTuple):
+    """Block `number` begins at byte `offset`, and its first pretoken with `key`, which is all of it or MARK_BYTES."""
+
+    key: bytes
+    offset: int
+    number: int
+
+
+class Written(NamedTuple):
+    """What was written: the sum of its counts, and a mark for each block."""
+
+    total: int
+    marks: tuple[Mark, ...]
 
 
 class CountsWriter:
@@ -55,6 +71,7 @@ class CountsWriter:
         self._file = file
         self._offset = file.write(_FILE_HEADER)
         self._blocks = self._distinct = self._total = self._pretoken_bytes = 0
+        self._marks: list[Mark] = []
         self._waiting: list[Arrays] = []
         self._waiting_pretokens = self._waiting_bytes = 0
 
@@ -98,6 +115,8 @@ class CountsWriter:
         for part in (np.frombuffer(head, np.uint8), *columns, pretoken_bytes):
             start, stop = stop, stop + part.nbytes
             block[start:stop] = part.view(np.uint8)  # once: a pretoken may be of megabytes
+        key = pretoken_bytes[: min(int(ends[0]), MARK_BYTES)].tobytes()
+        self._marks.append(Mark(key, self._offset, self._blocks))
         self._file.write(block.data)
         self._file.write(_core.xxh64(block.data, self._blocks).to_bytes(_HASH_BYTES, "little"))
         self._offset += len(block) + _HASH_BYTES
@@ -106,12 +125,13 @@ class CountsWriter:
         self._total += exact_sum(counts)
         self._pretoken_bytes += pretoken_bytes.nbytes
 
-    def finish(self, facts: CountsFacts) -> None:
+    def finish(self, facts: CountsFacts) -> Written:
         """Write what is waiting, footer and tail."""
         self._write_blocks(all_of_it=True)
         check_total(self._total, "the counts file to be written")
         sums = (self._blocks, self._distinct, self._total, self._pretoken_bytes)
         _write_end(self._file, facts, dict(zip(_SUMS, sums, strict=True)), self._offset)
+        return Written(self._total, tuple(self._marks))
 
 
 def _write_end(file: BinaryIO, facts: CountsFacts, sums: dict[str, int], blocks_stop: int) -> None:
@@ -253,28 +273,30 @@ class CountsFile:
     def blocks(self) -> Iterator[Arrays]:
         """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""
         distinct = total = pretoken_bytes = 0
+        for arrays in self.blocks_from(Mark(b"", _HEADER.size, 0)):
+            distinct += len(arrays[1])
+            total += exact_sum(arrays[2])
+            pretoken_bytes += arrays[0].nbytes
+            yield arrays
+        if (distinct, total, pretoken_bytes) != (self.distinct, self.total, self.pretoken_bytes):
+            raise self._bad("its blocks are not what its footer says")
+
+    def blocks_from(self, mark: Mark) -> Iterator[Arrays]:
+        """The same from a mark of this file on; the sums of the file are not looked at."""
         before: Arrays | None = None
+        offset = mark.offset
         try:
             with self._open() as file:
-                file.expect(_HEADER.size, self._footer_start)
-                offset = _HEADER.size
-                for number in range(self._blocks):
+                file.expect(offset, self._footer_start)
+                for number in range(mark.number, self._blocks):
                     arrays, size = self._read_block(file, offset, number)
                     self._check_order(arrays, before, offset)
                     before = arrays
                     offset += size
-                    distinct += len(arrays[1])
-                    total += exact_sum(arrays[2])
-                    pretoken_bytes += arrays[0].nbytes
                     yield arrays
         except OSError as error:
             raise EnvironmentFailure(f"{self.shown}: {error.strerror}") from error
-        if (offset, distinct, total, pretoken_bytes) != (
-            self._footer_start,
-            self.distinct,
-            self.total,
-            self.pretoken_bytes,
-        ):
+        if offset != self._footer_start:
             raise self._bad("its blocks are not what its footer says")
 
     def _read_block(self, file: RandomFile, offset: int, number: int) -> tuple[Arrays, int]:
@@ -312,8 +334,8 @@ class CountsFile:
         return (np.frombuffer(block, np.uint8, text_bytes, counts_stop), ends, counts), len(block)
 
     def _check_order(self, arrays: Arrays, before: Arrays | None, offset: int) -> None:
-        last = b"" if before is None else _pretoken(before, len(before[1]) - 1)
-        if last >= _pretoken(arrays, 0) or not _ascend(arrays):
+        last = b"" if before is None else pretoken_at(before, len(before[1]) - 1)
+        if last >= pretoken_at(arrays, 0) or not _ascend(arrays):
             raise self._bad(f"the pretokens of the block at byte {offset} do not ascend")
 
 
@@ -353,10 +375,11 @@ def _ascend(arrays: Arrays) -> bool:
         pairs = pairs[left == right]  # of those that end here, the shorter one is less: below
         if not len(pairs):
             return True
-    return all(_pretoken(arrays, place) < _pretoken(arrays, place + 1) for place in pairs.tolist())
+    return all(pretoken_at(arrays, place) < pretoken_at(arrays, place + 1) for place in pairs.tolist())
 
 
-def _pretoken(arrays: Arrays, place: int) -> bytes:
+def pretoken_at(arrays: Arrays, place: int) -> bytes:
+    """Pretoken `place` of a block."""
     pretoken_bytes, ends, _ = arrays
     return pretoken_bytes[int(ends[place - 1]) if place else 0 : int(ends[place])].tobytes()
 
@@ -380,7 +403,7 @@ def write_counts_file(
     facts: CountsFacts,
     temporary: bool = False,
     storage_options: StorageOptions = NO_OPTIONS,
-) -> None:
+) -> Written:
     """Write a counts file, or an object where the path is a URL; it appears complete or not at all.
 
     temporary: in a folder that nobody else looks into, so neither renamed nor made to reach the disk.
@@ -389,11 +412,10 @@ def write_counts_file(
 
     if not temporary:
         with open_output_file(path, storage_options) as file:
-            _write(file, blocks, facts)
-        return
+            return _write(file, blocks, facts)
     try:
         with Path(path).open("wb") as file:
-            _write(file, blocks, facts)
+            return _write(file, blocks, facts)
     except OSError as error:
         if isinstance(error, EnvironmentFailure):
             raise  # of what is read while writing
@@ -402,8 +424,8 @@ def write_counts_file(
         ) from None
 
 
-def _write(file: BinaryIO, blocks: Iterable[Arrays], facts: CountsFacts) -> None:
+def _write(file: BinaryIO, blocks: Iterable[Arrays], facts: CountsFacts) -> Written:
     writer = CountsWriter(file)
     for arrays in blocks:
         writer.write(arrays)
-    writer.finish(facts)
+    return writer.finish(facts)

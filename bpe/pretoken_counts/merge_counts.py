@@ -7,6 +7,7 @@ much of each is added in a hash table, given on sorted, and the streams that are
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -61,13 +62,7 @@ class _Head:
         """What is left of the block, up to and including `bound`."""
         first, stop = self._first, len(self._ends)
         if self.last > bound:
-            low = first
-            while low < stop:
-                middle = (low + stop) // 2
-                if self._pretoken(middle) <= bound:
-                    low = middle + 1
-                else:
-                    stop = middle
+            stop = bisect_right(range(stop), bound, lo=first, key=self._pretoken)
         start_byte = self._start(first)
         self._first = stop
         return (

@@ -2,7 +2,8 @@
 
 The counts and facts are those of `count_sources`, byte for byte, whatever the engine, the workers and the chunks: sums
 depend on no order, and chunks are cut where the text may be cut (bpe/pretoken_counts/chunk_text.py). Merging takes
-`FAN_IN` runs of one level of the tree at a time, and at last all that are left.
+`FAN_IN` runs of one level of the tree at a time, and at last all that are left; each range of their keys is a task, so
+none takes long, up to the last (bpe/pretoken_counts/runs.py).
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bpe.errors import BadArgument, EnvironmentFailure
+from bpe.errors import BadArgument, BadCounts, EnvironmentFailure
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_runs
+from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_range
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
-from bpe.pretoken_counts.scratch import Run, Scratch
+from bpe.pretoken_counts.runs import OpenRun, Run, RunFile, cut_in_ranges
+from bpe.pretoken_counts.scratch import Scratch
 from bpe.pretoken_counts.source_facts import decoded_source
 from bpe.pretoken_counts.sources import kind_of_source, object_of, path_of
 from bpe.pretoken_counts.tally import Tally
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 FAN_IN: Final = 16
 # A text chunk: large, since runs of large chunks are a smaller share of their text, but enough of them for all workers.
+RANGE_BYTES: Final = 16 << 20  # of runs that a task merges: a second or so
 CHUNK_BYTES: Final = (4 << 20, 1 << 30)
 _CHUNKS_A_WORKER: Final = 8
 _CHUNKS_OF_A_CLUSTER: Final = 256  # whose workers may come later
@@ -118,14 +121,33 @@ def count_on_engine(
     )
     if tree.result is None:
         return CountSet([PretokenCounts.from_mapping({})], facts)
-    return CountSet([scratch.open(tree.result)], facts)
+    return CountSet([OpenRun(tree.result, scratch.place, options.storage_options)], facts)
 
 
-class _Merge(NamedTuple):
-    """Runs that become one of a level of the tree."""
+class _Merge:
+    """Runs that become one of a level of the tree; files: of each range of their keys, as far as they are there."""
 
-    level: int
-    runs: Sequence[Run]
+    def __init__(self, level: int, runs: Sequence[Run]) -> None:
+        self.level, self.runs = level, runs
+        self.ranges = cut_in_ranges(runs, RANGE_BYTES)
+        self.files: list[RunFile | None] = [None] * len(self.ranges)
+
+    def take(self, number: int, file: RunFile) -> Run | None:
+        """The sum of the runs, if this is the last range of them."""
+        self.files[number] = file
+        files = tuple(file for file in self.files if file is not None)
+        if len(files) < len(self.files):
+            return None
+        if sum(file.total for file in files) != sum(file.total for run in self.runs for file in run):
+            raise BadCounts("sorted runs were damaged in the scratch: their sum is another; count again")
+        return files
+
+
+class _MergeTask(NamedTuple):
+    """A range of a merge."""
+
+    merge: _Merge
+    number: int
 
 
 class _Tree:
@@ -150,7 +172,9 @@ class _Tree:
                 self._pool.submit(chunk, partial(chunks.describe, chunk), count_chunk, chunk, self._key)
             while (merge := self._next_merge()) is not None:
                 describe = f"merging {len(merge.runs)} sorted runs"
-                self._pool.submit(merge, lambda what=describe: what, merge_runs, merge.runs, self._key)  # type: ignore[misc]
+                for number, wanted in enumerate(merge.ranges):
+                    task = _MergeTask(merge, number)
+                    self._pool.submit(task, lambda what=describe: what, merge_range, wanted, self._key)  # type: ignore[misc]
             if not len(self._pool):
                 break
             for task, result in self._pool.done(SHOW_SECONDS):
@@ -160,12 +184,14 @@ class _Tree:
         yield chunks.total_bytes
         self.result = next((run for level in self._levels for run in level), None)
 
-    def _take(self, task: TextChunk | _Merge, result: ChunkCounts | Run) -> None:
-        level, run = 0, None
-        if isinstance(task, _Merge):
-            assert isinstance(result, Run)
-            self._job.scratch.delete(task.runs)
-            level, run = task.level, result
+    def _take(self, task: TextChunk | _MergeTask, result: ChunkCounts | RunFile) -> None:
+        level = 0
+        run: Run | None
+        if isinstance(task, _MergeTask):
+            assert isinstance(result, RunFile)
+            level, run = task.merge.level, task.merge.take(task.number, result)
+            if run is not None:
+                self._job.scratch.delete(file.name for run in task.merge.runs for file in run)
         else:
             assert isinstance(result, ChunkCounts)
             self._uncounted -= 1
@@ -173,7 +199,7 @@ class _Tree:
             self.text_bytes += result.text_bytes
             self.documents += result.documents
             self.tally = self.tally.plus(result.tally)
-            run = result.run
+            run = None if result.run is None else (result.run,)
         if run is not None:
             while len(self._levels) <= level:
                 self._levels.append([])

@@ -1,33 +1,27 @@
 """Where the sorted runs of tasks lie until they are merged: a folder that all workers see, or a store.
 
-Each attempt at a task writes one run under a name of its own, whole or not at all, and only what the driver was told
+Each attempt at a task writes one file under a name of its own, whole or not at all, and only what the driver was told
 of is read. A late attempt leaves nothing behind: a folder that was removed takes no file, and in a store it looks, once
-its run is there, for an object that the driver removes before it lists what else is to be removed.
+its file is there, for an object that the driver removes before it lists what else is to be removed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
-from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.counts_file import write_counts_file
+from bpe.pretoken_counts.runs import RunFile
 from bpe.pretoken_counts.workspace import PREFIX, Workspace
 from engines.job import require_open
 from stores import StorageOptions, StoreNotFound, is_url, open_store
 
 _ALIVE: Final = "alive"
 _JOB: Final = "job"
-
-
-class Run(NamedTuple):
-    """A counts file without facts in the scratch."""
-
-    name: str
-    size: int
 
 
 class Scratch(NamedTuple):
@@ -46,33 +40,29 @@ class Scratch(NamedTuple):
         if not self.is_remote:
             require_open(Path(self.place))
 
-    def keep(self, blocks: Iterable[Arrays]) -> Run:
-        """Write counts, sorted, as a run."""
+    def keep(self, blocks: Iterable[Arrays]) -> RunFile:
+        """Write counts, sorted, as a file of a run."""
         name = f"{os.urandom(12).hex()}.run"
         path = f"{self.place}/{name}"
         if not self.is_remote:
             try:
-                write_counts_file(path, blocks, CountsFacts(), temporary=True)
+                written = write_counts_file(path, blocks, CountsFacts(), temporary=True)
             except BaseException:
                 Path(path).unlink(missing_ok=True)
                 raise
-            return Run(name, Path(path).stat().st_size)
+            return RunFile(name, Path(path).stat().st_size, *written)
         options, store = dict(self.options), open_store(self.place, dict(self.options))
-        write_counts_file(path, blocks, CountsFacts(), storage_options=options)
+        written = write_counts_file(path, blocks, CountsFacts(), storage_options=options)
         try:
             store.head(_ALIVE)
         except StoreNotFound:
             store.delete([name])
             raise
-        return Run(name, store.head(name).size)
+        return RunFile(name, store.head(name).size, *written)
 
-    def open(self, run: Run) -> CountsFile:
-        """A run, for reading."""
-        return CountsFile(f"{self.place}/{run.name}", dict(self.options), run.size)
-
-    def delete(self, runs: Sequence[Run]) -> None:
-        """Remove runs that were merged."""
-        open_store(self.place, dict(self.options)).delete(run.name for run in runs)
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove files of runs that were merged."""
+        open_store(self.place, dict(self.options)).delete(names)
 
     def put_job(self, data: bytes) -> str:
         """Put the job where all workers see it; its path or URL."""

@@ -51,6 +51,14 @@ def corpus(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merges of few counts are many tasks."""
+    monkeypatch.setattr("bpe.pretoken_counts.counts_file.BLOCK_PRETOKENS", 20)
+    monkeypatch.setattr("bpe.pretoken_counts.on_engine.RANGE_BYTES", 700)
+
+
+@pytest.mark.usefixtures("small_ranges")
 @pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W+"])
 def test_files_of_all_kinds(
     pattern: str, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -100,6 +108,7 @@ def test_random_texts(seed: int, tmp_path: Path) -> None:
         assert output.read_bytes() == expected, chunk_bytes
 
 
+@pytest.mark.usefixtures("small_ranges")
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_threads(workers: int, corpus: Path, tmp_path: Path) -> None:
     expected = on_one_machine([corpus], tmp_path / "one", [END])
@@ -125,6 +134,7 @@ class KillsAWorker:
     def note(self, text: str) -> None: ...
 
 
+@pytest.mark.usefixtures("small_ranges")
 def test_processes_and_one_that_is_killed(corpus: Path, tmp_path: Path) -> None:
     expected = on_one_machine([corpus], tmp_path / "one", [END])
     (tmp_path / "scratch").mkdir()
@@ -155,6 +165,7 @@ class RunsTwice(InlineEngine):
         return super().submit(fn, *args, **kwargs)
 
 
+@pytest.mark.usefixtures("small_ranges")
 @pytest.mark.parametrize("place", ["folder", "store"])
 def test_tasks_that_run_twice_and_late(place: str, corpus: Path, tmp_path: Path) -> None:
     scratch = str(tmp_path / "scratch")
@@ -176,6 +187,7 @@ def test_tasks_that_run_twice_and_late(place: str, corpus: Path, tmp_path: Path)
         assert not list(Path(scratch).iterdir())
 
 
+@pytest.mark.usefixtures("small_ranges")
 def test_a_store(corpus: Path, tmp_path: Path) -> None:
     pytest.importorskip("obstore", reason="obstore is not installed")
     expected = on_one_machine([corpus], tmp_path / "one", [END])
