@@ -64,6 +64,8 @@ def test_a_range_reads_its_blocks_alone(tmp_path: Path, monkeypatch: pytest.Monk
     for wanted in ranges:
         begins = {part.mark.number for run in wanted.runs for part in run}
         assert len(begins) == 1
-    sizes = [sum(len(ends) for _, ends, _ in merge_sorted(part.streams(scratch.place, {}))) for part in ranges]
+    sizes = [
+        sum(len(ends) for _, ends, _ in merge_sorted(part.streams(scratch.place, {}))) for part in ranges
+    ]
     assert sum(sizes) == 2000
     assert max(sizes) < 2 * min(sizes)
