@@ -181,6 +181,7 @@ def make_vocabulary(
     entries = dict(vocab)
     merge_list = None if merges is None else [(left, right) for left, right in merges]
     check_ids(entries)
+    given = set(entries.values())
     specials = assign_special_ids(entries, special_tokens)
     if text_rules is not None:
         check_text_entries(entries, merge_list, text_rules)
@@ -191,7 +192,8 @@ def make_vocabulary(
     ordinary_bytes = set(ordinary.values())
     for text, id_ in specials.items():
         entry = text.encode()
-        begins = len(entry) == 1 if text_rules is None else text_rules.begins(entry)
+        # Of text, it is an entry only where the vocabulary has it: else other texts would get its id.
+        begins = len(entry) == 1 if text_rules is None else entry in given and text_rules.begins(entry)
         if entry not in ordinary_bytes and (begins or entry in in_merges):
             ordinary[id_] = entry
 

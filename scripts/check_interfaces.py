@@ -1,11 +1,17 @@
-"""Runs the tests of tiktoken and tokenizers against bpe.compat; nothing is downloaded.
+"""Runs the tests of tiktoken and tokenizers against bpe.compat, and odd tokenizers; nothing is downloaded.
 
     python scripts/check_interfaces.py --tiktoken FOLDER --tokenizers FOLDER
+    python scripts/check_interfaces.py --drawn FIRST STOP
 
 FOLDER: `tests` of the peer's source distribution (`pip download --no-binary :all: --no-deps NAME`), of tokenizers that
 in bindings/python. tiktoken's tests want rank files in TIKTOKEN_CACHE_DIR. The tests are copied and given this package
 under the peer's name; those that want a network are left out. Prints what passed, what failed, and what is listed below
-as not to be expected, with the reason. Exit code 1 if one fails that is not listed.
+as not to be expected, with the reason.
+
+--drawn: tokenizer.json files and encodings of tiktoken drawn by the seeds FIRST to STOP - 1 (tests/bpe/compat), each
+asked all that an interface has; prints the seeds that differ, and how many were refused for what reason.
+
+Exit code 1 if a test fails that is not listed, or a seed differs.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -59,6 +66,7 @@ LISTED: Final = {
     "test_multiprocessing_with_parallelism": "asks for a process that hangs after a fork; these don't",
 }
 _NEEDS: Final = {"test_tutorial_train_from_iterators.py": "datasets"}  # what a file can't be imported without
+_MOST_SHOWN: Final = 2000  # characters of a difference
 _LINE: Final = re.compile(r"(PASSED|FAILED|ERROR|SKIPPED)\s+(?:\[\d+\] )?(\S+)")
 
 
@@ -69,15 +77,47 @@ def main() -> int:
     )
     for name in _SHIMS:
         parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"the tests of {name}")
-    given = {name: folder for name, folder in vars(parser.parse_args()).items() if folder is not None}
+    parser.add_argument(
+        "--drawn", metavar=("FIRST", "STOP"), type=int, nargs=2, help="seeds of odd tokenizers"
+    )
+    given = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     if not given:
-        parser.error("give --tiktoken or --tokenizers")
-    unexpected = 0
+        parser.error("give --tiktoken, --tokenizers or --drawn")
+    unexpected = _check_drawn(*given.pop("drawn")) if "drawn" in given else 0
     for name, folder in given.items():
         if not folder.is_dir():
             parser.error(f"--{name} {folder}: is no folder")
         unexpected += _check(name, folder)
     return 1 if unexpected else 0
+
+
+def _check_drawn(first: int, stop: int) -> int:
+    """How many seeds differ."""
+    sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "bpe" / "compat")]
+    from odd_encodings_compared import difference as of_tiktoken
+    from odd_files_compared import difference as of_tokenizers
+
+    different = 0
+    for name, difference in (("tokenizers", of_tokenizers), ("tiktoken", of_tiktoken)):
+        kinds: Counter[str] = Counter()
+        for seed in range(first, stop):
+            outcome = difference(seed)
+            kinds[
+                outcome.kind
+                if outcome.kind in ("same", "different")
+                else f"{outcome.kind}: {_bare(outcome.what)}"
+            ] += 1
+            if outcome.kind == "different":
+                print(f"{name}, seed {seed}: {outcome.what[:_MOST_SHOWN]}", flush=True)
+        different += kinds["different"]
+        for kind, count in kinds.most_common():
+            print(f"{name}: {count} {kind}")
+    return different
+
+
+def _bare(message: str) -> str:
+    """A message without the values in it."""
+    return re.sub(r"'[^']*'|\d+", "…", message)
 
 
 def _check(name: str, folder: Path) -> int:

@@ -27,6 +27,7 @@ from bpe.formats.huggingface_envelope import check_root, read_envelope, text_rul
 from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
+from bpe.formats.text_keys import text_keys
 from bpe.normalizers import make_normalizer
 from bpe.text_form import LOWER_BLOCK, has_spaces, with_spaces
 from bpe.vocabulary import TextRules
@@ -186,7 +187,6 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
     """
     post_processor = tokenizer.post_processor
     as_text = tokenizer.text_rules is not None and not tokenizer.text_rules.byte_level
-    rules = tokenizer.text_rules or TextRules()
     root = {
         "version": "1.0",
         "truncation": tokenizer.truncation,
@@ -207,23 +207,27 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
         "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer, as_text),
         "post_processor": None if post_processor is None else post_processor.component,
         "decoder": decoder_to_json(tokenizer.decoder),
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": rules.unk_token,
-            "continuing_subword_prefix": rules.continuing_subword_prefix or None,
-            "end_of_word_suffix": rules.end_of_word_suffix or None,
-            "fuse_unk": rules.fuse_unk,
-            "byte_fallback": rules.byte_fallback,
-            "ignore_merges": tokenizer.ignore_merges,
-            **STAND_INS,
-        },
+        "model": model_options(tokenizer) | STAND_INS,
     }
-    in_order = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
-    keys = in_order if as_text else special_keys(tokenizer)
+    keys = text_keys(tokenizer) if as_text else special_keys(tokenizer)
     if tokenizer.ignore_merges and not as_text:
         _check_no_other_text(keys)
     yield from with_entries(root, tokenizer.core_encoder, keys, legacy_merges)
+
+
+def model_options(tokenizer: Description) -> dict[str, Any]:
+    """The model without entries and merges."""
+    rules = tokenizer.text_rules or TextRules()
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": rules.unk_token,
+        "continuing_subword_prefix": rules.continuing_subword_prefix or None,
+        "end_of_word_suffix": rules.end_of_word_suffix or None,
+        "fuse_unk": rules.fuse_unk,
+        "byte_fallback": rules.byte_fallback,
+        "ignore_merges": tokenizer.ignore_merges,
+    }
 
 
 def with_entries(

@@ -171,7 +171,7 @@ def _trimmed(token: str, offsets: Offsets, add_prefix_space: bool, is_first: boo
 
 
 # Unicode's White_Space, which does not change any more.
-_WHITE = _SPACE + "".join(
+WHITE_SPACE = "".join(
     map(
         chr,
         [
@@ -189,3 +189,4 @@ _WHITE = _SPACE + "".join(
         ],
     )
 )
+_WHITE = _SPACE + WHITE_SPACE

@@ -33,8 +33,10 @@ class Decoding:
             if token.normalized and step is not None:
                 self._texts[id_] = step.apply(token.content.encode()).decode()
         special = added.special
+        # By their texts, as they are once normalized: an entry's, where an added token has not taken its id.
+        entries = (found for text in special if (found := model.token_to_id(text)) is not None)
         self._special = {id_ for id_, text in self._texts.items() if text in special}
-        self._special |= {found for text in special if (found := model.token_to_id(text)) is not None}
+        self._special |= {id_ for id_ in entries if id_ not in self._texts}
         self._core = None
         if (
             isinstance(engine, CoreEngine)

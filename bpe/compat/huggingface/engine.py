@@ -7,15 +7,16 @@ gets its ids so, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.added_tokens import AddedToken, core_tokens, cut_at
+from bpe.added_tokens import AddedToken, cut_at
 from bpe.compat.huggingface.aligned_text import AlignedText
-from bpe.compat.huggingface.columns import Columns, Offsets
+from bpe.compat.huggingface.columns import WHITE_SPACE, Columns, Offsets
+from bpe.compat.huggingface.ignored_tokens import NONE, hide_others, with_ignored
 from bpe.compat.huggingface.normalize import normalized
 from bpe.compat.huggingface.plain_model import PlainModel
 from bpe.compat.huggingface.pretokenize import pretokens
@@ -29,12 +30,23 @@ Rows = tuple[Sequence[int], Sequence[str], Sequence[Offsets], int, Sequence[int]
 
 
 class _Engine:
-    """The steps before the model. components: those of the pre-tokenizer, as tokenizer.json has them."""
+    """The steps before the model. components: those of the pre-tokenizer, as tokenizer.json has them.
+
+    ignored_ids: of added tokens that are found and taken for text; others within them are not found. strips_before:
+    where there are such, of those that take the whitespace before them.
+    """
 
     def __init__(
-        self, added: _core.AddedTokens, normalizer: Normalizer | None, components: tuple[Component, ...]
+        self,
+        added: _core.AddedTokens,
+        ignored_ids: frozenset[int],
+        strips_before: frozenset[int],
+        normalizer: Normalizer | None,
+        components: tuple[Component, ...],
     ) -> None:
         self._added = added
+        self._ignored_ids = ignored_ids
+        self._strips_before = strips_before
         self._normalizer = normalizer
         self._components = components
 
@@ -45,9 +57,9 @@ class _Engine:
         offsets: list[Offsets] = []
         words: list[int | None] = []
         word = 0
-        for raw, raw_id in _cut(AlignedText.original(text), self._added, normalized=False):
+        for raw, raw_id in self._cut(AlignedText.original(text), normalized=False):
             whole = raw if raw_id is not None else normalized(raw, self._normalizer)
-            parts = [(raw, raw_id)] if raw_id is not None else _cut(whole, self._added, normalized=True)
+            parts = [(raw, raw_id)] if raw_id is not None else self._cut(whole, normalized=True)
             for part, id_ in parts:
                 if id_ is not None:
                     ids.append(id_)
@@ -64,22 +76,38 @@ class _Engine:
                 word += count
         return Columns(ids, tokens, offsets, words)
 
+    def _cut(self, text: AlignedText, normalized: bool) -> Iterator[tuple[AlignedText, int | None]]:
+        """The parts of a text, and of those that are added tokens the id."""
+        data = text.text.encode()
+        done = place = begun = (
+            0  # in bytes, in characters; in characters, where text began that is not yet given
+        )
+        for start, stop, id_ in cut_at(self._added, data, normalized):
+            # A token can begin within the whitespace that the one before took.
+            first = place + _characters(data[done:start]) - _characters(data[start:done])
+            place = first + _characters(data[start:stop])
+            done = stop
+            if id_ is None or id_ in self._ignored_ids:
+                continue
+            if id_ in self._strips_before:  # up to the last token that is one
+                first = begun + len(text.text[begun:first].rstrip(WHITE_SPACE))
+            if begun < first:
+                yield text[begun:first], None
+            yield text[first:place], id_
+            begun = place
+        if begun < place:
+            yield text[begun:place], None
+
     def _rows(self, text: AlignedText) -> Rows:
         """The rows of a normalized text without added tokens."""
         raise NotImplementedError
 
 
-def _cut(
-    text: AlignedText, added: _core.AddedTokens, normalized: bool
-) -> Iterator[tuple[AlignedText, int | None]]:
-    """The parts of a text, and of those that are added tokens the id."""
-    data = text.text.encode()
-    done = place = 0  # in bytes, in characters
-    for start, stop, id_ in cut_at(added, data, normalized):
-        first = place + _characters(data[done:start])
-        place = first + _characters(data[start:stop])
-        done = stop
-        yield text[first:place], id_
+def joined(rows: Iterable[list[int]]) -> tuple[memoryview, list[int]]:
+    """(ids of all rows as uint32, where those of each begin and the last end)."""
+    lists = list(rows)
+    offsets = np.cumsum([0, *map(len, lists)]).tolist()
+    return np.array([id_ for row in lists for id_ in row], np.uint32).data, offsets
 
 
 def _characters(data: bytes) -> int:
@@ -93,21 +121,31 @@ class CoreEngine(_Engine):
         self, tokenizer: Tokenizer, components: tuple[Component, ...], ignored: frozenset[str] = frozenset()
     ) -> None:
         parts = tokenizer.parts
-        kept = [token for token in parts.tokens if token.text not in ignored]
         # Of a vocabulary of text, the core's are not all, nor as they stand in the text.
         as_they_are = not ignored and tokenizer.text_rules is None
-        added = parts.core_tokens if as_they_are else core_tokens(kept, parts.normalizer)
-        super().__init__(added, parts.normalizer, components)
+        found = (
+            (parts.core_tokens, NONE, NONE)
+            if as_they_are
+            else with_ignored(parts.tokens, ignored, parts.normalizer)
+        )
+        super().__init__(*found, parts.normalizer, components)
         self.tokenizer = tokenizer
-        self._allowed = tuple(token.text for token in kept) if ignored else "all"
+        self._allowed = (
+            tuple(token.text for token in parts.tokens if token.text not in ignored) if ignored else "all"
+        )
+        self._hides = hide_others(parts.tokens, ignored, parts.normalizer)
         self._texts = _EntryTexts(tokenizer)
 
     def ids(self, text: str) -> list[int]:
         """The ids of a text."""
+        if self._hides:
+            return list(self.columns(text).ids)
         return self.tokenizer.encode(text, self._allowed)
 
     def batch(self, texts: Sequence[str], threads: int | None) -> tuple[memoryview, list[int]]:
         """(ids of all texts as uint32, where those of each begin and the last end)."""
+        if self._hides:
+            return joined(map(self.ids, texts))
         rows = self.tokenizer.encode_batch(texts, threads, self._allowed)
         return np.ascontiguousarray(rows.tokens).data, rows.offsets.tolist()
 
@@ -176,11 +214,12 @@ class PlainEngine(_Engine):
     def __init__(
         self,
         model: PlainModel,
-        added: Iterable[AddedToken],
+        tokens: Collection[AddedToken],
+        ignored: frozenset[str],
         normalizer: Normalizer | None,
         components: tuple[Component, ...],
     ) -> None:
-        super().__init__(core_tokens(added, normalizer), normalizer, components)
+        super().__init__(*with_ignored(tokens, ignored, normalizer), normalizer, components)
         self._model = model
 
     def ids(self, text: str) -> list[int]:
@@ -189,9 +228,7 @@ class PlainEngine(_Engine):
 
     def batch(self, texts: Sequence[str], threads: int | None) -> tuple[memoryview, list[int]]:
         """(ids of all texts as uint32, where those of each begin and the last end)."""
-        rows = [self.ids(text) for text in texts]
-        offsets = np.cumsum([0, *map(len, rows)]).tolist()
-        return np.array([id_ for row in rows for id_ in row], np.uint32).data, offsets
+        return joined(map(self.ids, texts))
 
     def _rows(self, text: AlignedText) -> Rows:
         ids: list[int] = []

@@ -1,7 +1,6 @@
 """BPE in plain Python, over characters: for tokenizers that the core does not hold.
 
-Such is one whose pre-tokenizer the core does not execute, or whose added token has the id of another entry. Characters
-that are no entries become byte entries (byte_fallback), the unknown token, or nothing, by the rules of tokenizers.
+Such is one whose pre-tokenizer the core does not execute, or whose added token has the id of another entry.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from bpe.compat.huggingface.unmerged import unmerged
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 
 
@@ -45,7 +45,7 @@ class PlainModel:
         """The tokens of a pretoken, in order."""
         if self._options.get("ignore_merges") and word in self._vocab:
             return [Token(self._vocab[word], word, len(word.encode()))]
-        parts = self._parts(word)
+        parts = unmerged(word, self._vocab, self._options)
         while len(parts) > 1:
             pairs = ((left[0], right[0]) for left, right in pairwise(parts))
             none = (len(self._merges), 0)
@@ -54,34 +54,3 @@ class PlainModel:
                 break
             parts[at : at + 2] = [(made, parts[at][1] + parts[at + 1][1])]
         return [Token(id_, self._texts[id_], size) for id_, size in parts]
-
-    def _parts(self, word: str) -> list[tuple[int, int]]:
-        """(id, bytes) of what is merged: entries of one character, bytes, unknown characters."""
-        parts: list[tuple[int, int]] = []
-        unknown: tuple[int, int] | None = None  # waits for more of its kind
-        for place, character in enumerate(word):
-            size = len(character.encode())
-            text = (self._options.get("continuing_subword_prefix") or "") * (place > 0) + character
-            text += (self._options.get("end_of_word_suffix") or "") * (place == len(word) - 1)
-            id_ = self._vocab.get(text)
-            if id_ is not None:
-                parts += [unknown] if unknown else []
-                unknown = None
-                parts.append((id_, size))
-                continue
-            if self._options.get("byte_fallback"):
-                spelled = [f"<0x{byte:02X}>" for byte in text.encode()]
-                if all(each in self._vocab for each in spelled):
-                    parts += [(self._vocab[each], 1) for each in spelled]
-                    continue
-            unk_token = self._options.get("unk_token")
-            if unk_token is None:
-                continue
-            if unk_token not in self._vocab:
-                raise BadTokenizer(f"model.unk_token {shown(unk_token)} is no entry")
-            if unknown and self._options.get("fuse_unk"):
-                unknown = unknown[0], unknown[1] + size
-            else:
-                parts += [unknown] if unknown else []
-                unknown = self._vocab[unk_token], size
-        return parts + ([unknown] if unknown else [])

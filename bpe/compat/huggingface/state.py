@@ -53,10 +53,10 @@ def build_engine(
     try:
         tokenizer = _in_core(model, tokens, normalizer, pre_tokenizer)
     except BadTokenizer:
-        kept = [token for token in tokens if token.text not in ignored]
-        return PlainEngine(model.plain(), kept, normalizer_from_json(normalizer), components)
-    kind = CoreEngine if tokenizer.text_rules is None else TextEngine
-    return kind(tokenizer, components, ignored)
+        return PlainEngine(model.plain(), tokens, ignored, normalizer_from_json(normalizer), components)
+    if tokenizer.text_rules is None:
+        return CoreEngine(tokenizer, components, ignored)
+    return TextEngine(tokenizer, components, ignored, lambda: model.vocab)
 
 
 def _in_core(

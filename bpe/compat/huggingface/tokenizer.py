@@ -12,7 +12,7 @@ from typing import Any, Final
 from bpe.compat.huggingface import lengths
 from bpe.compat.huggingface.component import SHORT, Changes, written
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.compat.huggingface.engine import Engine
+from bpe.compat.huggingface.engine import Engine, is_text
 from bpe.compat.huggingface.inputs import check_text, no_text, pair_of, words_of
 from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.post_process import added_count, post_process
@@ -22,6 +22,8 @@ from bpe.compat.huggingface.tokenizer_file import read_tokenizer, settings_of
 from bpe.compat.huggingface.trainers import BpeTrainer, lines_of, texts_of, train
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, shown
 from bpe.formats.by_path import read_file
+from bpe.formats.huggingface import model_options
+from bpe.formats.text_keys import text_keys
 from bpe.hub import locate
 from bpe.output_file import open_output_file
 from bpe.tokenizer import Tokenizer as CoreTokenizer
@@ -79,8 +81,12 @@ class Tokenizer(Settings):
     @staticmethod
     def from_tokenizer(tokenizer: CoreTokenizer) -> Tokenizer:
         """The same tokenizer with this interface; of a rank file, too."""
-        keys = frozenset(tokenizer.special_tokens)
-        made = Tokenizer(BPE.of_core(tokenizer, keys, {"ignore_merges": tokenizer.ignore_merges}))
+        keys = (
+            text_keys(tokenizer) if is_text(tokenizer) else [(0, text) for text in tokenizer.special_tokens]
+        )
+        made = Tokenizer(
+            BPE.of_core(tokenizer, frozenset(text for _, text in keys), model_options(tokenizer))
+        )
         made._set(settings_of(tokenizer))
         made._added.take(tokenizer.added_tokens)
         return made

@@ -1,0 +1,37 @@
+"""Which added tokens of a vocabulary of text are written into model.vocab: those that are no other text's there.
+
+Readers expect them there, but what is in model.vocab is an entry: an added token that is one character, or with
+ignore_merges a whole pretoken, would become the id of the same text where it is no added token. Outside of model.vocab
+readers count on from the last entry.
+"""
+
+from __future__ import annotations
+
+from bpe.description import Description
+from bpe.errors import BadTokenizer, shown
+
+
+def text_keys(tokenizer: Description) -> list[tuple[int, str]]:
+    """(id, text) by ascending id. BadTokenizer if one that must be left out has not the id that readers count to."""
+    rules = tokenizer.text_rules
+    assert rules is not None
+    encoder = tokenizer.core_encoder
+    keys = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
+    new = [each for each in keys if encoder.entry(each[0]) is None]
+    must = next((each for each in new if rules.begins(each[1].encode())), None)
+    may = new if tokenizer.ignore_merges else [must] if must else []
+    for first, text in may:
+        if text != rules.unk_token and _is_counted_to(first, new, len(encoder)):
+            return [each for each in keys if each not in new or each[0] < first]
+        if (first, text) == must:
+            raise BadTokenizer(
+                f"added token {shown(text)} would be an entry in model.vocab, and outside of it has another id than "
+                f"{first}; this file format can't hold it"
+            )
+    return keys
+
+
+def _is_counted_to(first: int, new: list[tuple[int, str]], entries: int) -> bool:
+    """Whether those from this id on have the next ids behind all others. new: by ascending id."""
+    ids = [id_ for id_, _ in new if id_ >= first]
+    return ids == list(range(entries + len(new) - len(ids), entries + len(new)))
