@@ -1,12 +1,13 @@
 """Break a small conversion from a store to a store at its requests, go on, and compare the objects.
 
-    python scripts/check_store_faults.py [--points 300] [--seed 0] [--only "credential expired"] [--jobs 2]
+    python scripts/check_store_faults.py [--points 300] [--seed 0] [--only "credential expired"] [--server moto]
     python scripts/check_store_faults.py --only "lost put" --at 17 --seed 3      # that point again
 
-moto's S3 server on loopback behind a proxy that does harm (tests/stores); drivers and workers killed, stopped and
-overtaken, connections, answers and credentials lost, inputs changed (tests/fault/store_faults.py); what must be after
-it: tests/fault/store_sweep.py. A line for each point that is not as it must be, then one of figures for each kind and
-one for all. Exit status 1 if something was wrong. Needs Linux and the extra `test`. The tests run some of the points.
+moto's S3 server on loopback, or rclone's, behind a proxy that does harm (tests/stores); drivers and workers killed,
+stopped and overtaken, connections, answers and credentials lost, inputs changed (tests/fault/store_faults.py); what
+must be after it: tests/fault/store_sweep.py. A line for each point that is not as it must be, then one of figures for
+each kind and one for all. Exit status 1 if something was wrong. Needs Linux and the extra `test`. The tests run some of
+the points.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), *(str(ROOT / "tests" / name) for name in ("convert", "corpus", "fault", "stores"))]
 
-from servers import moto_server  # noqa: E402 - found on the path above
+from servers import moto_server, rclone_server  # noqa: E402 - found on the path above
 from store_faults import KINDS  # noqa: E402
 from store_sweep import StoreSweep  # noqa: E402
 
@@ -37,6 +38,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--points", type=int, default=300)
+    parser.add_argument("--server", choices=["moto", "rclone"], default="moto")
     parser.add_argument("--only", action="append", choices=list(KINDS), help="these kinds only")
     parser.add_argument("--at", type=int, help="at this of the requests that the kind may happen at")
     parser.add_argument(
@@ -49,7 +51,8 @@ def main() -> int:
     wrong: Counter[str] = Counter()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        endpoint = stack.enter_context(moto_server())
+        server = rclone_server(folder / "buckets") if options.server == "rclone" else moto_server()
+        endpoint = stack.enter_context(server)
         sweeps = []
         for job in range(min(options.jobs, options.points)):
             (folder / f"{job}").mkdir()

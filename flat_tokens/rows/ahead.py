@@ -1,7 +1,8 @@
 """Work that is begun before it is asked for: in a thread, or on one processor only when it is asked for.
 
 A child of a fork has no thread but the one that forked, so what the others had begun never ends there: what is to be
-yielded is begun anew (run_ahead).
+yielded is begun anew (run_ahead), and nothing is imported by a thread, since the child would wait for ever for the lock
+of a module that another thread was importing.
 
 Where a process may use one processor alone, a thread that decodes takes the time of the one that trains, and the two
 drive each other's data out of the cache.
@@ -14,6 +15,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
+
+import numpy.ma  # noqa: F401 - np.unique imports it late, in whatever thread calls it first
 
 from stores.system import usable_cores
 

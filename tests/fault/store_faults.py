@@ -175,16 +175,22 @@ class Happening:
         return True
 
     def kill_worker(self, port: int) -> bool:
-        os.kill(self._process_at(port), signal.SIGKILL)
+        worker = self._process_at(port)
+        if worker == self.run.pid:  # the driver looks into inputs, too: this is no request of a worker
+            return True
+        os.kill(worker, signal.SIGKILL)
         return False
 
     def kill_and_hold(self, port: int) -> bool:
-        self.kill_worker(port)
-        self._wait_until_late()
+        if not self.kill_worker(port):
+            self._wait_until_late()
         return True
 
     def stop_worker(self, port: int) -> bool:
-        self._stopped_worker = self._process_at(port)
+        worker = self._process_at(port)
+        if worker == self.run.pid:
+            return True
+        self._stopped_worker = worker
         os.kill(self._stopped_worker, signal.SIGSTOP)
         threading.Thread(target=self._continue_late, daemon=True).start()
         return True
