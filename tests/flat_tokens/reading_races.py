@@ -113,9 +113,7 @@ class ReadingRaces:
         command = [sys.executable, DRIVER, root / f"{name}.json", root / f"{name}.result"]
         return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
-    def _disturbed(
-        self, root: Path, reading: Reading, wanted: dict[int, str], rng: random.Random
-    ) -> Run:
+    def _disturbed(self, root: Path, reading: Reading, wanted: dict[int, str], rng: random.Random) -> Run:
         delays = Delays(rng.choice([0, 100_000, 500_000]), rng.choice([20, 200]), rng.randrange(1 << 30))
         text = f"{_shown(reading)}; {delays.rate / 10_000:.0f} % of calls delayed"
         (root / "many.json").write_text(json.dumps(reading._asdict()))
@@ -127,9 +125,7 @@ class ReadingRaces:
             return Run(text, 0, f"{what}: {ended.output[-2000:]}")
         return _compared(text, root / "many.result", wanted)
 
-    def _with_cache(
-        self, root: Path, reading: Reading, wanted: dict[int, str], rng: random.Random
-    ) -> Run:
+    def _with_cache(self, root: Path, reading: Reading, wanted: dict[int, str], rng: random.Random) -> Run:
         """Processes that share a cache; one is killed, and another one comes late."""
         processes = [self._start(root, reading._replace(seed=reading.seed + at), f"p{at}") for at in range(3)]
         text = f"{_shown(reading)}; three processes share a cache, one is killed"

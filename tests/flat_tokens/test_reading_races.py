@@ -64,5 +64,7 @@ def test_readers_import_nothing_while_they_read(
     """A fork in the middle of a thread's import would leave the child with a module that stays locked."""
     layout = ArrayLayout.create(3, 16, 64, compression=compression)
     path = make_dataset(random_sequences(5, 200), layout=layout)
-    done = subprocess.run([sys.executable, "-c", READ, path], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", READ, path], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == []
