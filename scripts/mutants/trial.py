@@ -141,22 +141,18 @@ class Tree:
         return Outcome(result, failed, files, time.monotonic() - started)
 
     def _choose(self, change: Change, tests: list[str], seconds: float) -> list[Measured]:
-        """Tests that call the changed function, of the nearest files first, for so long. Where none does in its own
-        process (it runs in workers, in a command, on import, in the core) the tests of the nearest files stand in."""
-        called, near = list[Measured](), list[Measured]()
-        for test in tests:
-            found = self._measured(test)
-            called += [one for one in found if f"{change.path}:{change.scope}" in one.calls]
-            near += found
-            if sum(one.seconds for one in called) >= seconds:  # further files are not looked at
-                break
+        """The quickest tests of these files that call the changed function, for so long: many small ones say more than
+        a few long ones. Where none does in its own process (it runs in workers, in a command, on import, in the core)
+        all tests of the files stand in."""
+        found = [one for test in tests for one in self._measured(test)]
+        called = [one for one in found if f"{change.path}:{change.scope}" in one.calls]
         chosen = list[Measured]()
-        for one in called or near:
+        for one in sorted(called or found, key=lambda one: one.seconds):
             seconds -= one.seconds
             if chosen and seconds < 0:
                 break
             chosen.append(one)
-        return sorted(chosen, key=lambda one: one.seconds)
+        return chosen
 
     def _measured(self, test: str) -> list[Measured]:
         """The quick tests of a file; measured once, kept for all processes and runs."""
