@@ -25,13 +25,14 @@ Found = list[tuple[int, str]]
 
 
 class Reading(NamedTuple):
-    """paths: datasets, by path or URL. cache: a folder for cache_dir, or None. kind: loader, mixture or packs. options:
-    of the reader. stop: its steps are [0, stop). seed: of who reads what. threads, forks: how many. is_careless:
-    batches get memory that may be in use, a fault put in on purpose."""
+    """paths: datasets, by path or URL. cache: a folder for cache_dir, or None. kind: loader, mixture or packs.
+    strategy: of packs. options: of the reader. stop: its steps are [0, stop). seed: of who reads what. threads, forks:
+    how many. is_careless: batches get memory that may be in use, a fault put in on purpose."""
 
     paths: list[str]
     cache: str | None
     kind: str
+    strategy: str
     options: dict[str, Any]
     stop: int
     seed: int
@@ -44,8 +45,7 @@ def make_reader(reading: Reading) -> Any:
     """What the threads and forks share."""
     splits: list[Any] = [flat_tokens.open(path, cache_dir=reading.cache).train for path in reading.paths]
     if reading.kind == "packs":
-        strategy = random.Random(reading.seed).choice(["greedy", "best-fit"])
-        length = reading.options["seq_len"]
+        strategy, length = reading.strategy, reading.options["seq_len"]
         splits = [
             flat_tokens.PackedSequences(split, length, split_across_pack=True, strategy=strategy)
             for split in splits

@@ -84,6 +84,7 @@ class ReadingRaces:
             paths,
             str(root / "cache") if is_remote else None,
             kind,
+            rng.choice(["greedy", "best-fit"]),
             options,
             rng.choice([10, 60]),
             rng.randrange(1 << 30),
