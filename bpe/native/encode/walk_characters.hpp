@@ -54,11 +54,11 @@ template <class Block> void walk_characters(const Characters &characters, Charac
       partly |= uint32_t{characters.is_partly_joined(p + 3 * (i + 1))} << i;
     }
     joined = partly;
-    uint32_t pair_ids[16]; // of the wholly joined
+    uint32_t pairs[16]; // of the wholly joined
     for (uint32_t rest = block.wholly_joined & ~(starts >> 1); rest != 0; rest &= rest - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
-      pair_ids[i] = characters.pair_id(p + 3 * (i + 1));
-      joined |= uint32_t{pair_ids[i] != Characters::no_pair} << i;
+      pairs[i] = characters.pair_before(p + 3 * (i + 1));
+      joined |= uint32_t{pairs[i] != Characters::no_pair} << i;
     }
     const uint8_t *const end = p + 3 * count;
     const bool goes_on = block.ends && end < stop;
@@ -78,11 +78,11 @@ template <class Block> void walk_characters(const Characters &characters, Charac
       const uint32_t borders = ((uint32_t{1} << (size - 1)) - 1) << first;
       joined ^= borders;
       if (size == 2 && (partly & borders) == 0) {
-        const uint32_t id = pair_ids[first];
-        if (id == Characters::no_id)
+        const uint32_t pair = pairs[first];
+        if (pair == Characters::apart)
           continue;
-        if (id != Characters::unreachable) {
-          block.join(first, id);
+        if (pair != Characters::unreachable) {
+          block.join(first, pair - 1);
           continue;
         }
       }

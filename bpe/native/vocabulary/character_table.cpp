@@ -1,6 +1,9 @@
 #include "vocabulary/character_table.hpp"
 
+#include "common/prefetch.hpp"
+
 #include <algorithm>
+#include <cstring>
 
 namespace bpe {
 
@@ -15,138 +18,193 @@ bool continues(uint8_t byte) {
   return (byte & 0xC0) == 0x80;
 }
 
-// Two characters that an entry holds one behind the other, in the upper half of a word; an id may be in the
-// lower.
-constexpr uint32_t no_verdict = UINT32_MAX;
-uint64_t joined_pair(uint32_t left, uint32_t right) {
-  return uint64_t{left} << 48 | uint64_t{right} << 32;
+// PairTable::View::rank of many: what they wait for is on its way while the others are worked out.
+void find_ranks(const PairTable::View &pairs, const std::vector<PairTable::Pair> &of,
+                std::vector<uint32_t> &ranks) {
+  constexpr size_t block = 64;
+  ranks.resize(of.size());
+  for (size_t start = 0; start < of.size(); start += block) {
+    const size_t stop = std::min(start + block, of.size());
+    const auto bucket = [&](size_t i) { return pairs.hash(of[i].left, of[i].right) >> pairs.bucket_shift; };
+    for (size_t i = start; i < stop; ++i)
+      prefetch_to_read(&pairs.displacements[bucket(i)]);
+    for (size_t i = start; i < stop; ++i)
+      prefetch_to_read(&pairs.slots[pairs.slot(pairs.hash(of[i].left, of[i].right), of[i].left,
+                                               pairs.displacements[bucket(i)])]);
+    for (size_t i = start; i < stop; ++i)
+      ranks[i] = pairs.rank(of[i].left, of[i].right);
+  }
 }
-uint64_t joined_pair(std::string_view entry) {
-  const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
-  return joined_pair(Characters::code_point(bytes), Characters::code_point(bytes + 3));
+
+uint32_t code_point(std::string_view entry, size_t at) {
+  return Characters::code_point(reinterpret_cast<const uint8_t *>(entry.data()) + at);
 }
 
 } // namespace
 
+// What the entries hold of such characters.
+struct CharacterTable::Found {
+  std::vector<uint32_t> one = std::vector<uint32_t>(stop_code_point, PairTable::no_symbol); // by code point
+  std::vector<uint32_t> two; // entries of two characters
+  // Of two that an entry holds one behind the other; few of them more than once.
+  std::vector<PairTable::Pair> joined;
+  std::vector<uint64_t> seen = std::vector<uint64_t>(1 << 14); // by hash
+};
+
 CharacterTable::CharacterTable(const Vocabulary &vocabulary)
-    : characters_(stop_code_point), partly_joined_(64), // the first part has no bits
+    : characters_(stop_code_point * sizeof(Characters::Character), PageMemory::Pages::small),
+      partly_joined_(64), // the first part has no bits
       joined_bytes_(vocabulary.joined_bytes()),
       line_feed_id_(vocabulary.id(vocabulary.symbol_of_byte('\n'))) {
-  std::vector<bool> is_entry(stop_code_point);
-  std::vector<uint32_t> two_characters; // entries
-  std::vector<uint64_t> joined;
-  for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
+  characters_.populate(0, characters_.bytes());
+  Found found;
+  list_entries(vocabulary, found);
+  fill_ids(vocabulary, found.one);
+  fill_pairs(vocabulary, found);
+}
+
+Characters::Character *CharacterTable::characters() const {
+  return static_cast<Characters::Character *>(characters_.data());
+}
+
+// Looks for leads in all entries, end to end: most have none.
+void CharacterTable::list_entries(const Vocabulary &vocabulary, Found &found) {
+  const bool has_spaces = vocabulary.text_rules() && vocabulary.text_rules()->has_spaces;
+  const std::string_view all = vocabulary.all_bytes();
+  const auto *const bytes = reinterpret_cast<const uint8_t *>(all.data());
+  uint32_t symbol = 0;
+  for (size_t at = 0; at < all.size(); ++at) {
+    for (uint64_t eight; all.size() - at >= 8; at += 8) {
+      std::memcpy(&eight, bytes + at, 8);
+      if ((eight & 0x8080808080808080) != 0)
+        break;
+    }
+    if (at == all.size())
+      break;
+    if (!is_lead(bytes[at]))
+      continue;
+    while (vocabulary.start(symbol + 1) <= at)
+      ++symbol;
     const std::string_view entry = vocabulary.bytes(symbol);
-    list_borders(entry, joined);
-    const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
-    if (entry.size() == 3 && Characters::starts_at(bytes, 3)) {
-      is_entry[Characters::code_point(bytes)] = true;
+    const size_t place = at - vocabulary.start(symbol);
+    if (place > 0) {
+      list_border(entry, place, found);
+    } else if (entry.size() == 3 && Characters::starts_at(bytes + at, 3)) {
+      if (has_spaces && entry == lower_block) // which no text holds
+        continue;
+      found.one[Characters::code_point(bytes + at)] = symbol;
       has_unreachable_ |=
           !vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol;
-    } else if (entry.size() == 6 && Characters::starts_at(bytes, 3) && Characters::starts_at(bytes + 3, 3)) {
-      two_characters.push_back(symbol);
+    } else if (entry.size() == 6 && Characters::starts_at(bytes + at, 3) &&
+               Characters::starts_at(bytes + at + 3, 3)) {
+      found.two.push_back(symbol);
     }
   }
-  const std::vector<uint32_t> symbols = fill_ids(vocabulary, is_entry);
-  for (const uint32_t symbol : two_characters)
-    if (const uint32_t id = id_of_two(vocabulary, symbol, symbols); id != Characters::no_id)
-      joined.push_back(joined_pair(vocabulary.bytes(symbol)) | id);
-  fill_pairs(std::move(joined));
 }
 
-// The id that two characters become, which are an entry: see Characters::pairs. symbols: of each character
-// that merges make one of.
-uint32_t CharacterTable::id_of_two(const Vocabulary &vocabulary, uint32_t symbol,
-                                   const std::vector<uint32_t> &symbols) {
-  const std::string_view entry = vocabulary.bytes(symbol);
-  if (!vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol)
-    return Characters::unreachable;
+// A border within an entry that could lie between two characters of three bytes.
+void CharacterTable::list_border(std::string_view entry, size_t at, Found &found) {
   const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
-  const uint32_t left = symbols[Characters::code_point(bytes)],
-                 right = symbols[Characters::code_point(bytes + 3)];
-  if (left == PairTable::no_symbol || right == PairTable::no_symbol)
-    return Characters::no_id;
-  const uint32_t rank = vocabulary.rank(left, right);
-  if (rank == PairTable::no_rank)
-    return Characters::no_id;
-  const uint32_t made = vocabulary.id(vocabulary.product(rank));
-  has_ids_ &= made < Characters::no_id;
-  return std::min(made, Characters::no_id);
-}
-
-// joined: pairs in any order and more than once, of which the one that tells an id counts.
-void CharacterTable::fill_pairs(std::vector<uint64_t> joined) {
-  std::sort(joined.begin(), joined.end());
-  std::vector<PairTable::Pair> pairs;
-  pairs.reserve(joined.size());
-  for (size_t i = 0; i < joined.size(); ++i) {
-    const uint64_t pair = joined[i];
-    if (i == 0 || (joined[i - 1] ^ pair) >> 32 != 0)
-      pairs.push_back(
-          {static_cast<uint32_t>(pair >> 48), static_cast<uint32_t>(pair >> 32 & 0xFFFF),
-           static_cast<uint32_t>(pair) == no_verdict ? Characters::no_id : static_cast<uint32_t>(pair)});
+  const size_t right = entry.size() - at;
+  if (!continues(bytes[at - 1]))
+    return;
+  if (at < 3 || right < 3)
+    return mark_part(bytes + at, at, right);
+  if (!Characters::starts_at(bytes + at - 3, 3) || !Characters::starts_at(bytes + at, 3))
+    return;
+  const uint32_t before = Characters::code_point(bytes + at - 3), behind = Characters::code_point(bytes + at);
+  const uint64_t pair = uint64_t{before} << 32 | behind;
+  if (uint64_t &slot = found.seen[pair * 0x9E3779B97F4A7C15ull >> 50]; slot != pair) {
+    slot = pair;
+    found.joined.push_back({before, behind, Characters::apart});
+    characters()[before].followers |= uint32_t{1} << (behind & 31);
+    characters()[behind].leaders |= uint32_t{1} << (before & 31);
   }
-  pairs_ = PairTable(pairs);
 }
 
 // At most two merges: of two of the three bytes, and of what that makes with the third if all are an entry.
-// Written out, which is quicker than to merge each character like a pretoken. Returns the symbol of
-// each that becomes one, else no_symbol.
-std::vector<uint32_t> CharacterTable::fill_ids(const Vocabulary &vocabulary,
-                                               const std::vector<bool> &is_entry) {
-  std::vector<uint32_t> wholes(stop_code_point, PairTable::no_symbol);
-  for (uint32_t c = 0; c < stop_code_point; ++c) {
-    const uint8_t bytes[3] = {static_cast<uint8_t>(0xE0 | c >> 12),
-                              static_cast<uint8_t>(0x80 | (c >> 6 & 63)),
-                              static_cast<uint8_t>(0x80 | (c & 63))};
-    const uint32_t first = vocabulary.rank_of_bytes(bytes[0], bytes[1]);
-    const uint32_t second = vocabulary.rank_of_bytes(bytes[1], bytes[2]);
-    uint32_t symbols[3] = {vocabulary.symbol_of_byte(bytes[0]), vocabulary.symbol_of_byte(bytes[2])};
-    size_t count = 2;
-    const bool is_unknown = vocabulary.text_rules() && !is_entry[c]; // so it becomes its bytes
-    if (is_unknown || (first == PairTable::no_rank && second == PairTable::no_rank)) {
-      symbols[2] = symbols[1];
-      symbols[1] = vocabulary.symbol_of_byte(bytes[1]);
-      count = 3;
-    } else {
-      if (first <= second)
-        symbols[0] = vocabulary.product(first);
-      else
-        symbols[1] = vocabulary.product(second);
-      if (is_entry[c])
-        if (const uint32_t rank = vocabulary.rank(symbols[0], symbols[1]); rank != PairTable::no_rank) {
-          wholes[c] = symbols[0] = vocabulary.product(rank);
-          count = 1;
-        }
-    }
+// Written out, which is quicker than to merge each character like a pretoken. one: the entry of each
+// character; of one that merges do not make it becomes no_symbol.
+void CharacterTable::fill_ids(const Vocabulary &vocabulary, std::vector<uint32_t> &one) {
+  const MergeTables tables = vocabulary.merge_tables();
+  const bool is_text = vocabulary.text_rules().has_value();
+  const auto set_ids = [&](uint32_t c, const uint32_t *symbols, size_t count) {
     uint64_t ids = 0;
     for (size_t i = 3; i-- > 0;) {
       const uint32_t id = i < count ? vocabulary.id(symbols[i]) : Characters::no_id;
       has_ids_ &= i >= count || id < Characters::no_id;
       ids = ids << Characters::id_bits | id;
     }
-    characters_[c].ids = ids;
-  }
-  return wholes;
-}
-
-// Every border within the entry that could lie between two characters of three bytes.
-void CharacterTable::list_borders(std::string_view entry, std::vector<uint64_t> &joined) {
-  const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
-  for (size_t i = 1; i < entry.size(); ++i) {
-    if (!is_lead(bytes[i]) || !continues(bytes[i - 1]))
+    characters()[c].ids = ids;
+  };
+  std::vector<PairTable::Pair> last_merges; // of characters that are entries, the code point in place of a rank
+  for (uint32_t c = 0; c < stop_code_point; ++c) {
+    const uint8_t bytes[3] = {static_cast<uint8_t>(0xE0 | c >> 12),
+                              static_cast<uint8_t>(0x80 | (c >> 6 & 63)),
+                              static_cast<uint8_t>(0x80 | (c & 63))};
+    const bool is_entry = one[c] != PairTable::no_symbol;
+    const uint32_t first = tables.rank_of_bytes(bytes[0], bytes[1]);
+    const uint32_t second = tables.rank_of_bytes(bytes[1], bytes[2]);
+    uint32_t symbols[3] = {tables.symbol_of_byte[bytes[0]], tables.symbol_of_byte[bytes[1]],
+                           tables.symbol_of_byte[bytes[2]]};
+    const bool is_unknown = is_text && !is_entry; // so it becomes its bytes
+    if (is_unknown || (first == PairTable::no_rank && second == PairTable::no_rank)) {
+      set_ids(c, symbols, 3);
+      one[c] = PairTable::no_symbol;
       continue;
-    const size_t right = entry.size() - i;
-    if (i < 3 || right < 3) {
-      mark_part(bytes + i, i, right);
-    } else if (Characters::starts_at(bytes + i - 3, 3) && Characters::starts_at(bytes + i, 3)) {
-      const uint32_t before = Characters::code_point(bytes + i - 3),
-                     behind = Characters::code_point(bytes + i);
-      joined.push_back(joined_pair(before, behind) | no_verdict);
-      characters_[before].followers |= uint32_t{1} << (behind & 31);
-      characters_[behind].leaders |= uint32_t{1} << (before & 31);
+    }
+    if (first <= second) {
+      symbols[0] = vocabulary.product(first);
+      symbols[1] = symbols[2];
+    } else {
+      symbols[1] = vocabulary.product(second);
+    }
+    if (is_entry)
+      last_merges.push_back({symbols[0], symbols[1], c});
+    else
+      set_ids(c, symbols, 2);
+  }
+  std::vector<uint32_t> ranks;
+  find_ranks(tables.pairs, last_merges, ranks);
+  for (size_t i = 0; i < last_merges.size(); ++i) {
+    const auto [left, right, c] = last_merges[i];
+    const uint32_t symbols[2] = {left, right};
+    if (ranks[i] == PairTable::no_rank) {
+      set_ids(c, symbols, 2);
+      one[c] = PairTable::no_symbol;
+    } else {
+      set_ids(c, &one[c], 1);
     }
   }
+}
+
+// found.one: of each character that merges make one of.
+void CharacterTable::fill_pairs(const Vocabulary &vocabulary, Found &found) {
+  std::vector<PairTable::Pair> halves;
+  halves.reserve(found.two.size());
+  size_t known = 0;
+  for (const uint32_t symbol : found.two) {
+    const std::string_view entry = vocabulary.bytes(symbol);
+    const uint32_t before = code_point(entry, 0), behind = code_point(entry, 3);
+    if (!vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol) {
+      found.joined.push_back({before, behind, Characters::unreachable});
+    } else if (found.one[before] != PairTable::no_symbol && found.one[behind] != PairTable::no_symbol) {
+      halves.push_back({found.one[before], found.one[behind], 0});
+      found.two[known++] = symbol;
+    }
+  }
+  std::vector<uint32_t> ranks;
+  find_ranks(vocabulary.merge_tables().pairs, halves, ranks);
+  for (size_t i = 0; i < halves.size(); ++i) {
+    if (ranks[i] == PairTable::no_rank)
+      continue;
+    const std::string_view entry = vocabulary.bytes(found.two[i]);
+    const uint32_t id = vocabulary.id(found.two[i]); // what two merge to has their bytes
+    has_ids_ &= id < Characters::no_id;
+    found.joined.push_back(
+        {code_point(entry, 0), code_point(entry, 3), Characters::apart + 1 + std::min(id, Characters::no_id - 1)});
+  }
+  pairs_ = PairTable(found.joined); // of a pair that is there twice an id counts before `apart`
 }
 
 // Of an entry with `left` bytes before a border and `right` bytes from p on, where one of the two is less

@@ -16,6 +16,7 @@
 // Works on any vocabulary. Immutable, so any number of threads may read.
 #pragma once
 
+#include "common/page_memory.hpp"
 #include "vocabulary/pair_table.hpp"
 #include "vocabulary/vocabulary.hpp"
 
@@ -46,11 +47,11 @@ struct Characters {
   const uint64_t *partly_joined;
   // The same of what x and y tell, end_of(), of w and x, last_of(), and of y and z, start_of().
   const uint8_t *partly_joined_ends, *partly_joined_lasts, *partly_joined_starts;
-  // Two characters that an entry holds one behind the other, by code points, and in place of a rank the id of
-  // the entry they become where nothing else merges with them; no_id: they stay apart; unreachable: there is
-  // an entry, but merges do not make it; no_pair: there is no such pair.
+  // Two characters that an entry holds one behind the other, by code points, and in place of a rank 1 and the
+  // id of the entry they become where nothing else merges with them; apart: they stay apart; unreachable:
+  // there is an entry, but merges do not make it; no_pair: there is no such pair.
   PairTable::View pairs;
-  static constexpr uint32_t unreachable = no_id + 1, no_pair = PairTable::no_rank;
+  static constexpr uint32_t apart = 0, unreachable = no_id + 1, no_pair = PairTable::no_rank;
   const uint8_t *joined_bytes; // [left << 8 | right]: whether any entry has the two one behind the other
   uint32_t line_feed_id;
 
@@ -70,7 +71,7 @@ struct Characters {
   [[gnu::always_inline]] static uint32_t start_of(uint32_t y, uint32_t z) { return (y & 15) << 6 | (z & 63); }
 
   // Of the border before p; such characters lie on both sides.
-  [[gnu::always_inline]] uint32_t pair_id(const uint8_t *p) const {
+  [[gnu::always_inline]] uint32_t pair_before(const uint8_t *p) const {
     return pairs.rank(code_point(p - 3), code_point(p));
   }
   [[gnu::always_inline]] bool is_partly_joined(const uint8_t *p) const {
@@ -78,7 +79,7 @@ struct Characters {
     return (partly_joined[64 * part + (p[1] & 63)] >> (p[-2] & 63) & 1) != 0;
   }
   [[gnu::always_inline]] bool may_join(const uint8_t *p) const {
-    return pair_id(p) != no_pair || is_partly_joined(p);
+    return pair_before(p) != no_pair || is_partly_joined(p);
   }
 };
 
@@ -87,7 +88,7 @@ public:
   explicit CharacterTable(const Vocabulary &vocabulary);
 
   Characters view() const {
-    return {characters_.data(),  partly_joined_parts_, partly_joined_.data(),
+    return {characters(),        partly_joined_parts_, partly_joined_.data(),
             partly_joined_ends_, partly_joined_lasts_, partly_joined_starts_,
             pairs_.view(),       joined_bytes_,        line_feed_id_};
   }
@@ -98,13 +99,15 @@ public:
   bool has_unreachable() const { return has_unreachable_; }
 
 private:
-  void list_borders(std::string_view entry, std::vector<uint64_t> &joined);
+  struct Found;
+  void list_entries(const Vocabulary &vocabulary, Found &found);
+  void list_border(std::string_view entry, size_t at, Found &found);
   void mark_part(const uint8_t *bytes, size_t left, size_t right);
-  std::vector<uint32_t> fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry);
-  uint32_t id_of_two(const Vocabulary &vocabulary, uint32_t symbol, const std::vector<uint32_t> &symbols);
-  void fill_pairs(std::vector<uint64_t> joined);
+  void fill_ids(const Vocabulary &vocabulary, std::vector<uint32_t> &one);
+  void fill_pairs(const Vocabulary &vocabulary, Found &found);
+  Characters::Character *characters() const;
 
-  std::vector<Characters::Character> characters_;
+  PageMemory characters_; // by code point
   std::vector<uint64_t> partly_joined_;
   uint16_t partly_joined_parts_[1024] = {};
   uint8_t partly_joined_ends_[128] = {}, partly_joined_lasts_[128] = {}, partly_joined_starts_[128] = {};
@@ -114,7 +117,7 @@ private:
   bool has_ids_ = true, has_unreachable_ = false;
 };
 
-// The same, made when it is first asked for: texts without such characters pay nothing. Any thread.
+// The same, made when it is first asked for: texts without many such characters pay nothing. Any thread.
 class LazyCharacterTable {
 public:
   explicit LazyCharacterTable(const Vocabulary &vocabulary) : vocabulary_(vocabulary) {}

@@ -78,11 +78,17 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   for (size_t bucket = 0; bucket < bucket_count; ++bucket)
     size_ += stops[bucket] - starts[bucket];
 
-  std::vector<uint32_t> fullest_first(bucket_count);
-  std::iota(fullest_first.begin(), fullest_first.end(), 0u);
   const auto size_of = [&](uint32_t bucket) { return stops[bucket] - starts[bucket]; };
-  std::stable_sort(fullest_first.begin(), fullest_first.end(),
-                   [&](uint32_t a, uint32_t b) { return size_of(a) > size_of(b); });
+  uint32_t fullest = 0;
+  for (uint32_t bucket = 0; bucket < bucket_count; ++bucket)
+    fullest = std::max(fullest, size_of(bucket));
+  std::vector<uint32_t> fuller(fullest + 2, 0); // by what is left to the fullest: how many hold more
+  for (uint32_t bucket = 0; bucket < bucket_count; ++bucket)
+    ++fuller[fullest - size_of(bucket) + 1];
+  std::partial_sum(fuller.begin(), fuller.end(), fuller.begin());
+  std::vector<uint32_t> fullest_first(bucket_count);
+  for (uint32_t bucket = 0; bucket < bucket_count; ++bucket)
+    fullest_first[fuller[fullest - size_of(bucket)]++] = bucket;
 
   const auto slot_of = [&](uint64_t entry, uint32_t displacement) -> uint64_t & {
     const uint32_t left = static_cast<uint32_t>(entry >> 43), right = entry >> 22 & no_symbol;

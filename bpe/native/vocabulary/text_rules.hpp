@@ -17,6 +17,8 @@ struct TextRules {
   std::string unk_token, prefix, suffix;
 };
 
+inline constexpr std::string_view lower_block = "\xE2\x96\x81"; // U+2581
+
 // "<0x0A>" of 10.
 std::string byte_entry(uint8_t byte);
 

@@ -83,6 +83,9 @@ public:
   std::string_view bytes(uint32_t symbol) const {
     return {bytes_.data() + starts_[symbol], starts_[symbol + 1] - starts_[symbol]};
   }
+  // Of all entries, end to end, and where one starts among them; at size() the end.
+  std::string_view all_bytes() const { return bytes_; }
+  size_t start(uint32_t symbol) const { return starts_[symbol]; }
   // How many bytes of a text the symbol stands for.
   uint32_t text_size(uint32_t symbol) const;
   std::string in_text(uint32_t symbol) const; // an entry as it stands in a text

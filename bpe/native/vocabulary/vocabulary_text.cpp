@@ -17,8 +17,6 @@ namespace bpe {
 
 namespace {
 
-constexpr std::string_view lower_block = "\xE2\x96\x81";
-
 bool starts_character(uint8_t byte) {
   return (byte & 0xC0) != 0x80;
 }
