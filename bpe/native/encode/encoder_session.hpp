@@ -100,6 +100,7 @@ private:
   void walk_characters(size_t &offset, const uint8_t *readable);
   const uint8_t *push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
                             const uint8_t *readable);
+  bool has_character_ids();
   bool may_walk_characters(const uint8_t *at, const uint8_t *stop);
   void push(Item item, const uint8_t *bytes, uint32_t value);
   void push_cut(const uint8_t *start, const uint8_t *p, const uint8_t *stop, const uint8_t *readable);
@@ -123,7 +124,8 @@ private:
 
   const Vocabulary &vocabulary_;
   LazyCharacterTable &lazy_characters_;
-  const CharacterTable *characters_ = nullptr; // once asked for
+  const CharacterTable *characters_ = nullptr; // once it is worth its making
+  size_t done_without_characters_ = 0;         // how often
   Characters character_view_{};                // of it
   const MergeTables merge_tables_;
   const WalkKeys walk_keys_;

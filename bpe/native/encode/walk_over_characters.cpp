@@ -19,14 +19,8 @@ bool is_character_lead(uint8_t byte) {
 // Whether a text is to be walked over by characters from `at` on, a pretoken's start: one of them is there,
 // or behind a byte.
 bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop) {
-  if ((!is_character_lead(*at) && (*at >= 0x80 || stop - at < 2 || !is_character_lead(at[1]))) ||
-      vocabulary_.merges_characters())
-    return false;
-  if (!characters_) {
-    characters_ = &lazy_characters_.get();
-    character_view_ = characters_->view();
-  }
-  return characters_->has_ids() && !(ignore_merges_ && characters_->has_unreachable());
+  return (is_character_lead(*at) || (*at < 0x80 && stop - at >= 2 && is_character_lead(at[1]))) &&
+         !vocabulary_.merges_characters() && has_character_ids();
 }
 
 // `offset` moves to a pretoken's start behind which there are other characters, or to the last certain one.
