@@ -137,7 +137,8 @@ void CharacterTable::fill_ids(const Vocabulary &vocabulary, std::vector<uint32_t
     }
     characters()[c].ids = ids;
   };
-  std::vector<PairTable::Pair> last_merges; // of characters that are entries, the code point in place of a rank
+  std::vector<PairTable::Pair>
+      last_merges; // of characters that are entries, the code point in place of a rank
   for (uint32_t c = 0; c < stop_code_point; ++c) {
     const uint8_t bytes[3] = {static_cast<uint8_t>(0xE0 | c >> 12),
                               static_cast<uint8_t>(0x80 | (c >> 6 & 63)),
@@ -201,8 +202,8 @@ void CharacterTable::fill_pairs(const Vocabulary &vocabulary, Found &found) {
     const std::string_view entry = vocabulary.bytes(found.two[i]);
     const uint32_t id = vocabulary.id(found.two[i]); // what two merge to has their bytes
     has_ids_ &= id < Characters::no_id;
-    found.joined.push_back(
-        {code_point(entry, 0), code_point(entry, 3), Characters::apart + 1 + std::min(id, Characters::no_id - 1)});
+    found.joined.push_back({code_point(entry, 0), code_point(entry, 3),
+                            Characters::apart + 1 + std::min(id, Characters::no_id - 1)});
   }
   pairs_ = PairTable(found.joined); // of a pair that is there twice an id counts before `apart`
 }
