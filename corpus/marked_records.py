@@ -61,12 +61,7 @@ class MarkedRecords:
     def parsed(self, line: bytes) -> Any:
         """The record of a JSON line, which is valid UTF-8; RecordFault."""
         try:
-            return json.loads(
-                line.decode(),  # of bytes it would take UTF-16, and a mark in front of any line
-                object_pairs_hook=_once,
-                parse_constant=_no_constant,
-                parse_int=_whole_number,
-            )
+            return _value_of(line.decode())  # of bytes it would take UTF-16, and a mark in front of any line
         except RecursionError:
             raise RecordFault(MALFORMED, "it is nested too deeply") from None
         except RecordFault:
@@ -177,11 +172,20 @@ def _field(record: dict[str, Any], name: str) -> Any:
     return value
 
 
+def _value_of(text: str) -> Any:
+    """What a text in JSON stands for; RecordFault where names stand twice or numbers are none of JSON's."""
+    return json.loads(
+        text, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole_number
+    )
+
+
 def _listed(value: Any) -> Any:
     """A list, of messages or tools, that a table holds as a text in JSON."""
     if isinstance(value, str):
         try:
-            return json.loads(value)
+            return _value_of(value)
+        except RecordFault:
+            raise
         except (ValueError, RecursionError):
             return value
     return value

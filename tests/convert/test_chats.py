@@ -254,6 +254,17 @@ def test_tables(here: Path) -> None:
     assert found == [found[0]] * 5
 
 
+def test_messages_as_json_are_read_as_lines_are(here: Path) -> None:
+    """A name that stands twice makes a bad record of both; of messages in a table the last one counted."""
+    write_template(here, CHATML)
+    twice = '[{"role": "user", "role": "assistant", "content": "a"}]'
+    (here / "c.csv").write_text('messages\n"' + twice.replace('"', '""') + '"\n')
+    (here / "c.jsonl").write_text(f'{{"messages": {twice}}}\n')
+    for name in ("c.csv", "c.jsonl"):
+        with pytest.raises(BadInput, match="it has the field 'role' twice"):
+            convert(options(**CHATS | {"inputs": [name]}), InlineEngine())
+
+
 PAIRS = {"prompt_field": "prompt", "completion_field": "completion", "inputs": ["p.jsonl"]}
 
 
