@@ -174,9 +174,7 @@ def _field(record: dict[str, Any], name: str) -> Any:
 
 def _value_of(text: str) -> Any:
     """What a text in JSON stands for; RecordFault where names stand twice or numbers are none of JSON's."""
-    return json.loads(
-        text, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole_number
-    )
+    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole_number)
 
 
 def _listed(value: Any) -> Any:
