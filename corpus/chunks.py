@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from corpus.source_list import Piece, SourceList
 
+_MOST_LANES = 8
+
 
 class TextChunk(NamedTuple):
     """The unit of work. [start, stop): its place in the line of all sources."""
@@ -36,6 +38,7 @@ class Chunks:
     sources: SourceList
     chunk_bytes: int
     source_starts: array[int]  # where each source starts in the line of all, and at last the total
+    compressed_count: int  # of the files that nobody can begin in their middle
 
     @property
     def total_bytes(self) -> int:
@@ -85,6 +88,22 @@ class Chunks:
             return piece.stop - piece.start
         return source.size_bytes if piece.start == 0 else 0
 
+    def is_compressed(self, chunk: TextChunk) -> bool:
+        """Whether the chunk has all of a file to read that nobody can begin in its middle, a compressed one mostly."""
+        return self.compressed_count > 0 and any(
+            piece.start == 0 and not self.sources[piece.source_index].kind.is_divisible
+            for piece in self.pieces(chunk)
+        )
+
+    def lane_count(self, chunk: TextChunk, worker_count: int) -> int:
+        """How many workers share a chunk: each of n reads all that is compressed in it, and works on every n-th part.
+
+        Half of them, shared out over the compressed files, for they all decompress.
+        """
+        if not self.is_compressed(chunk):
+            return 1
+        return min(max(worker_count // (2 * self.compressed_count), 1), _MOST_LANES)
+
     def describe(self, chunk: TextChunk) -> str:
         """For errors: "text chunk 3 (en.txt, bytes 12582912 to 16777216)"."""
         first, last = self.source_at(chunk.start), self.source_at(chunk.stop - 1)
@@ -95,3 +114,8 @@ class Chunks:
             start = max(chunk.start - last_start, 0)
             where += f" up to {self.sources[last].shown}, bytes {start} to {chunk.stop - last_start}"
         return f"text chunk {chunk.index} ({where})"
+
+
+def compressed_count(sources: SourceList) -> int:
+    """How many of the sources nobody can begin in their middle."""
+    return sum(count for kind, (count, _) in sources.by_kind().items() if not kind.is_divisible)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bpe.pretoken_counts.chunk_text import Cuts
-from bpe.pretoken_counts.counting import Counting
+from bpe.pretoken_counts.counting import WHOLE, Counting, Lane
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_facts import Arrays
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
@@ -67,8 +67,10 @@ class _Steps:
         """See Progress; the driver tells of all chunks together."""
 
 
-def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
-    """Count what begins in a text chunk.
+def count_chunk(chunk: TextChunk, key: JobKey, lane: Lane = WHOLE) -> ChunkCounts:
+    """Count what begins in a text chunk; of what nobody can begin in its middle the blocks of a lane.
+
+    All lanes together are the chunk: the first one counts what is not shared, too.
 
     InvalidText names file and byte, BadInput a bad record or a file that changed, NotEnoughMemory a text without a
     place to cut.
@@ -84,15 +86,23 @@ def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
         )
         for piece in job.chunks.pieces(chunk):
             source = job.chunks.sources[piece.source_index]
+            is_shared = not source.kind.is_divisible and (
+                source.kind.format != "text" or counting.counter.may_cut
+            )
+            if lane.number and not is_shared:
+                continue
             part = cuts.part(source, piece)
             if part is None:
                 continue
-            counting.count(part)
+            counting.count(part, lane if is_shared else WHOLE)
             if not source.version:
                 require_unchanged(source, os.stat(source.path))  # noqa: PTH116 - of a million files
         counted = counting.finish("")
         run = job.scratch.keep(_steps(counted.blocks(workspace))) if counted.most_distinct else None
-        return ChunkCounts(run, counted.facts.text_bytes, counted.facts.documents, counting.tally)
+        facts, tally = counted.facts, counting.tally
+        if lane.number:  # the first one has read the same
+            return ChunkCounts(run, 0, facts.documents, Tally(uncut=tally.uncut))
+        return ChunkCounts(run, facts.text_bytes, facts.documents, tally)
 
 
 def merge_range(wanted: KeyRange, key: JobKey) -> RunFile:

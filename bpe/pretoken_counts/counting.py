@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory
 from bpe.normalizers import Normalizer, make_normalizer
@@ -128,6 +128,20 @@ def count_sources(
     return counted
 
 
+class Lane(NamedTuple):
+    """The blocks that a task counts of a source that several read: the number-th, and each count-th behind it."""
+
+    number: int = 0
+    count: int = 1
+
+    def has(self, block: int) -> bool:
+        """Whether a block is among them."""
+        return block % self.count == self.number
+
+
+WHOLE: Final = Lane()
+
+
 class Counting:
     """The state of a count: the counter, the sources so far, and the sums."""
 
@@ -155,15 +169,19 @@ class Counting:
         """What there is to tell; complete behind `finish`."""
         return Tally(self._replaced, self._skipped, self.counter.uncut.found)
 
-    def count(self, source: Source) -> None:
-        """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped."""
+    def count(self, source: Source, lane: Lane = WHOLE) -> None:
+        """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped.
+
+        lane: count these blocks of it, which of text has to be such as `may_cut` (BoundedCounter); sums but those of
+        documents and separators are of all blocks.
+        """
         if self.stopped:
             self._sources.append(unread_source(source))
             return
         stop = self._options.stop
         kind = kind_of_source(source, self._options.input_format)
         if kind.format != "text":
-            self._count_records(source, kind)
+            self._count_records(source, kind, lane)
             return
         with ExitStack() as stack:
             file = file_of(source, kind)
@@ -188,8 +206,11 @@ class Counting:
                 )
             )
             try:
-                for block in blocks:
-                    in_document = self.counter.count_block(block, reader.where, in_document)
+                for number, block in enumerate(blocks):
+                    if lane.has(number):
+                        in_document = self.counter.count_block(block, reader.where, in_document)
+                    else:
+                        in_document = self.counter.pass_over(block)
                     if digest is not None:
                         digest.add(block.text)
                     counted_to, replaced = block.position, reader.replaced
@@ -227,14 +248,17 @@ class Counting:
         self._replaced += replaced
         self._sources.append(read_source(source, reader, counted_to, self.stopped, digest))
 
-    def _count_records(self, source: Source, kind: Kind) -> None:
+    def _count_records(self, source: Source, kind: Kind, lane: Lane) -> None:
         """Count the documents of a file of records; see `count`."""
         stop = self._options.stop
         with Records(source, kind, self._options.rules) as records, closing(records.documents()) as documents:
             before = source.counted_bytes if isinstance(source, StreamRest) else 0
-            for found in documents:
+            for number, found in enumerate(documents):
                 self.counter.uncut.begin_text()
-                if isinstance(found, LongLine):
+                if not lane.has(number):
+                    if isinstance(found, LongLine):
+                        records.pass_over(found)
+                elif isinstance(found, LongLine):
                     records.text_bytes += self.counter.count_long_line(found, records.file.shown)
                 else:
                     self.counter.count_batch(found, records.file.shown)

@@ -19,6 +19,7 @@ from bpe.errors import BadArgument, BadCounts, EnvironmentFailure
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_range
+from bpe.pretoken_counts.counting import Lane
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.runs import OpenRun, Run, RunFile, cut_in_ranges
@@ -27,7 +28,7 @@ from bpe.pretoken_counts.source_facts import decoded_source
 from bpe.pretoken_counts.sources import kind_of_source, object_of, path_of
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretokenizer import Pretokenizer
-from corpus.chunks import Chunks, TextChunk
+from corpus.chunks import Chunks, TextChunk, compressed_count
 from corpus.source_list import Source as File
 from corpus.source_list import SourceList
 from engines.choose import EngineOptions, open_engine
@@ -143,6 +144,13 @@ class _Merge:
         return files
 
 
+class _CountTask(NamedTuple):
+    """A text chunk, or a lane of it."""
+
+    chunk: TextChunk
+    lane: Lane
+
+
 class _MergeTask(NamedTuple):
     """A range of a merge."""
 
@@ -159,7 +167,8 @@ class _Tree:
         self.result: Run | None = None
         self._job, self._pool, self._key = job, pool, key
         self._levels: list[list[Run]] = [[]]
-        self._uncounted, self._done_bytes = job.chunks.chunk_count, 0
+        self._chunks_left = job.chunks.chunk_count
+        self._counting = self._done_bytes = 0
 
     def count(self) -> Iterator[int]:
         """Do it; now and then, how many bytes of the sources are counted."""
@@ -169,7 +178,7 @@ class _Tree:
         while True:
             room = 2 * self._pool.engine.worker_count - len(self._pool)
             for chunk in islice(left, max(0, room)):
-                self._pool.submit(chunk, partial(chunks.describe, chunk), count_chunk, chunk, self._key)
+                self._begin(chunk)
             while (merge := self._next_merge()) is not None:
                 describe = f"merging {len(merge.runs)} sorted runs"
                 for number, wanted in enumerate(merge.ranges):
@@ -179,12 +188,29 @@ class _Tree:
                 break
             for task, result in self._pool.done(SHOW_SECONDS):
                 self._take(task, result)
-            shown = max(shown, self._done_bytes + sum(done for _, done in self._pool.running()))
+            shown = max(shown, self._done_bytes + self._running_bytes())
             yield min(shown, chunks.total_bytes)
         yield chunks.total_bytes
         self.result = next((run for level in self._levels for run in level), None)
 
-    def _take(self, task: TextChunk | _MergeTask, result: ChunkCounts | RunFile) -> None:
+    def _begin(self, chunk: TextChunk) -> None:
+        chunks = self._job.chunks
+        self._chunks_left -= 1
+        count = chunks.lane_count(chunk, self._pool.engine.worker_count)
+        for lane in (Lane(number, count) for number in range(count)):
+            self._counting += 1
+            describe = partial(chunks.describe, chunk)
+            self._pool.submit(_CountTask(chunk, lane), describe, count_chunk, chunk, self._key, lane)
+
+    def _running_bytes(self) -> int:
+        """How much tasks in flight have counted; of lanes, which all read the same, the first one tells."""
+        return sum(
+            done
+            for task, done in self._pool.running()
+            if isinstance(task, _CountTask) and not task.lane.number
+        )
+
+    def _take(self, task: _CountTask | _MergeTask, result: ChunkCounts | RunFile) -> None:
         level = 0
         run: Run | None
         if isinstance(task, _MergeTask):
@@ -194,8 +220,9 @@ class _Tree:
                 self._job.scratch.delete(file.name for run in task.merge.runs for file in run)
         else:
             assert isinstance(result, ChunkCounts)
-            self._uncounted -= 1
-            self._done_bytes += self._job.chunks.work_bytes(task)
+            self._counting -= 1
+            if not task.lane.number:
+                self._done_bytes += self._job.chunks.work_bytes(task.chunk)
             self.text_bytes += result.text_bytes
             self.documents += result.documents
             self.tally = self.tally.plus(result.tally)
@@ -212,7 +239,7 @@ class _Tree:
                 self._levels[number] = runs[FAN_IN:]
                 return _Merge(number + 1, runs[:FAN_IN])
         waiting = sum(map(len, self._levels))
-        if self._uncounted or waiting < 2 or (waiting <= FAN_IN and len(self._pool)):
+        if self._chunks_left or self._counting or waiting < 2 or (waiting <= FAN_IN and len(self._pool)):
             return None
         group: list[Run] = []
         for number, runs in enumerate(self._levels):
@@ -262,4 +289,4 @@ def _chunks(files: SourceList, elsewhere: Elsewhere, engine: Engine) -> Chunks:
             wanted = max(wanted, _CHUNKS_OF_A_CLUSTER)
         least, most = CHUNK_BYTES
         size = min(max(starts[-1] // wanted, least), most)
-    return Chunks(files, size, starts)
+    return Chunks(files, size, starts, compressed_count(files))

@@ -85,10 +85,7 @@ class Records:
                 if isinstance(event, LongLine) and not left:
                     yield event  # whoever counts it says how much text it has, if it is good
                 elif isinstance(event, LongLine):
-                    size = sum(map(len, event.texts()))
-                    if not event.fault:
-                        left -= size
-                        self.text_bytes += size
+                    left -= self.pass_over(event)
                 elif isinstance(event, Documents):
                     batch = event.batch
                     first = int(batch.offsets.searchsorted(left, side="left")) if left else 0
@@ -108,6 +105,14 @@ class Records:
             ) from error
         if left:
             raise _changed(self.file.shown)
+
+    def pass_over(self, line: LongLine) -> int:
+        """How much text a long line has that is not counted here."""
+        size = sum(map(len, line.texts()))
+        if line.fault:
+            return 0
+        self.text_bytes += size
+        return size
 
     def counted(self, stopped: bool) -> CountedSource:
         """What facts say of the file, read to its end unless `stopped`."""

@@ -40,7 +40,6 @@ from stores import StoreError
 
 # So much work a power loss may cost that was noted before; a sync for each note would be as many as zarr chunks need.
 _LOG_SYNC_SECONDS = 1.0
-_MOST_LANES = 8
 # While so many bytes of shards a worker wait to be written no new text is begun.
 _UNMERGED_BYTES = 256 << 20
 # Files of shards that are written go to the next tasks, to be written over or deleted.
@@ -183,7 +182,8 @@ class EncodeAndMerge:
         gaps, following = self.ledger.missing(chunk.index)
         lanes = [Lane(chunk, number, 0) for number in gaps]
         if following is not None:
-            count = self._lane_count(chunk)
+            engine = self._context.engine
+            count = self._context.plan.lane_count(chunk, engine.worker_count) if engine.can_stick else 1
             lanes += [Lane(chunk, following + lane, count) for lane in range(count)]
         if not lanes:
             stage.advance(self._context.plan.work_bytes(chunk))
@@ -192,14 +192,6 @@ class EncodeAndMerge:
         self._done_bytes[chunk.index] = 0
         for lane in lanes:
             self._submit_lane(lane)
-
-    def _lane_count(self, chunk: TextChunk) -> int:
-        """How many lanes a text chunk gets: half of the workers, shared out over the compressed ones, for they all
-        decompress."""
-        context = self._context
-        if not context.engine.can_stick or not context.plan.is_compressed(chunk):
-            return 1
-        return min(max(context.engine.worker_count // (2 * context.plan.compressed_count), 1), _MOST_LANES)
 
     def _submit_lane(self, lane: Lane) -> None:
         context, chunk = self._context, lane.chunk

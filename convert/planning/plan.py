@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from corpus.chunks import Chunks
+from corpus.chunks import Chunks, compressed_count
 from corpus.chunks import TextChunk as TextChunk
 from corpus.digest import BLOCK_BYTES  # chunks of whole blocks read no byte twice
 from corpus.source_list import Piece, SourceList
@@ -33,7 +33,6 @@ class ShardId(NamedTuple):
 class Plan(Chunks):
     """The text chunks. A chunk becomes one shard, or several where a packed source holds much text."""
 
-    compressed_count: int  # of the files that nobody can begin in their middle
     # Behind so much text of packed sources a text chunk's shard ends and its next begins, whole documents each.
     shard_text_bytes: int
 
@@ -47,13 +46,6 @@ class Plan(Chunks):
         kind = self.sources[piece.source_index].kind
         return kind.is_decoded and (kind.is_divisible or piece.start == 0)
 
-    def is_compressed(self, chunk: TextChunk) -> bool:
-        """Whether the chunk has all of a file to read that nobody can begin in its middle, a compressed one mostly."""
-        return self.compressed_count > 0 and any(
-            piece.start == 0 and not self.sources[piece.source_index].kind.is_divisible
-            for piece in self.pieces(chunk)
-        )
-
     def blocks(self, chunk: TextChunk) -> Iterator[tuple[int, int]]:
         """(source, block) of the blocks that begin in a text chunk, in order: those that its worker hashes."""
         for source_index, start, stop in self.pieces(chunk):
@@ -66,7 +58,7 @@ class Plan(Chunks):
 def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
     """The plan for `sources`; chunk_bytes None takes `default_chunk_bytes` of their total."""
     starts = sources.starts()
-    compressed = sum(count for kind, (count, _) in sources.by_kind().items() if not kind.is_divisible)
+    compressed = compressed_count(sources)
     if chunk_bytes:
         return Plan(sources, chunk_bytes, starts, compressed, max(chunk_bytes, LEAST_SHARD_BYTES))
     usual = default_chunk_bytes(starts[-1])

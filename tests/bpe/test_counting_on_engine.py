@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
+import json
 import multiprocessing
 import os
 import random
@@ -26,6 +28,7 @@ from test_record_inputs import documents_of
 from bpe import count_files, count_pretokens
 from bpe.__main__ import main
 from bpe.errors import BadArgument, InvalidText
+from corpus.documents import Buffers
 from corpus.errors import BadInput
 from engines.engine import attempt, pickled
 from engines.errors import EngineFailure
@@ -115,6 +118,48 @@ def test_threads(workers: int, corpus: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(workers) as pool:
         count_files([corpus], tmp_path / "out", [END], executor=pool, workers=workers, text_chunk_bytes=700)
     assert (tmp_path / "out").read_bytes() == expected
+
+
+@pytest.mark.parametrize("name", ["in.txt.gz", "in.jsonl.gz"])
+@pytest.mark.parametrize("tokens", [[], [END], ["aa"]])
+@pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W+"])
+@pytest.mark.parametrize("workers", [1, 4, 16])
+def test_one_compressed_file_is_counted_by_many(
+    name: str, tokens: list[str], pattern: str, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.THREAD_BLOCK_BYTES", 3000)
+    monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.PYTHON_BLOCK_BYTES", 3000)
+    monkeypatch.setattr("bpe.pretoken_counts.records.Buffers", lambda: Buffers(3000))
+    rng = random.Random(workers)
+    documents = [
+        " ".join(f"{rng.random():.3f}" for _ in range(rng.choice([0, 3, 90, 2000]))) for _ in range(60)
+    ]
+    documents += ["aaa b" * 3, f"a {END} b"]
+    separator = END if name == "in.txt.gz" else "\n"
+    texts = documents if name == "in.txt.gz" else [json.dumps({"text": text}) for text in [*documents, 5]]
+    (tmp_path / name).write_bytes(gzip.compress(separator.join(texts).encode()))
+    more: dict[str, Any] = {"pattern": pattern, "on_error": "skip", "progress": Notes()}
+    expected = on_one_machine([tmp_path / name], tmp_path / "one", tokens, **more)
+    told = more["progress"].told
+    with ThreadPoolExecutor(workers) as pool:
+        more |= {"executor": pool, "workers": workers, "progress": Notes()}
+        facts = count_files([tmp_path / name], tmp_path / "out", tokens, **more)
+    assert (tmp_path / "out").read_bytes() == expected
+    assert (more["progress"].told, facts.complete) == (told, True)
+
+
+class Notes:
+    """Progress that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def begin(self, phase: str, total: int | None, unit: str) -> None: ...
+
+    def update(self, done: int) -> None: ...
+
+    def note(self, text: str) -> None:
+        self.told.append(text)
 
 
 class KillsAWorker:
@@ -242,22 +287,15 @@ def test_bad_text_and_records(corpus: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=said):
             count_files([tmp_path / name], tmp_path / "out", executor=InlineEngine(), text_chunk_bytes=3000)
-    notes: list[str] = []
-
-    class Notes(KillsAWorker):
-        def update(self, done: int) -> None: ...
-
-        def note(self, text: str) -> None:
-            notes.append(text)
-
+    notes = Notes()
     more: dict[str, Any] = {"on_error": "skip", "invalid": "replace"}
     inputs = [tmp_path / "bad.txt", tmp_path / "bad.jsonl"]
     expected = on_one_machine(inputs, tmp_path / "one", [], **more)
     count_files(
-        inputs, tmp_path / "out", executor=InlineEngine(), text_chunk_bytes=3000, progress=Notes(), **more
+        inputs, tmp_path / "out", executor=InlineEngine(), text_chunk_bytes=3000, progress=notes, **more
     )
     assert (tmp_path / "out").read_bytes() == expected
-    assert notes == [
+    assert notes.told == [
         "replaced by U+FFFD: 1 byte sequence that is not valid UTF-8",
         "left out: 1 bad record",
     ]
