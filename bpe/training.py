@@ -109,6 +109,7 @@ def train(
     input_format: str = "auto",
     text_field: str = "text",
     on_error: str = "fail",
+    separator: str | None = None,
     storage_options: Mapping[str, str] = NO_OPTIONS,
 ) -> Tokenizer:
     """A tokenizer of `vocab_size` entries, special tokens and bytes among them; fewer if no pair is left to merge.
@@ -142,6 +143,7 @@ def train(
         input_format,
         text_field,
         on_error,
+        separator,
         storage_options,
     )
     return train_sizes(inputs, [vocab_size], options, progress)[vocab_size]
@@ -173,6 +175,7 @@ def train_sizes(
                 input_format=options.input_format,
                 text_field=options.text_field,
                 on_error=options.on_error,
+                separator=options.separator,
                 storage_options=options.storage_options,
             ),
             progress,

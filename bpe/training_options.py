@@ -58,6 +58,8 @@ class TrainingOptions:
     are initial, or with limit_alphabet, as in BpeTrainer, none; no limit.
     input_format, text_field, on_error: of files, as for `convert`: "auto" goes by their names, a record has its text in
     this field, bad records "fail" or are left out ("skip").
+    separator: of the documents of text, as for `convert`; None: text is cut at special tokens alone, or, where bad
+    documents are left out, at `<|endoftext|>`.
     storage_options: of the stores that URLs among the inputs name.
     """
 
@@ -82,6 +84,7 @@ class TrainingOptions:
     input_format: str = "auto"
     text_field: str = "text"
     on_error: str = "fail"
+    separator: str | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property

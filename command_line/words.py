@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
@@ -12,6 +13,8 @@ from corpus.sizes import parse_size, parse_sizes
 
 _T = TypeVar("_T")
 TEXT_FIELD_ALIASES: Final = ("--text-key", "--json-key", "--column")  # other tools' names of --text-field
+_ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
 
 
 def size(text: str) -> int:
@@ -88,6 +91,22 @@ def name_and_value(text: str) -> tuple[str, str]:
             f"must be NAME=VALUE, such as region=eu-west-1, got {shown(text, 40)}"
         )
     return name, value
+
+
+def unescaped(text: str) -> str:
+    """Text with \\n, \\t, \\r, \\0, \\f, \\v, \\xHH, \\uHHHH, \\UHHHHHHHH and \\\\ as in Python, no others."""
+
+    def character(match: re.Match[str]) -> str:
+        escape = match[1]
+        if escape in _ESCAPED:
+            return _ESCAPED[escape]
+        if len(escape) > 1:
+            code = int(escape[1:], 16)
+            if code <= 0x10FFFF:
+                return chr(code)
+        raise argparse.ArgumentTypeError(f"\\{escape} is not an escape; write a backslash as \\\\")
+
+    return _ESCAPE.sub(character, text)
 
 
 def path_word(text: str) -> Path:

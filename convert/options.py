@@ -16,7 +16,15 @@ from bpe.threads import available_threads
 from convert.errors import UsageError
 from convert.path_fields import PathField, PathsField, checked_path
 from corpus.kinds import INPUT_FORMATS
-from corpus.rules import MAX_RECORD_BYTES, ChatRules, IntakeRules, MarkRules, pointer_path
+from corpus.rules import (
+    DEFAULT_SEPARATOR,
+    MAX_RECORD_BYTES,
+    ChatRules,
+    IntakeRules,
+    MarkRules,
+    check_separator,
+    pointer_path,
+)
 from engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
 from stores.url import is_url
 
@@ -90,7 +98,7 @@ class ConvertOptions:
     special_in_text: str | None = None
     max_record_bytes: int = MAX_RECORD_BYTES
     max_window_bytes: int = 128 << 20
-    separator: str = "<|endoftext|>"
+    separator: str = DEFAULT_SEPARATOR
     prepend_token: str | int | None = None
     append_token: str | int | None = None
     seed: int = 0
@@ -146,7 +154,7 @@ class ConvertOptions:
         _one_of("--start-method", self.start_method, START_METHODS)
         if not isinstance(self.stall_seconds, (int, float)) or not 0 <= self.stall_seconds <= 1e6:
             raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
-        self._check_separator()
+        check_separator(self.separator, self.invalid)
         self._check_ends()
         given = self.storage_options
         if not isinstance(given, Mapping) or not all(
@@ -215,20 +223,6 @@ class ConvertOptions:
                 isinstance(token, bool) or not isinstance(token, (str, int)) or token == ""
             ):
                 raise UsageError(f"{flag} must be the text or the id of an entry, got {token!r}")
-
-    def _check_separator(self) -> None:
-        if not self.separator:
-            raise UsageError("--separator must not be empty")
-        if len(self.separator) > 4096:
-            raise UsageError(f"--separator must be at most 4096 characters, got {len(self.separator)}")
-        try:
-            self.separator.encode()
-        except UnicodeEncodeError:
-            raise UsageError(f"--separator must be valid text, got {self.separator!r}") from None
-        if self.invalid == "replace" and "\ufffd" in self.separator:
-            raise UsageError(
-                "--separator must not hold U+FFFD with --invalid replace, which would make new ones"
-            )
 
     @property
     def separator_bytes(self) -> bytes:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from corpus.errors import BadArgument
+
 # A long line needs no more memory than a short one (corpus/long_line.py); what is longer is most likely none.
 MAX_RECORD_BYTES = 4 << 30
+DEFAULT_SEPARATOR = "<|endoftext|>"
 
 
 class ChatRules(NamedTuple):
@@ -47,6 +50,22 @@ class IntakeRules(NamedTuple):
     def text_path(self) -> tuple[str, ...]:
         """The names that lead to the text: a plain name is one, "/a/b" (a JSON pointer) several."""
         return pointer_path(self.text_field)
+
+
+def check_separator(separator: str, invalid: str) -> None:
+    """Nothing, or BadArgument for a text that can't separate documents."""
+    if not separator:
+        raise BadArgument("--separator must not be empty")
+    if len(separator) > 4096:
+        raise BadArgument(f"--separator must be at most 4096 characters, got {len(separator)}")
+    try:
+        separator.encode()
+    except UnicodeEncodeError:
+        raise BadArgument(f"--separator must be valid text, got {separator!r}") from None
+    if invalid == "replace" and "\ufffd" in separator:
+        raise BadArgument(
+            "--separator must not hold U+FFFD with --invalid replace, which would make new ones"
+        )
 
 
 def pointer_path(field_name: str) -> tuple[str, ...]:

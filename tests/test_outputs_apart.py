@@ -51,7 +51,7 @@ class Command:
     folders: dict[str, str] | None = None
 
 
-COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field"})
+COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field", "--separator"})
 RANKS = frozenset({"--pattern", "--special-token"})
 FIELD = frozenset({"--text-field"})
 MARKED = frozenset(

@@ -6,7 +6,15 @@ import argparse
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from command_line.parser import Parser
-from command_line.words import TEXT_FIELD_ALIASES, name_and_value, seconds, size, size_or_fit, sizes
+from command_line.words import (
+    TEXT_FIELD_ALIASES,
+    name_and_value,
+    seconds,
+    size,
+    size_or_fit,
+    sizes,
+    unescaped,
+)
 from corpus.kinds import INPUT_FORMATS
 from engines.choose import add_engine_arguments
 
@@ -243,6 +251,13 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="where counts go that outgrow the memory (default: beside the output)",
     )
+    command.add_argument(
+        "--separator",
+        type=unescaped,
+        metavar="TEXT",
+        help=r"between documents of text, not counted; \n works (default: special tokens alone cut; with --on-error "
+        "skip <|endoftext|>)",
+    )
     command.add_argument("--quiet", action="store_true", help="no progress; warnings and errors only")
     _add_records(command)
 
@@ -399,7 +414,7 @@ def _add_records(command: argparse.ArgumentParser) -> None:
         "--on-error",
         choices=["fail", "skip"],
         default="fail",
-        help="records without a text: stop (default), or leave them out",
+        help="records without a text, documents that are no UTF-8: stop (default), or leave them out",
     )
     command.add_argument(
         "--storage-option",

@@ -39,7 +39,7 @@ def encode(options: Namespace) -> int:
     allowed: AllowedSpecial = () if options.plain else "all"
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     with Workspace() as workspace, open_output(options.output) as target:
-        named = spooled(_input(options), options.input_format, workspace)
+        named = spooled(_input(options), options.input_format, False, workspace)
         kind = kind_of_source(named, options.input_format)
         documents: Iterable[Iterable[list[int]]]
         if kind.format == "text":

@@ -111,6 +111,7 @@ class CountingRun:
             input_format=options.input_format,
             text_field=options.text_field,
             on_error=options.on_error,
+            separator=options.separator,
             storage_options=dict(options.storage_option),
         )
         if note := plain_text_note(self._sources):

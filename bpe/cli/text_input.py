@@ -14,8 +14,8 @@ from bpe.pretoken_counts.records import Records
 from bpe.pretoken_counts.sources import file_of, listed
 from bpe.pretoken_counts.text_blocks import Reader
 from corpus import utf8
+from corpus.batch import Batch
 from corpus.kinds import is_marked_up
-from corpus.long_line import LongLine
 from corpus.source_list import Source as File
 from corpus.utf8 import Invalid, TextDecoder
 from stores import is_url
@@ -88,7 +88,7 @@ def record_texts(source: Source, kind: Kind, rules: IntakeRules) -> Iterator[str
     """The text of each record; a line of many MiB is held whole."""
     with Records(source, kind, rules) as records:
         for found in records.documents():
-            if isinstance(found, LongLine):
+            if not isinstance(found, Batch):
                 text = b"".join(map(bytes, found.texts()))
                 if not found.fault and not found.is_blank:
                     yield text.decode()

@@ -23,6 +23,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.reference import cut_at_special_tokens
 from bpe.threads import available_threads
 from corpus import utf8
+from corpus._core import rows_with_special_tokens
 from corpus.long_line import LongLine
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from bpe.pretoken_counts.counts_facts import Arrays
     from corpus.batch import Batch
+    from corpus.pieced_text import PiecedText
 
 # The regex package is slow: this takes it a second or less, and what Python holds for it stays small.
 PYTHON_BLOCK_BYTES: Final = 2 << 20
@@ -173,44 +175,55 @@ class BoundedCounter:
         add_mapping(self._counter, counts)
         return in_document
 
-    def count_batch(self, batch: Batch, where: str) -> None:
+    def count_batch(self, batch: Batch, where: str, special_tokens: Sequence[str] = ()) -> None:
+        """Count documents end to end; special_tokens: at which they are cut."""
         self.make_room(int(batch.offsets[-1]))
         if self._in_python:
             for start, stop in pairwise(batch.offsets.tolist()):
                 text = str(memoryview(batch.text)[start:stop], "utf-8")
-                self._count_in_python(text, where, 0, in_document=False, special_tokens=())
+                self._count_in_python(text, where, 0, in_document=False, special_tokens=special_tokens)
             return
-        self.documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
         self.uncut.add_text(memoryview(batch.text))
+        specials = [token.encode() for token in special_tokens]
+        if specials and len(rows := rows_with_special_tokens(batch.text, batch.offsets, specials)):
+            for row in rows.tolist():
+                start, stop = batch.offsets[row : row + 2].tolist()
+                document = memoryview(batch.text)[start:stop]
+                self.documents += self._counter.count(document, specials, self._threads, False)[0]
+            batch = batch.without(rows)
+        self.documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
 
-    def count_long_line(self, line: LongLine, where: str) -> int:
-        """How much text the line has; only at its end it is known whether it is good, and counted if it is."""
+    def count_long(self, found: LongLine | PiecedText, where: str, special_tokens: Sequence[str] = ()) -> int:
+        """How much text a long document has; only at its end it is known whether it is good, and counted if it is."""
         own = _core.PretokenCounter(self._automaton)
         own.set_normalizer(self._core_normalizer)
+        specials = [token.encode() for token in special_tokens]
         held = bytearray()
         text_bytes = wanted = started = 0
         in_document = False
-        for text in line.texts():
-            held += text.data
-            text_bytes += len(text)
+        for text in found.texts():
+            view = memoryview(text)  # type: ignore[arg-type]  # an array or another buffer
+            held += view
+            text_bytes += view.nbytes
             if self._in_python or len(held) < max(wanted, self.block_bytes):
                 continue
             if self.held_limit is not None and max(len(held), own.counted_bytes()) > self.held_limit.bytes:
                 raise NotEnoughMemory(
-                    f"{where}: the line at byte {line.start} is longer than the memory allows; give --max-memory more"
+                    f"{where}: the document at byte {found.start} is longer than the memory allows; give --max-memory "
+                    "more"
                 )
             wanted = 2 * len(held)
-            if cut := self._counter.last_cut(held, ()):
-                begun, in_document = own.count(memoryview(held)[:cut], (), self._threads, in_document)
+            if cut := self._counter.last_cut(held, specials):
+                begun, in_document = own.count(memoryview(held)[:cut], specials, self._threads, in_document)
                 started += begun
                 held = held[cut:]
                 wanted = 0
-        if line.fault or line.is_blank:
+        if found.fault or found.is_blank:
             return 0
         if self._in_python:
-            self._count_in_python(held.decode(), where, 0, in_document=False, special_tokens=())
+            self._count_in_python(held.decode(), where, 0, in_document=False, special_tokens=special_tokens)
             return text_bytes
-        begun, _ = own.count(held, (), self._threads, in_document)
+        begun, _ = own.count(held, specials, self._threads, in_document)
         self.documents += started + begun
         self.make_room(own.counted_bytes())
         pretoken_bytes, ends, counts = own.drain()

@@ -28,11 +28,19 @@ _BESIDE: Final = 8  # bytes: a character before and behind
 
 
 class Cuts:
-    """last_cut: of a text, see `PretokenCounter.last_cut`; None: text can be cut by who has all before it alone."""
+    """last_cut: of a text, see `PretokenCounter.last_cut`; None: text can be cut by who has all before it alone.
+
+    of_documents: text is read as records are, of which a chunk counts those that begin in it.
+    """
 
     def __init__(
-        self, last_cut: Callable[[Buffer], int] | None, special_tokens: Sequence[bytes], chunk_bytes: int
+        self,
+        last_cut: Callable[[Buffer], int] | None,
+        special_tokens: Sequence[bytes],
+        chunk_bytes: int,
+        of_documents: bool = False,
     ) -> None:
+        self._of_documents = of_documents
         self._last_cut, self._chunk_bytes = last_cut, chunk_bytes
         # What begins before a window and reaches into it ends here.
         self._margin = max(map(len, special_tokens), default=0) + _BESIDE
@@ -42,7 +50,7 @@ class Cuts:
         """What a chunk counts of a source that it has this piece of; None: nothing."""
         whole = source if source.version else Path(source.path)
         kind, size = source.kind, source.size_bytes
-        is_text = kind.format == "text"
+        is_text = kind.format == "text" and not self._of_documents
         if not kind.is_divisible or (is_text and self._last_cut is None):
             return whole if piece.start == 0 else None
         if (piece.start, piece.stop) == (0, size):

@@ -45,6 +45,7 @@ def count_files(
     input_format: str = "auto",
     text_field: str = "text",
     on_error: str = "fail",
+    separator: str | None = None,
     storage_options: Mapping[str, str] = NO_OPTIONS,
 ) -> CountsFacts:
     """Count the pretokens of files, folders, globs and URLs into a counts file, a path or URL; the facts of its text.
@@ -65,6 +66,7 @@ def count_files(
         input_format=input_format,
         text_field=text_field,
         on_error=on_error,
+        separator=separator,
         storage_options=storage_options,
     )
     target = os.fspath(output)

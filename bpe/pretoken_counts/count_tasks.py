@@ -83,11 +83,12 @@ def count_chunk(chunk: TextChunk, key: JobKey, lane: Lane = WHOLE) -> ChunkCount
             counting.counter.last_cut if counting.counter.may_cut else None,
             [token.encode() for token in job.options.special_tokens],
             job.chunks.chunk_bytes,
+            of_documents=bool(job.options.text_separator),
         )
         for piece in job.chunks.pieces(chunk):
             source = job.chunks.sources[piece.source_index]
             is_shared = not source.kind.is_divisible and (
-                source.kind.format != "text" or counting.counter.may_cut
+                source.kind.format != "text" or counting.counter.may_cut or job.options.text_separator
             )
             if lane.number and not is_shared:
                 continue

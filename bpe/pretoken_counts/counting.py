@@ -25,7 +25,15 @@ from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_
 from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
 from bpe.pretoken_counts.records import Records, check_same_reading, read_as
 from bpe.pretoken_counts.source_facts import TextDigest, read_source, unread_source
-from bpe.pretoken_counts.sources import StreamRest, file_of, kind_of_source, listed, total_bytes
+from bpe.pretoken_counts.sources import (
+    StreamRest,
+    file_of,
+    kind_of_source,
+    listed,
+    path_of,
+    spooled,
+    total_bytes,
+)
 from bpe.pretoken_counts.stream_rest import read_again
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.text_blocks import Reader, text_blocks
@@ -33,7 +41,7 @@ from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from corpus import utf8
-from corpus.long_line import LongLine
+from corpus.batch import Batch
 from stores import NO_OPTIONS
 
 if TYPE_CHECKING:
@@ -61,6 +69,7 @@ def count_pretokens(
     input_format: str = "auto",
     text_field: str = "text",
     on_error: str = "fail",
+    separator: str | None = None,
     storage_options: Mapping[str, str] = NO_OPTIONS,
 ) -> PretokenCounts:
     """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
@@ -83,10 +92,15 @@ def count_pretokens(
         input_format=input_format,
         text_field=text_field,
         on_error=on_error,
+        separator=separator,
         storage_options=storage_options,
     )
     options.check()
-    counted = count_sources(listed(sources, input_format, storage_options=storage_options), options, progress)
+    with Workspace() as workspace:
+        files = [spooled(source, input_format, bool(options.text_separator), workspace) for source in sources]
+        counted = count_sources(
+            listed(files, input_format, storage_options=storage_options), options, progress
+        )
     (part,) = counted.parts
     assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
     return part
@@ -129,14 +143,14 @@ def count_sources(
 
 
 class Lane(NamedTuple):
-    """The blocks that a task counts of a source that several read: the number-th, and each count-th behind it."""
+    """The blocks that a task counts of a source that several read: the number-th, and each step-th behind it."""
 
     number: int = 0
-    count: int = 1
+    step: int = 1
 
     def has(self, block: int) -> bool:
         """Whether a block is among them."""
-        return block % self.count == self.number
+        return block % self.step == self.number
 
 
 WHOLE: Final = Lane()
@@ -180,14 +194,14 @@ class Counting:
             return
         stop = self._options.stop
         kind = kind_of_source(source, self._options.input_format)
-        if kind.format != "text":
+        if kind.format != "text" or self._options.text_separator:
             self._count_records(source, kind, lane)
             return
         with ExitStack() as stack:
             file = file_of(source, kind)
             form = "" if file is None else read_as(file, self._options.rules)
             reader = stack.enter_context(Reader(source, self._options.invalid, file, form))
-            if form and isinstance(source, StreamRest):
+            if isinstance(source, StreamRest) and (form or path_of(source) is not None):
                 check_same_reading(reader.where, source.digest, form)
             digest = self._begin(reader, source)
             if isinstance(source, StreamRest) and digest is None:
@@ -249,19 +263,24 @@ class Counting:
         self._sources.append(read_source(source, reader, counted_to, self.stopped, digest))
 
     def _count_records(self, source: Source, kind: Kind, lane: Lane) -> None:
-        """Count the documents of a file of records; see `count`."""
-        stop = self._options.stop
-        with Records(source, kind, self._options.rules) as records, closing(records.documents()) as documents:
+        """Count the documents of a file of records, or of text; see `count`."""
+        options, stop = self._options, self._options.stop
+        with (
+            Records(source, kind, options.rules, options.text_separator) as records,
+            closing(records.documents()) as documents,
+        ):
             before = source.counted_bytes if isinstance(source, StreamRest) else 0
             for number, found in enumerate(documents):
                 self.counter.uncut.begin_text()
+                special_tokens = options.special_tokens if records.is_text else ()
                 if not lane.has(number):
-                    if isinstance(found, LongLine):
+                    if not isinstance(found, Batch):
                         records.pass_over(found)
-                elif isinstance(found, LongLine):
-                    records.text_bytes += self.counter.count_long_line(found, records.file.shown)
+                elif isinstance(found, Batch):
+                    self.counter.count_batch(found, records.file.shown, special_tokens)
                 else:
-                    self.counter.count_batch(found, records.file.shown)
+                    size = self.counter.count_long(found, records.file.shown, special_tokens)
+                    records.text_bytes += size
                 self.counter.make_room(0)
                 if self._progress is not None:
                     self._progress.update(self._done_bytes + records.used_bytes)

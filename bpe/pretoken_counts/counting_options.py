@@ -13,7 +13,7 @@ from bpe.threads import check_threads
 from bpe.vocabulary import check_special_texts
 from corpus import utf8
 from corpus.kinds import INPUT_FORMATS
-from corpus.rules import IntakeRules
+from corpus.rules import DEFAULT_SEPARATOR, IntakeRules, check_separator
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class CountingOptions:
     block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
     normalizer: what is done to the text between special tokens first. input_format, text_field, on_error: of files, as
     for `convert`: "auto" goes by their names, a record's text is in this field, bad records "fail" or "skip".
-    storage_options: of the stores that URLs name.
+    separator: of the documents of text, which is not counted; None: text is cut at special tokens alone, or, where bad
+    documents are left out, at DEFAULT_SEPARATOR. storage_options: of the stores that URLs name.
     """
 
     special_tokens: Sequence[str] = ()
@@ -36,12 +37,20 @@ class CountingOptions:
     input_format: str = "auto"
     text_field: str = "text"
     on_error: str = "fail"
+    separator: str | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rules(self) -> IntakeRules:
         """What becomes of records."""
         return IntakeRules(self.text_field, self.on_error, invalid=self.invalid)
+
+    @property
+    def text_separator(self) -> bytes:
+        """What text is cut at into documents before it is counted; b"": it is not."""
+        if self.separator is None and self.on_error == "fail":
+            return b""
+        return (DEFAULT_SEPARATOR if self.separator is None else self.separator).encode()
 
     def check(self) -> None:
         """Nothing, or BadArgument for the first option that is out of its range."""
@@ -50,6 +59,8 @@ class CountingOptions:
             raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
         check_choice("input_format", self.input_format, INPUT_FORMATS)
         check_choice("on_error", self.on_error, ("fail", "skip"))
+        if self.separator is not None:
+            check_separator(self.separator, self.invalid)
         check_threads(self.threads)
         make_normalizer(self.normalizer)
         if self.block_bytes is not None and self.block_bytes < 1:

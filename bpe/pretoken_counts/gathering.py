@@ -13,6 +13,7 @@ from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut
 from bpe.pretoken_counts.counts_inputs import counted_on, named_twice, still_to_count, tokens_not_cut_at
 from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.records import check_same_cut_of_text
 from bpe.pretoken_counts.sampling import sampled
 from bpe.pretoken_counts.sources import listed, spooled
 from bpe.pretoken_counts.workspace import Workspace
@@ -41,7 +42,9 @@ def gather_counts(
     Inputs that such a file holds in part, since counting was stopped, are counted from there on.
     """
     options.check()
-    inputs = [spooled(source, options.input_format, workspace) for source in inputs]
+    inputs = [
+        spooled(source, options.input_format, bool(options.text_separator), workspace) for source in inputs
+    ]
     if not inputs and counted is None:
         raise BadArgument("no input to train on: name at least one file")
     inputs = listed(inputs, options.input_format, storage_options=options.storage_options)
@@ -54,13 +57,21 @@ def gather_counts(
                 "sample_bytes: counting that was stopped can't go on with a sample; leave it out"
             )
         rest = still_to_count(inputs, counted.facts, progress)
+        check_same_cut_of_text(rest.sources, options)
         sources, places = rest.sources, rest.places
         notes.append(tokens_not_cut_at(options.special_tokens, counted.facts))
     if progress is not None:
         for note in filter(None, notes):
             progress.note(note)
     if sample_bytes is not None:
-        sources, sample = sampled(sources, sample_bytes, seed, options.special_tokens, options.input_format)
+        sources, sample = sampled(
+            sources,
+            sample_bytes,
+            seed,
+            options.special_tokens,
+            options.input_format,
+            bool(options.text_separator),
+        )
         if progress is not None and sample:
             progress.note(sample)
     if counted is not None:

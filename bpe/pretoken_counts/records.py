@@ -1,44 +1,52 @@
-"""The documents of a file of records (JSON Lines, tables) as counting takes them: each a text by itself.
+"""The documents of a file of records (JSON Lines, tables), or of text, as counting takes them: each a text by itself.
 
 What `convert` reads by corpus is read by the same here, with the same rules for bad records. Special tokens in the text
-of a record are text, as in a conversion. Where counting was stopped is known by how much text came before.
+of a record are text, as in a conversion, those in text are tokens. Where counting was stopped is known by how much text
+came before.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
 from bpe.errors import EnvironmentFailure, Refused
 from bpe.pretoken_counts.counts_facts import CountedSource
 from bpe.pretoken_counts.source_facts import decoded_source
-from bpe.pretoken_counts.sources import FileRange, StreamRest, file_of
-from corpus.documents import Buffers, Documents, Reading
+from bpe.pretoken_counts.sources import FileRange, StreamRest, file_of, kind_of_source
+from corpus.documents import Buffers, Documents, LongText, Reading
 from corpus.errors import BadInput
 from corpus.intake import Intake
 from corpus.long_line import LongLine
+from corpus.pieced_text import PiecedText
 from corpus.rules import IntakeRules
 from corpus.source_list import Piece
 from corpus.source_list import Source as File
+from corpus.text_documents import checked_text, places_of_documents, valid_documents
 
 if TYPE_CHECKING:
+    from bpe.pretoken_counts.counting_options import CountingOptions
     from bpe.pretoken_counts.sources import Source
     from corpus.batch import Batch
+    from corpus.documents import Text
     from corpus.kinds import Kind
 
 
 class Records:
     """Used as a context. text_bytes: of the documents so far. used_bytes: about how many of the file hold them.
 
-    file: the file as it was when it was opened. replaced: how many U+FFFD were put in.
+    separator: of the documents of text. file: the file as it was when it was opened. replaced: how many U+FFFD were put
+    in.
     """
 
-    def __init__(self, source: Source, kind: Kind, rules: IntakeRules) -> None:
-        file = file_of(source, kind)
+    def __init__(self, source: Source, kind: Kind, rules: IntakeRules, separator: bytes = b"") -> None:
+        file = file_of(source, kind, of_documents=True)
         assert file is not None
         self.file, self.text_bytes, self.used_bytes = file, 0, 0
-        self.read_as = read_as(file, rules)
+        self.is_text = kind.format == "text"
+        self._separator = separator
+        self.read_as = read_as(file, rules, separator)
         self._skipped_bytes = 0
         if isinstance(source, StreamRest):
             check_same_reading(file.shown, source.digest, self.read_as)
@@ -50,7 +58,7 @@ class Records:
                 start, stop = source.start, file.size_bytes if source.stop is None else source.stop
             self._is_range, self._range_bytes = isinstance(source, FileRange), stop - start
             self._reading = Reading(
-                0, file, Piece(0, start, stop), self._intake, b"", Buffers(), step=self._step
+                0, file, Piece(0, start, stop), self._intake, separator, Buffers(), step=self._step
             )
         except OSError as error:
             raise EnvironmentFailure(f"{file.shown}: {error.strerror or error}") from error
@@ -76,18 +84,28 @@ class Records:
         """How many bad records were left out."""
         return sum(self._intake.skipped.values())
 
-    def documents(self) -> Generator[Batch | LongLine, None, None]:
+    def documents(self) -> Generator[Batch | LongLine | PiecedText, None, None]:
         """Documents end to end, or one in pieces, to be read to its end; what was counted before is passed over."""
         left = self._skipped_bytes
         events = self._reading.documents()
         try:
             for event in events:
-                if isinstance(event, LongLine) and not left:
-                    yield event  # whoever counts it says how much text it has, if it is good
-                elif isinstance(event, LongLine):
-                    left -= self.pass_over(event)
-                elif isinstance(event, Documents):
-                    batch = event.batch
+                if isinstance(event, (LongLine, LongText)):
+                    found = (
+                        event
+                        if isinstance(event, LongLine)
+                        else PiecedText(event, self.file, self._intake.rules)
+                    )
+                    if left:
+                        left -= self.pass_over(found)
+                    else:
+                        yield found  # whoever counts it says how much text it has, if it is good
+                    if isinstance(found, PiecedText):
+                        self._intake.replaced += found.replaced
+                        if found.fault:
+                            self._intake.bad(0, self.file, found.bad())
+                elif event is not None:
+                    batch = event.batch if isinstance(event, Documents) else self._documents_of(event)
                     first = int(batch.offsets.searchsorted(left, side="left")) if left else 0
                     if left and first < len(batch.offsets) and int(batch.offsets[first]) != left:
                         raise _changed(self.file.shown)
@@ -106,10 +124,16 @@ class Records:
         if left:
             raise _changed(self.file.shown)
 
-    def pass_over(self, line: LongLine) -> int:
-        """How much text a long line has that is not counted here."""
-        size = sum(map(len, line.texts()))
-        if line.fault:
+    def _documents_of(self, stretch: Text) -> Batch:
+        """The good documents of a stretch of text."""
+        text, _ = checked_text(stretch, self.file, self._intake)
+        places = places_of_documents(stretch, self._separator)
+        return valid_documents(0, self.file, text, self._separator, places, self._intake).batch
+
+    def pass_over(self, found: LongLine | PiecedText) -> int:
+        """How much text a long document has that is not counted here."""
+        size = sum(memoryview(text).nbytes for text in found.texts())  # type: ignore[arg-type, misc]
+        if found.fault:
             return 0
         self.text_bytes += size
         return size
@@ -125,9 +149,26 @@ class Records:
         self.used_bytes = done_bytes
 
 
-def read_as(file: File, rules: IntakeRules) -> str:
-    """How a file is read, as facts of counting that was stopped say it: "jsonl.gz text", and an object's version."""
-    name = file.kind.name if file.kind.format == "text" else f"{file.kind.name} {rules.text_field}"
+def check_same_cut_of_text(rest: Sequence[Source], options: CountingOptions) -> None:
+    """Refused for text of a stopped run that was not read as documents then, and would be now."""
+    for source in rest:
+        if isinstance(source, FileRange) and options.text_separator:
+            kind = kind_of_source(source, options.input_format)
+            file = file_of(source, kind, of_documents=True)
+            assert file is not None
+            check_same_reading(file.shown, kind.name, read_as(file, options.rules, options.text_separator))
+
+
+def read_as(file: File, rules: IntakeRules, separator: bytes = b"") -> str:
+    """How a file is read, as facts of counting that was stopped say it: "jsonl.gz text", and an object's version.
+
+    separator: of text that is read as documents.
+    """
+    name = file.kind.name
+    if file.kind.format != "text":
+        name += f" {rules.text_field}"
+    elif separator:
+        name += f" {separator!r}"
     return f"{name} {file.version}".rstrip()
 
 
@@ -135,8 +176,8 @@ def check_same_reading(path: str, before: str, now: str) -> None:
     """Refused if a file was read in another way when counting was stopped."""
     if before != now:
         raise Refused(
-            f"{path}: was counted as {before!r} (kind, field, version), now it is read as {now!r}; give the same "
-            "--input-format and --text-field, or count anew, without --counts"
+            f"{path}: was counted as {before!r} (kind, field or separator, version), now it is read as {now!r}; "
+            "give the same --input-format, --text-field, --separator and --on-error, or count anew, without --counts"
         )
 
 

@@ -34,19 +34,20 @@ def sampled(
     seed: int,
     special_tokens: Sequence[str],
     input_format: str = "auto",
+    of_documents: bool = False,
 ) -> tuple[list[Source], str]:
     """(stretches of the files that have about sample_bytes together, what was sampled in words).
 
     All sources and "" if they have no more than that. BadArgument for what can't be read at any place, as pipes and
-    compressed files, and for so little that not a character is taken. Of JSON Lines a window has the lines that begin
-    in it.
+    compressed files, and for so little that not a character is taken. Of JSON Lines, and of text that is read as
+    documents, a window has the lines or documents that begin in it.
     """
     check_whole("sample_bytes", sample_bytes)
     check_whole("seed", seed)
     if sample_bytes < 1:
         raise BadArgument(f"sample_bytes must be at least 1, got {sample_bytes}")
     files: list[tuple[Path, int]] = []
-    of_lines: set[Path] = set()
+    of_records: set[Path] = set()
     for source in sources:
         path = path_of(source)
         if path is None or not path.is_file() or isinstance(source, FileRange):
@@ -58,8 +59,8 @@ def sampled(
             raise BadArgument(
                 f"{path}: sample_bytes needs text or JSON Lines, not compressed; count all of it, or fewer files"
             )
-        if kind.format != "text":
-            of_lines.add(path)
+        if kind.format != "text" or of_documents:
+            of_records.add(path)
         files.append((path, path.stat().st_size))
     total_bytes = sum(size for _, size in files)
     if total_bytes <= sample_bytes:
@@ -85,7 +86,7 @@ def sampled(
         stop = min(size, start + window_bytes)
         if taken_stop >= stop:
             continue
-        if path in of_lines:
+        if path in of_records:
             begin = max(start, taken_stop)
             stretches.append(FileRange(path, begin, stop))
             taken += stop - begin

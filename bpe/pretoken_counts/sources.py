@@ -73,13 +73,13 @@ def object_of(source: Source) -> File | None:
     return source if isinstance(source, File) else None
 
 
-def file_of(source: Source, kind: Kind) -> File | None:
+def file_of(source: Source, kind: Kind, of_documents: bool = False) -> File | None:
     """A file that has to be opened by corpus: an object in a store, or one whose bytes are not the text itself.
 
-    EnvironmentFailure if it can't be looked at.
+    of_documents: that is read as documents, so any file. EnvironmentFailure if it can't be looked at.
     """
     path, found = path_of(source), object_of(source)
-    if found is not None or path is None or kind == PLAIN_TEXT:
+    if found is not None or path is None or (kind == PLAIN_TEXT and not of_documents):
         return found
     try:
         status = path.stat()
@@ -168,14 +168,23 @@ def listed(
     return found
 
 
-def spooled(source: Source, input_format: str, workspace: Workspace) -> Source:
-    """A stream of records, such as standard input, as a file, which can be read as records are."""
-    if not isinstance(source, io.IOBase) or input_format in ("auto", "text"):
+def spooled(source: Source, input_format: str, of_documents: bool, workspace: Workspace) -> Source:
+    """A text or stream of records, such as standard input, as a file, which can be read as records are.
+
+    of_documents: whether text is read as documents, too.
+    """
+    if isinstance(source, (str, os.PathLike, File, FileRange, StreamRest)):
+        return source
+    is_text = input_format in ("auto", "text") or not isinstance(source, io.IOBase)
+    if is_text and not of_documents:
         return source
     path = workspace.new_file()
     try:
         with path.open("wb") as file:
-            shutil.copyfileobj(source, file, 1 << 20)
+            if isinstance(source, io.IOBase):
+                shutil.copyfileobj(source, file, 1 << 20)
+            else:
+                file.write(source)  # type: ignore[arg-type]
     except OSError as error:
         raise EnvironmentFailure(f"{error.filename or path}: {error.strerror or error}") from error
     return path

@@ -14,18 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.errors import InvalidText
 from bpe.long_text.long_document import encode_pieces
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.encode.clock import Clock
 from convert.encode.marked_text import MarkedText
-from convert.encode.pieced_text import PiecedText, SpecialSearch, cut_between_characters
 from convert.encode.read_chunk import Found
 from convert.encode.splitting import is_validation
-from convert.errors import BrokenInvariant, printable
+from convert.errors import BrokenInvariant
 from convert.shards.intake import END_TEXT, ShardIntake
 from convert.shards.shard_writer import ShardWriter
-from corpus import utf8
 from corpus._core import (
     Xxh64,
     find_separators,
@@ -33,7 +30,6 @@ from corpus._core import (
     hash_documents,
     hash_ragged,
     rows_with_special_tokens,
-    validate_utf8,
     xxh64,
 )
 from corpus.batch import Batch
@@ -42,8 +38,10 @@ from corpus.buffers import thread_buffer
 from corpus.documents import Documents, LongText, Text
 from corpus.intake import BadRecord
 from corpus.long_line import LongLine
+from corpus.pieced_text import PiecedText, SpecialSearch, cut_between_characters
 from corpus.source_list import Source
 from corpus.stretches import STRETCH_BYTES
+from corpus.text_documents import checked_text, places_of_documents, valid_documents
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -85,43 +83,27 @@ class DocumentEncoder:
         """The documents of an event."""
         index, source, event = found
         if isinstance(event, Text):
-            self.stretch(index, source, event.text, event.start)
+            self.stretch(index, source, event)
         elif isinstance(event, Documents):
             self.batch(index, source, event)
         elif isinstance(event, LongText):
-            self.pieces(index, source, event.pieces, event.start)
+            self.pieces(index, source, event)
         elif event is not None:
             self.long_line(index, source, event)
 
-    def stretch(self, source_index: int, source: Source, text: memoryview, start: int) -> None:
-        """Whole documents with separators between them; `start`: of the text in its source."""
-        rules = self._rules
-        special = rules.special_in_text or "encode"
-        mended: Buffer = text
-        if rules.invalid == "replace":
-            mended, replaced = utf8.ensure_valid(text, printable(source.name), "replace", start)
-            self._intake.replaced += replaced
-        elif (bad := validate_utf8(text)) >= 0:
-            if start == 0 and utf8.other_kind(text):
-                raise utf8.invalid_text(text, bad, printable(source.name), start)
-            if rules.on_error == "fail" and rules.invalid == "error":
-                raise utf8.invalid_text(text, bad, printable(source.name), start)
-            special = special if special != "encode" else "valid"  # by itself no special token is in the way
+    def stretch(self, source_index: int, source: Source, stretch: Text) -> None:
+        """Whole documents with separators between them."""
+        special = self._rules.special_in_text or "encode"
+        text, is_valid = checked_text(stretch, source, self._intake)
         self._clock.lap("check")
         # Of the text as it is in the source: what is mended may be longer.
-        if special == "encode":
-            self._whole(source, mended, self._places(text, start) if self._has_places else None)
+        if special == "encode" and is_valid:
+            places = places_of_documents(stretch, self._separator) if self._has_places else None
+            self._whole(source, text, places)
             return
-        documents = self._documents(source_index, source, memoryview(mended), self._places(text, start))
-        self.batch(source_index, source, documents, "encode" if special == "valid" else special)
-
-    def _places(self, text: Buffer, start: int) -> NDArray[np.uint64]:
-        """Where the documents of a text begin that is at `start` of its source."""
-        separators = find_separators(text, self._separator)
-        places = np.empty(len(separators) + 1, dtype=np.uint64)
-        places[0] = start
-        np.add(separators, np.uint64(start + len(self._separator)), out=places[1:])
-        return places
+        places = places_of_documents(stretch, self._separator)
+        documents = valid_documents(source_index, source, text, self._separator, places, self._intake)
+        self.batch(source_index, source, documents, special)
 
     def _whole(self, source: Source, text: Buffer, places: NDArray[np.uint64] | None) -> None:
         ragged = self._tokenizer.encode_documents(
@@ -139,33 +121,6 @@ class DocumentEncoder:
         if self._splits_by_hash(source):
             hashes = hash_documents(text, self._separator, self._seed)
         self._partition_by_split(source, ragged.tokens, ragged.offsets, hashes, places)
-
-    def _documents(
-        self, source_index: int, source: Source, text: memoryview, places: NDArray[np.uint64]
-    ) -> Documents:
-        """The valid documents of a stretch, which begin at `places` of the source; the others are bad records."""
-        separators = find_separators(text, self._separator).tolist()
-        texts: list[memoryview] = []
-        kept: list[int] = []
-        begin = 0
-        for number, (end, place) in enumerate(zip([*separators, len(text)], places.tolist(), strict=True)):
-            document = text[begin:end]
-            self._intake.records += 1
-            bad = validate_utf8(document)
-            if bad < 0:
-                texts.append(document)
-                kept.append(number)
-            else:
-                self._bad_text(source_index, source, document, place, place + bad)
-            begin = end + len(self._separator)
-        return Documents(Batch.of(texts), places[kept])
-
-    def _bad_text(
-        self, source_index: int, source: Source, document: memoryview, start: int, place: int
-    ) -> None:
-        detail = f"byte {place} (0x{document[place - start]:02x}) is not valid UTF-8"
-        record = BadRecord("invalid UTF-8", detail, start, bytes(document), len(document))
-        self._intake.bad(source_index, source, record)
 
     def batch(
         self,
@@ -265,36 +220,24 @@ class DocumentEncoder:
             )
             self._intake.bad(source_index, source, record)
 
-    def pieces(
-        self, source_index: int, source: Source, pieces: Iterator[tuple[Buffer, bool]], start: int
-    ) -> None:
-        """One document in pieces of text, each with whether it is the last; `start`: of the first one in its source."""
-        rules = self._rules
-        special = rules.special_in_text or "encode"
+    def pieces(self, source_index: int, source: Source, document: LongText) -> None:
+        """One document in pieces of text."""
+        special = self._rules.special_in_text or "encode"
         self._intake.records += 1
-        text = PiecedText(source, rules.invalid, start, self._seed, self._clock)
+        text = PiecedText(document, source, self._rules, self._seed, self._clock.lap)
         search = SpecialSearch(self._special_tokens if special != "encode" else [])
         end = SpecialSearch(self._end_text)
-        refusal: tuple[str, str] | None = None
-        try:
-            self._encode_pieces(source, end.through(search.through(text.valid(pieces))), special)
-        except InvalidText as error:
-            if rules.on_error == "fail" and rules.invalid == "error":
-                raise
-            refusal = "invalid UTF-8", str(error)
-            text.drain(pieces)
-        if refusal is None and search.found and special == "error":
-            refusal = "special token", f"the text holds the special token {search.found!r}"
+        self._encode_pieces(source, end.through(search.through(text.texts())), special)
         self._intake.replaced += text.replaced
-        if refusal is not None:
-            self._drop_document()
-            record = BadRecord(*refusal, start, text.head, text.length)
-            self._intake.bad(source_index, source, record)
-            return
-        self._intake.with_special += bool(search.found)
-        self._intake.with_end_text += bool(end.found)
-        self._intake.text_bytes += text.text_bytes
-        self._end_document(source, text.content_hash, start)
+        if text.fault:
+            self._shard.drop_document()
+            self._intake.bad(source_index, source, text.bad())
+        elif search.found and special == "error":
+            self._shard.drop_document()
+            detail = f"the text holds the special token {search.found!r}"
+            self._intake.bad(source_index, source, text.bad("special token", detail))
+        else:
+            self._end_long(source, search, end, text.text_bytes, text.content_hash, text.start)
 
     def long_line(self, source_index: int, source: Source, line: LongLine) -> None:
         """The document of a JSON line in pieces, which its reader has counted; nothing if it turns out to be bad."""
@@ -317,17 +260,28 @@ class DocumentEncoder:
 
         self._encode_pieces(source, end.through(search.through(texts())), special)
         if line.fault or line.is_blank:
-            self._drop_document()
+            self._shard.drop_document()
         elif search.found and special == "error":
-            self._drop_document()
+            self._shard.drop_document()
             detail = f"the text holds the special token {search.found!r} at its byte {search.place}"
             record = BadRecord("special token", detail, line.start, head, text_bytes, line.line)
             self._intake.bad(source_index, source, record)
         else:
-            self._intake.with_special += bool(search.found)
-            self._intake.with_end_text += bool(end.found)
-            self._intake.text_bytes += text_bytes
-            self._end_document(source, content.digest(), line.start)
+            self._end_long(source, search, end, text_bytes, content.digest(), line.start)
+
+    def _end_long(
+        self,
+        source: Source,
+        search: SpecialSearch,
+        end: SpecialSearch,
+        text_bytes: int,
+        content: int,
+        place: int,
+    ) -> None:
+        self._intake.with_special += bool(search.found)
+        self._intake.with_end_text += bool(end.found)
+        self._intake.text_bytes += text_bytes
+        self._end_document(source, content, place)
 
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
         allowed = self._allowed(special)
@@ -345,9 +299,6 @@ class DocumentEncoder:
             self._shard.end_document(int(is_validation(hashes, self._threshold)[0]), place)
         else:
             self._shard.end_document(_split_of(source), place)
-
-    def _drop_document(self) -> None:
-        self._shard.drop_document()
 
     def _splits_by_hash(self, source: Source) -> bool:
         return source.split is None and self._threshold > 0

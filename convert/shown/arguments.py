@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 
 from command_line.parser import Parser
@@ -15,8 +14,8 @@ from command_line.words import (
     name_and_value,
     seconds,
     size,
+    unescaped,
 )
-from convert.errors import UsageError
 from convert.options import (
     COMPRESSIONS,
     DEFAULT_VALIDATION_FRACTION,
@@ -28,27 +27,8 @@ from convert.options import (
     ConvertOptions,
 )
 from corpus.kinds import INPUT_FORMATS
-from corpus.rules import MAX_RECORD_BYTES
+from corpus.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
 from engines.choose import add_engine_arguments
-
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
-
-
-def unescape(text: str) -> str:
-    """\\n, \\t, \\r, \\0, \\f, \\v, \\xHH, \\uHHHH, \\UHHHHHHHH and \\\\ as in Python; ValueError for others."""
-
-    def character(match: re.Match[str]) -> str:
-        escape = match[1]
-        if escape in _ESCAPED:
-            return _ESCAPED[escape]
-        if len(escape) > 1:
-            code = int(escape[1:], 16)
-            if code <= 0x10FFFF:
-                return chr(code)
-        raise ValueError(f"\\{escape} is not an escape; write a backslash as \\\\")
-
-    return _ESCAPE.sub(character, text)
 
 
 def build_parser(prog: str = "python -m convert") -> Parser:
@@ -121,7 +101,8 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     )
     add(
         "--separator",
-        default="<|endoftext|>",
+        type=unescaped,
+        default=DEFAULT_SEPARATOR,
         metavar="TEXT",
         help=r"between documents (default %(default)s); \n works",
     )
@@ -272,10 +253,6 @@ def parse_arguments(
         parser.set_defaults(**_defaults_of(parsed, storage_options))
         parsed = parser.parse_args(arguments)
     _check_required(parser, parsed)
-    try:
-        separator = unescape(parsed.separator)
-    except ValueError as error:
-        raise UsageError(f"--separator: {error}") from None
     options = ConvertOptions(
         inputs=tuple(parsed.inputs),
         tokenizer=parsed.tokenizer,
@@ -294,7 +271,7 @@ def parse_arguments(
         special_in_text=parsed.special_in_text,
         max_record_bytes=parsed.max_record_bytes,
         max_window_bytes=parsed.max_window_bytes,
-        separator=separator,
+        separator=parsed.separator,
         prepend_token=parsed.prepend_token,
         append_token=parsed.append_token,
         seed=parsed.seed,

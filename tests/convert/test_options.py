@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command_line.words import unescaped
 from convert.errors import UsageError
 from convert.options import ConvertOptions
-from convert.shown.arguments import parse_arguments, unescape
+from convert.shown.arguments import parse_arguments
 
 BAD = [
     ({"workers": 0}, "--workers must be at least 1, got 0"),
@@ -114,13 +116,13 @@ def test_only_what_decides_the_bytes_is_recorded() -> None:
     ],
 )
 def test_escapes(text: str, plain: str) -> None:
-    assert unescape(text) == plain
+    assert unescaped(text) == plain
 
 
 @pytest.mark.parametrize("text", ["\\", r"\q", r"\x1", r"\u12", r"\UFFFFFFFF"])
 def test_what_is_no_escape(text: str) -> None:
-    with pytest.raises(ValueError, match="is not an escape"):
-        unescape(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="is not an escape"):
+        unescaped(text)
 
 
 def test_the_command_line_becomes_options() -> None:

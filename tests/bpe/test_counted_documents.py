@@ -1,0 +1,199 @@
+"""Text that is counted as documents between separators: those that `convert` makes, bad ones left out."""
+
+import gzip
+import random
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bpe import PretokenCounts, count_files, count_pretokens, train
+from bpe.__main__ import main
+from bpe.errors import BadArgument, InvalidText, Refused
+from bpe.pretoken_counts.counting_options import CountingOptions
+from bpe.pretoken_counts.gathering import gather_counts
+from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.workspace import Workspace
+from convert import ConvertOptions, convert
+from corpus.documents import Buffers
+from engines.inline_engine import InlineEngine
+from flat_tokens import open as open_dataset
+
+SEPARATORS = ["<|endoftext|>", "\n\n", "aa", "\0"]
+BAD = [b"\xff", b"\xe4\xb8", b"\x80\x80"]
+
+
+def random_documents(rng: random.Random, separator: str, bad: bool) -> list[bytes]:
+    """Documents without the separator, some empty, some long, some that are no UTF-8, some with special tokens."""
+    alphabet = ["a", "b ", " ", "é", "字", "\n", "<s>"]
+    found = []
+    for _ in range(rng.randrange(1, 30)):
+        text = "".join(rng.choices(alphabet, k=rng.choice([0, 1, 7, 60, 900]))).replace(separator, "")
+        while separator in text or (text and separator in text + separator[:-1]):
+            text = text[:-1].replace(separator, "")
+        data = text.encode()
+        if bad and rng.random() < 0.3:
+            place = rng.randrange(len(text) + 1)
+            data = text[:place].encode() + rng.choice(BAD) + text[place:].encode()
+        found.append(data)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents of a few hundred bytes come in pieces."""
+    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 300)
+    monkeypatch.setattr("bpe.pretoken_counts.records.Buffers", lambda: Buffers(300))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_documents_are_texts_by_themselves(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    separator = rng.choice(SEPARATORS)
+    documents = random_documents(rng, separator, bad=False)
+    special_tokens = rng.choice([(), ("<s>",), ("<s>", "<|endoftext|>")])
+    more: dict[str, Any] = {"pattern": rng.choice(["gpt2", "o200k", r"(?<!x)\w+|\W"])}
+    path = tmp_path / rng.choice(["in.txt", "in.txt.gz"])
+    data = separator.encode().join(documents)
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    expected = count_pretokens(documents, special_tokens, **more)
+    more["separator"] = separator
+    found = count_pretokens([path], special_tokens, **more)
+    assert found.as_dict() == expected.as_dict()
+    assert found.facts.documents == expected.facts.documents
+    assert count_pretokens([data], special_tokens, **more).as_dict() == expected.as_dict()
+    found.save(tmp_path / "one")
+    for workers, chunk_bytes in ((1, 100), (8, 1000)):
+        with ThreadPoolExecutor(workers) as pool:
+            more |= {"executor": pool, "workers": workers, "text_chunk_bytes": chunk_bytes}
+            count_files([path], tmp_path / "out", special_tokens, **more)
+        assert (tmp_path / "out").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_documents_that_are_no_utf8_are_left_out(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    separator = rng.choice([*SEPARATORS, None])
+    documents = random_documents(rng, separator or "<|endoftext|>", bad=True)
+    good = []
+    for document in documents:
+        try:
+            document.decode()
+            good.append(document)
+        except UnicodeDecodeError:
+            pass
+    data = (separator or "<|endoftext|>").encode().join(documents)
+    path = tmp_path / rng.choice(["in.txt", "in.txt.gz"])
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    more: dict[str, Any] = {"separator": separator, "on_error": "skip"}
+    notes: list[str] = []
+
+    class Notes:
+        def begin(self, phase: str, total: int | None, unit: str) -> None: ...
+
+        def update(self, done: int) -> None: ...
+
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    found = count_pretokens([path], ["<s>"], progress=Notes(), **more)
+    assert found.as_dict() == count_pretokens(good, ["<s>"]).as_dict()
+    bad_count = len(documents) - len(good)
+    assert any(note.startswith(f"left out: {bad_count} bad record") for note in notes) == bool(bad_count)
+    count_files([path], tmp_path / "out", ["<s>"], executor=InlineEngine(), text_chunk_bytes=200, **more)
+    found.save(tmp_path / "one")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "one").read_bytes()
+    if bad_count:
+        with pytest.raises(InvalidText, match="is not valid UTF-8"):
+            count_pretokens([path], ["<s>"], separator=separator or "<|endoftext|>")
+
+
+def test_a_conversion_makes_the_same_documents(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rng = random.Random(3)
+    documents = random_documents(rng, "\n\n", bad=True)
+    (tmp_path / "in.txt").write_bytes(b"\n\n".join(documents))
+    train([b"a b a b aa"], 259).save(tmp_path / "tokenizer.json")
+    more: dict[str, Any] = {"separator": "\n\n", "on_error": "skip", "progress": "none", "workers": 1}
+    options = ConvertOptions(
+        [str(tmp_path / "in.txt")], str(tmp_path / "tokenizer.json"), str(tmp_path / "out.zarr"), **more
+    )
+    convert(options)
+    dataset = open_dataset(tmp_path / "out.zarr")
+    converted = sum(len(np.asarray(split.seq_starts)) - 1 for split in (dataset.train, dataset.validation))
+    command = ["count", str(tmp_path / "in.txt"), "--separator", r"\n\n", "--on-error", "skip"]
+    assert main([*command, "--output", str(tmp_path / "out.counts")]) == 0
+    said = capfd.readouterr().err
+    good = [document for document in documents if document.decode(errors="replace").encode() == document]
+    assert len(documents) - len(good) > 1
+    assert f"left out: {len(documents) - len(good)} bad records" in said
+    assert converted == sum(map(bool, good)) > 1
+    # `train` counts the same.
+    assert main(["train", *command[1:], "--vocab-size", "258", "--output", str(tmp_path / "a.json")]) == 0
+    counts = ["--counts", str(tmp_path / "out.counts")]
+    assert main(["train", *counts, "--vocab-size", "258", "--output", str(tmp_path / "b.json")]) == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_counting_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    documents = [document for _ in range(9) for document in random_documents(rng, "\n\n", bad=True)]
+    for name in ("in.txt", "in.txt.gz"):
+        data = b"\n\n".join(documents)
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+        options = CountingOptions(separator="\n\n", on_error="skip")
+        expected = count_pretokens([tmp_path / name], separator="\n\n", on_error="skip").as_dict()
+        for events in range(1, 6):
+            left = iter(range(events))
+            stopping = replace(options, stop=lambda left=left: next(left, None) is None)
+            with Workspace(tmp_path) as workspace:
+                budget = MemoryBudget.of(None)
+                part = gather_counts([tmp_path / name], None, stopping, None, budget, workspace)
+                assert not part.facts.complete
+                whole = gather_counts([tmp_path / name], part, options, None, budget, workspace)
+                whole.save(tmp_path / "whole", workspace)
+                assert PretokenCounts.load(tmp_path / "whole").as_dict() == expected
+                assert whole.facts.complete
+                other = replace(options, separator=None, on_error="fail")
+                with pytest.raises(Refused, match="now it is read as"):
+                    gather_counts([tmp_path / name], part, other, None, budget, workspace)
+    # The other way round.
+    (tmp_path / "in.txt").write_bytes(b"word " * 90_000)
+    left = iter(range(1))
+    stopping = CountingOptions(block_bytes=100_000, stop=lambda: next(left, None) is None)
+    with Workspace(tmp_path) as workspace:
+        part = gather_counts([tmp_path / "in.txt"], None, stopping, None, budget, workspace)
+        assert not part.facts.complete
+        with pytest.raises(Refused, match="now it is read as"):
+            gather_counts([tmp_path / "in.txt"], part, options, None, budget, workspace)
+
+
+def test_a_sample(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("\n\n".join(f"doc{number}" for number in range(4000)))
+    with Workspace(tmp_path) as workspace:
+        options = CountingOptions(separator="\n\n")
+        budget = MemoryBudget.of(None)
+        found = gather_counts([tmp_path / "in.txt"], None, options, None, budget, workspace, 8000)
+        found.save(tmp_path / "sample", workspace)
+    counts = PretokenCounts.load(tmp_path / "sample").as_dict()
+    assert counts[b"doc"] == sum(counts.values()) // 2
+    assert 100 < counts[b"doc"] < 2000
+
+
+def test_separators_that_can_not_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.txt").write_text("text")
+    for separator, said in (
+        ("", "must not be empty"),
+        (r"\q", "is not an escape"),
+        ("x" * 4097, "at most 4096"),
+    ):
+        command = ["count", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out"), "--separator"]
+        try:
+            code = main([*command, separator])
+        except SystemExit as error:
+            code = int(error.code or 0)
+        assert (code, said in capfd.readouterr().err) == (2, True)
+    with pytest.raises(BadArgument, match="U\\+FFFD"):
+        count_pretokens([b"a"], separator="\ufffd", invalid="replace")
