@@ -177,19 +177,13 @@ class DocumentEncoder:
 
     def _marked(self, source_index: int, source: Source, documents: Documents, special: str) -> None:
         """Documents with a loss mask."""
-        batch, places, are_rows = documents
+        batch, places = documents.batch, documents.places
         allowed = self._allowed(special)
         found = self._marked_text.encode(batch, allowed, _token_room(batch.text))
         self._clock.lap("encode")
-        view = memoryview(batch.text)
         for row in found.changed.tolist():
-            text = bytes(view[int(batch.offsets[row]) : int(batch.offsets[row + 1])])
             detail = "the tokenizer changes its text, so it is not known which tokens are to be learned"
-            line = None if batch.line_of is None else batch.line_of(int(places[row]))
-            record = BadRecord(
-                "changed text", detail, int(places[row]), text, len(text), line, is_row=are_rows
-            )
-            self._intake.bad(source_index, source, record)
+            self._bad_row(source_index, source, documents, row, "changed text", detail)
         if len(found.changed):
             batch, places = batch.without(found.changed), np.delete(places, found.changed)
             found = self._marked_text.encode(batch, allowed, _token_room(batch.text))
@@ -202,23 +196,20 @@ class DocumentEncoder:
     def _refuse_special(
         self, source_index: int, source: Source, documents: Documents, rows: list[int]
     ) -> None:
-        batch, places, are_rows = documents
-        view = memoryview(batch.text)
         for row in rows:
-            text = bytes(view[int(batch.offsets[row]) : int(batch.offsets[row + 1])])
-            starts, which = find_special_tokens(text, self._special_tokens)
+            starts, which = find_special_tokens(_text_of(documents.batch, row), self._special_tokens)
             token = self._special_tokens[int(which[0])].decode()
             detail = f"the text holds the special token {token!r} at its byte {int(starts[0])}"
-            record = BadRecord(
-                "special token",
-                detail,
-                int(places[row]),
-                text,
-                len(text),
-                None if batch.line_of is None else batch.line_of(int(places[row])),
-                is_row=are_rows,
-            )
-            self._intake.bad(source_index, source, record)
+            self._bad_row(source_index, source, documents, row, "special token", detail)
+
+    def _bad_row(
+        self, source_index: int, source: Source, documents: Documents, row: int, reason: str, detail: str
+    ) -> None:
+        """A document of a batch is a bad record after all."""
+        batch, place, text = documents.batch, int(documents.places[row]), _text_of(documents.batch, row)
+        line = None if batch.line_of is None else batch.line_of(place)
+        record = BadRecord(reason, detail, place, text, len(text), line, documents.are_rows)
+        self._intake.bad(source_index, source, record)
 
     def pieces(self, source_index: int, source: Source, document: LongText) -> None:
         """One document in pieces of text."""
@@ -230,10 +221,10 @@ class DocumentEncoder:
         self._encode_pieces(source, end.through(search.through(text.texts())), special)
         self._intake.replaced += text.replaced
         if text.fault:
-            self._shard.drop_document()
+            self._drop_document()
             self._intake.bad(source_index, source, text.bad())
         elif search.found and special == "error":
-            self._shard.drop_document()
+            self._drop_document()
             detail = f"the text holds the special token {search.found!r}"
             self._intake.bad(source_index, source, text.bad("special token", detail))
         else:
@@ -260,9 +251,9 @@ class DocumentEncoder:
 
         self._encode_pieces(source, end.through(search.through(texts())), special)
         if line.fault or line.is_blank:
-            self._shard.drop_document()
+            self._drop_document()
         elif search.found and special == "error":
-            self._shard.drop_document()
+            self._drop_document()
             detail = f"the text holds the special token {search.found!r} at its byte {search.place}"
             record = BadRecord("special token", detail, line.start, head, text_bytes, line.line)
             self._intake.bad(source_index, source, record)
@@ -300,6 +291,9 @@ class DocumentEncoder:
         else:
             self._shard.end_document(_split_of(source), place)
 
+    def _drop_document(self) -> None:
+        self._shard.drop_document()
+
     def _splits_by_hash(self, source: Source) -> bool:
         return source.split is None and self._threshold > 0
 
@@ -325,6 +319,11 @@ class DocumentEncoder:
 def texts_of_special_tokens(tokenizer: Tokenizer) -> list[bytes]:
     """Those of the added tokens that are special: the others are tokens in every text."""
     return [token.text.encode() for token in tokenizer.added_tokens if token.special]
+
+
+def _text_of(batch: Batch, row: int) -> bytes:
+    start, stop = batch.offsets[row : row + 2].tolist()
+    return bytes(memoryview(batch.text)[start:stop])
 
 
 def _split_of(source: Source) -> int:

@@ -30,7 +30,7 @@ def numbers() -> list[tuple[str, str]]:
         (command, action.option_strings[0])
         for command, parser in build_parser().commands().items()
         for action in parser._actions
-        if action.type is not None and action.dest != "storage_option"
+        if action.type is not None and action.dest not in ("storage_option", "separator")
     ]
 
 

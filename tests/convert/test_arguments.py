@@ -17,7 +17,7 @@ from convert.shown import arguments
 NUMBERS = {
     action.option_strings[0]: action
     for action in arguments.build_parser()._actions
-    if action.type not in (None, words.name_and_value) and action.option_strings
+    if action.type not in (None, words.name_and_value, words.unescaped) and action.option_strings
 }
 NO_NUMBERS = [
     "abc",
