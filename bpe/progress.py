@@ -10,6 +10,7 @@ import time
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
+from command_line.progress import new_bar, say
 from corpus.sizes import bytes_text
 
 
@@ -44,16 +45,7 @@ class TrainingProgress:
         self._end_phase()
         self._phase, self._unit, self._done, self._started = phase, unit, 0, time.perf_counter()
         if not self._quiet and self._file.isatty():
-            from tqdm import tqdm
-
-            is_bytes = unit == "bytes"
-            self._bar = tqdm(
-                total=total,
-                desc=phase,
-                unit="B" if is_bytes else f" {unit}",
-                unit_scale=is_bytes,
-                file=self._file,
-            )
+            self._bar = new_bar(phase, total, self._file, unit)
 
     def update(self, done: int) -> None:
         """`done` units of the phase are done, all together."""
@@ -76,17 +68,11 @@ class TrainingProgress:
                 if self._unit == "bytes"
                 else f"{self._done:,} {self._unit}"
             )
-            self._say(f"{self._phase}: {amount}, {seconds:.1f} s")
+            say(self._file, f"{self._phase}: {amount}, {seconds:.1f} s")
         self._phase = ""
         for note in self._notes:
-            self._say(f"tokenmill: note: {note}")
+            say(self._file, f"tokenmill: note: {note}")
         self._notes.clear()
-
-    def _say(self, line: str) -> None:
-        try:
-            print(line, file=self._file, flush=True)
-        except (OSError, ValueError):
-            return  # closed or full: the tokenizer matters more than the telling
 
     def __enter__(self) -> TrainingProgress:
         return self

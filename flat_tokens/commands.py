@@ -207,9 +207,9 @@ class _Bar:
     def show(self, done_bytes: int, total_bytes: int) -> None:
         """So much is done."""
         if self._bar is None and sys.stderr.isatty():
-            from tqdm import tqdm
+            from command_line.progress import new_bar
 
-            self._bar = tqdm(desc="verify", unit="B", unit_scale=True, file=sys.stderr, dynamic_ncols=True)
+            self._bar = new_bar("verify", total_bytes, sys.stderr)
         if self._bar is not None:
             self._bar.total = total_bytes
             self._bar.update(done_bytes - self._bar.n)

@@ -261,7 +261,9 @@ def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
 def takes_text(action: argparse.Action) -> bool:
     """Whether an option takes a name or a text: no number, no choice, no flag."""
     kind: Any = action.type
-    is_text = kind is None or kind is str or getattr(kind, "__name__", "") in ("path_word", "unescaped", "_dataset")
+    is_text = (
+        kind is None or kind is str or getattr(kind, "__name__", "") in ("path_word", "unescaped", "_dataset")
+    )
     return is_text and action.choices is None and action.nargs != 0
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from command_line.progress import Progress
 from convert.options import ConvertOptions
 from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
-from convert.shown.progress import Progress
 from engines.engine import Engine
 from engines.job import JobKey
 from engines.tasks import TaskPool

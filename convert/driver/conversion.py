@@ -21,6 +21,7 @@ from bpe.end_tokens import end_tokens
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
+from command_line.progress import Progress, make_progress
 from convert.driver.context import Context
 from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
@@ -35,7 +36,6 @@ from convert.places.output_place import overlaps, overlaps_of_files, standard_in
 from convert.places.store_workspace import AnyWorkspace, open_workspace
 from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import plan_record
-from convert.shown.progress import Progress, make_progress
 from corpus.kinds import is_marked_up
 from corpus.marked_records import MARKED_FORMATS
 from corpus.sizes import counted

@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+from command_line.progress import Stage
 from convert.driver.context import Context
 from convert.driver.resume import resume
 from convert.encode import worker
@@ -31,7 +32,6 @@ from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
-from convert.shown.progress import Stage
 from corpus.intake import check_error_count
 from engines.tasks import SHOW_SECONDS
 from flat_tokens.format import SPLITS

@@ -18,11 +18,11 @@ import numpy as np
 
 from bpe.end_tokens import end_tokens
 from bpe.tokenizer import Tokenizer
+from command_line.progress import tokens_text
 from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan
 from convert.shards.part_writer import FLUSH_BYTES
-from convert.shown.progress import tokens_text
 from corpus.kinds import Kind
 from corpus.samples import Sample, samples_of
 from corpus.sizes import bytes_text, counted

@@ -21,8 +21,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from convert.errors import Refused, UsageError
-from convert.places.lease import NAME as LEASE_NAME
-from convert.places.lease import Lease
 from convert.places.scratch import NOTE_NAME, check_scratch, remove_folder
 from convert.places.store_log import FOLDER as LOG_NAME
 from convert.places.store_log import StoreLog
@@ -43,6 +41,8 @@ from stores import (
     open_store,
     shown_url,
 )
+from stores.lease import NAME as LEASE_NAME
+from stores.lease import Lease
 from stores.system import user_name
 from stores.url import parse
 
@@ -74,7 +74,7 @@ class StoreWorkspace:
         self._digest = hashlib.sha256(url.encode()).hexdigest()[:16]
         self._home = Path(tempfile.gettempdir()) / f"tokenmill-{user_name()}-{self._digest}"
         self._local = Workspace(self._home / "out", overwrite)
-        self._lease = Lease(self._partial, self.output)
+        self._lease = Lease(self._partial, self.output, Refused)
         self._is_open = False
         self.log = StoreLog(self._local.shards, self._partial, self.output, self._lease.holder)
         self.stacks, self.crashed_text = self._local.stacks, self._local.crashed_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import fields
 
 from command_line.parser import Parser
 from command_line.words import (
@@ -253,46 +254,15 @@ def parse_arguments(
         parser.set_defaults(**_defaults_of(parsed, storage_options))
         parsed = parser.parse_args(arguments)
     _check_required(parser, parsed)
-    options = ConvertOptions(
-        inputs=tuple(parsed.inputs),
-        tokenizer=parsed.tokenizer,
-        output=parsed.append_to or parsed.output,
-        validation=tuple(parsed.validation),
-        validation_fraction=parsed.validation_fraction,
-        validation_docs=parsed.validation_docs,
-        input_format=parsed.input_format,
-        text_field=parsed.text_field,
-        prompt_field=parsed.prompt_field,
-        completion_field=parsed.completion_field,
-        messages_field=parsed.messages_field,
-        chat_template=parsed.chat_template,
-        on_error=parsed.on_error,
-        max_errors=parsed.max_errors,
-        special_in_text=parsed.special_in_text,
-        max_record_bytes=parsed.max_record_bytes,
-        max_window_bytes=parsed.max_window_bytes,
-        separator=parsed.separator,
-        prepend_token=parsed.prepend_token,
-        append_token=parsed.append_token,
-        seed=parsed.seed,
-        invalid=parsed.invalid,
-        workers=parsed.workers,
-        text_chunk_bytes=parsed.text_chunk_bytes,
-        zarr_format=parsed.zarr_format,
-        compression=parsed.compression,
-        chunk_tokens=parsed.chunk_tokens,
-        source_places=parsed.source_places,
-        overwrite=parsed.overwrite,
-        progress="none" if parsed.quiet else parsed.progress,
-        executor=parsed.executor,
-        scheduler=parsed.scheduler,
-        address=parsed.address,
-        scratch=parsed.scratch,
-        start_method=parsed.start_method,
-        storage_options=storage_options,
-        stall_seconds=parsed.stall_timeout,
-    )
-    return options, parsed
+    named = {field.name for field in fields(ConvertOptions)}
+    given = {name: value for name, value in vars(parsed).items() if name in named}
+    given |= {
+        "output": parsed.append_to or parsed.output,
+        "progress": "none" if parsed.quiet else parsed.progress,
+        "storage_options": storage_options,
+        "stall_seconds": parsed.stall_timeout,
+    }
+    return ConvertOptions(**given), parsed
 
 
 def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) -> dict[str, object]:

@@ -22,6 +22,7 @@ from typing import Any, cast
 
 import harness  # noqa: F401 - the packages of this checkout
 
+from command_line.progress import Progress
 from convert import ConvertOptions
 from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
@@ -35,7 +36,6 @@ from convert.shards.runs import Run
 from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
 from convert.shards.write_run import WrittenFile
-from convert.shown.progress import Progress
 from corpus.source_list import Source, SourceList
 from engines.engine import Engine
 from engines.job import JobKey

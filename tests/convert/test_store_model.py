@@ -30,7 +30,7 @@ from state_machines import run_model
 from store_runs import Harm, HarmedStore, Killed
 
 from convert.errors import ConvertError, Refused, StorageError
-from convert.places import lease, store_workspace
+from convert.places import store_workspace
 from convert.places.log import _entries
 from convert.places.store_log import StoreLog
 from convert.places.store_workspace import StoreWorkspace
@@ -41,7 +41,7 @@ from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
 from flat_tokens.writer import write_file, write_root
-from stores import Entry, Store, StoreNotFound, open_store
+from stores import Entry, Store, StoreNotFound, lease, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 

@@ -23,12 +23,12 @@ from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.driver import finalizer
 from convert.errors import BadInput, Refused, StorageError, UsageError
-from convert.places import lease, store_log
+from convert.places import store_log
 from convert.places.unpublished import UnpublishedStore
 from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
-from stores import Entry, StoreError, StoreNotFound, open_store
+from stores import Entry, StoreError, StoreNotFound, lease, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 

@@ -39,7 +39,8 @@ import sys
 from functools import partial
 from convert.driver import pipeline
 from convert.__main__ import flush_and_leave, main
-from convert.places import lease, store_log
+from convert.places import store_log
+from stores import lease
 from convert.planning import plan
 from engines.inline_engine import InlineEngine
 lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = store_log.PUT_SECONDS = 0.0

@@ -13,8 +13,8 @@ from contextlib import suppress
 
 import pytest
 
-import convert.shown.progress
-from convert.shown.progress import Bars, JsonLines, Lines, Progress, make_progress, tokens_text
+import command_line.progress
+from command_line.progress import Bars, JsonLines, Lines, Progress, make_progress, tokens_text
 
 
 class Terminal(io.StringIO):
@@ -60,7 +60,7 @@ def test_a_log_gets_one_line_a_stage() -> None:
 
 
 def test_a_long_stage_shows_that_it_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convert.shown.progress, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(command_line.progress, "LOG_SECONDS", 0.0)
     stream = io.StringIO()
     work(Lines(stream))
     assert stream.getvalue().startswith("encode: 33 % of 3.0 MB, ")

@@ -18,8 +18,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from convert.errors import Refused, printable
-from stores import AlreadyThere, Store, StoreError, StoreNotFound
+from stores.errors import AlreadyThere, StoreError, StoreNotFound, printable
+from stores.store import Store
 
 RENEWAL_SECONDS = 10.0
 TAKEN_OVER_SECONDS = 60.0
@@ -28,10 +28,11 @@ NAME = "lease"
 
 
 class Lease:
-    """The lease of the work at `store`; output: what it becomes, for errors."""
+    """The lease of the work at `store`. output: what it becomes, for errors; refused: that of a run that does not get
+    it."""
 
-    def __init__(self, store: Store, output: str) -> None:
-        self._store, self._output = store, output
+    def __init__(self, store: Store, output: str, refused: type[Exception]) -> None:
+        self._store, self._output, self._refused = store, output, refused
         self.holder = os.urandom(8).hex()
         self._thread: threading.Thread | None = None
         self._released = threading.Event()
@@ -42,13 +43,13 @@ class Lease:
         return self._thread is not None
 
     def acquire(self) -> None:
-        """Take the lease; Refused (exit 6) if another run is at work. From then on a thread renews it."""
+        """Take the lease; `refused` if another run is at work. From then on a thread renews it."""
         found = self._read()
         age = time.time() - found.get("renewed", 0.0) if found is not None else 0.0
         if found is not None and age >= TAKEN_OVER_SECONDS:
             time.sleep(WATCHED_SECONDS)
         if found is not None and (age < TAKEN_OVER_SECONDS or self._read() not in (found, None)):
-            raise Refused(
+            raise self._refused(
                 printable(
                     f"another run (process {found.get('process')} on {found.get('host')}, seen {max(age, 0):.0f} s "
                     f"ago) is writing {self._output}; wait for it or end it; one that was killed is taken over after "
@@ -58,7 +59,7 @@ class Lease:
         try:
             self._write(if_absent=found is None)
         except AlreadyThere:
-            raise Refused(
+            raise self._refused(
                 f"another run has begun to write {self._output} at the same moment; wait for it"
             ) from None
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)

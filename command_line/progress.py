@@ -15,8 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
-from bpe.errors import shown
-from convert.errors import UsageError
+from corpus.errors import BadArgument, shown
 from corpus.sizes import bytes_text, counted
 
 # In a log a long stage says now and then that it is alive; JSON is for programs, which may want more.
@@ -112,7 +111,7 @@ class _LineStage(Stage):
         if now - self._told >= LOG_SECONDS:
             self._told = now
             share = 100 * self.shown_bytes / max(1, self.total_bytes)
-            _say(
+            say(
                 self._stream,
                 f"{self.name}: {share:.0f} % of {bytes_text(self.total_bytes)}, {self.rates()}",
             )
@@ -120,7 +119,7 @@ class _LineStage(Stage):
     def close(self, done: bool = True) -> None:
         if done:  # else the error says all, and a line here would look like success
             amount = bytes_text(self.shown_bytes)
-            _say(self._stream, f"{self.name}: {amount} in {self.seconds:.2f} s ({self.rates()})")
+            say(self._stream, f"{self.name}: {amount} in {self.seconds:.2f} s ({self.rates()})")
 
 
 class Lines(Progress):
@@ -133,27 +132,13 @@ class Lines(Progress):
         return _LineStage(name, total_bytes, self._stream)
 
     def note(self, text: str) -> None:
-        _say(self._stream, text)
+        say(self._stream, text)
 
 
 class _BarStage(Stage):
     def __init__(self, name: str, total_bytes: int, stream: IO[str]) -> None:
         super().__init__(name, total_bytes)
-        from tqdm import tqdm  # 50 ms: only where a bar is drawn
-
-        columns = _columns(stream)
-        # A terminal that doesn't say how large it is, as in some containers: tqdm would draw nothing but line ends.
-        how: dict[str, Any] = {"dynamic_ncols": True} if columns else {"ncols": UNKNOWN_COLUMNS, "nrows": 24}
-        if 0 < columns < NARROW_COLUMNS and "TQDM_BAR_FORMAT" not in os.environ:
-            how["bar_format"] = NARROW_BAR
-        self._bar = tqdm(
-            total=total_bytes,
-            desc=f"{name:>6}",
-            unit="B",
-            unit_scale=True,
-            file=stream,
-            **how,
-        )
+        self._bar = new_bar(f"{name:>6}", total_bytes, stream)
 
     def _show(self) -> None:
         if self.tokens:
@@ -177,7 +162,7 @@ class Bars(Progress):
     def note(self, text: str) -> None:
         drawn = sys.modules.get("tqdm")
         if drawn is None:  # no bar yet, and nothing to import before the workers are forked
-            _say(self._stream, text)
+            say(self._stream, text)
             return
         with suppress(OSError, ValueError):
             drawn.tqdm.write(text, file=self._stream)  # above the bar, if there is one
@@ -200,7 +185,7 @@ class _JsonStage(Stage):
             "tokens": self.tokens,
             "seconds": round(self.seconds, 3),
         }
-        _say(self._stream, json.dumps(record))
+        say(self._stream, json.dumps(record))
 
     def _show(self) -> None:
         if time.perf_counter() - self._told >= JSON_SECONDS:
@@ -220,7 +205,7 @@ class JsonLines(Progress):
         return _JsonStage(name, total_bytes, self._stream)
 
     def note(self, text: str) -> None:
-        _say(self._stream, json.dumps({"note": text}))
+        say(self._stream, json.dumps({"note": text}))
 
 
 def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
@@ -231,9 +216,25 @@ def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
     if mode == "json":
         return JsonLines(stream)
     if mode == "bar" or (mode == "auto" and stream.isatty()):
-        _check_tqdm()
+        check_bars()
         return Bars(stream)
     return Lines(stream)
+
+
+def new_bar(name: str, total: int | None, stream: IO[str], unit: str = "bytes") -> Any:
+    """A tqdm bar; BadArgument if a TQDM_* variable says what tqdm does not take."""
+    check_bars()
+    from tqdm import tqdm  # 50 ms: only where a bar is drawn
+
+    columns = _columns(stream)
+    # A terminal that doesn't say how large it is, as in some containers: tqdm would draw nothing but line ends.
+    how: dict[str, Any] = {"dynamic_ncols": True} if columns else {"ncols": UNKNOWN_COLUMNS, "nrows": 24}
+    if 0 < columns < NARROW_COLUMNS and "TQDM_BAR_FORMAT" not in os.environ:
+        how["bar_format"] = NARROW_BAR
+    is_bytes = unit == "bytes"
+    return tqdm(
+        total=total, desc=name, unit="B" if is_bytes else f" {unit}", unit_scale=is_bytes, file=stream, **how
+    )
 
 
 def _columns(stream: IO[str]) -> int:
@@ -245,8 +246,8 @@ def _columns(stream: IO[str]) -> int:
     return size.columns if size.lines else 0
 
 
-def _check_tqdm() -> None:
-    """UsageError if a TQDM_* variable says what tqdm does not take: it would fail when the first bar is drawn."""
+def check_bars() -> None:
+    """BadArgument if a TQDM_* variable says what tqdm does not take: it would fail when the first bar is drawn."""
     names = [name for name in os.environ if name.startswith("TQDM_")]
     if not names:
         return
@@ -254,11 +255,12 @@ def _check_tqdm() -> None:
         importlib.import_module("tqdm")
     except (ValueError, TypeError) as error:
         said = ", ".join(f"{name}={shown(os.environ[name])}" for name in sorted(names))
-        raise UsageError(f"tqdm does not take what the environment says, {said}: {error}") from None
+        raise BadArgument(f"tqdm does not take what the environment says, {said}: {error}") from None
 
 
-def _say(stream: IO[str], line: str) -> None:
+def say(stream: IO[str], line: str) -> None:
+    """Write a line, if that is possible."""
     try:
         print(line, file=stream, flush=True)
     except (OSError, ValueError):
-        return  # closed or full: the data matters more than the telling
+        return  # closed or full: the work matters more than the telling
