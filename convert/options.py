@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from bpe.threads import available_threads
 from convert.errors import UsageError
@@ -27,6 +27,9 @@ from corpus.rules import (
 )
 from engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
 from stores.url import is_url
+
+if TYPE_CHECKING:
+    from bpe.tokenizer import Tokenizer
 
 DEFAULT_VALIDATION_FRACTION = 0.005
 PROGRESS_MODES = ("auto", "bar", "json", "none")
@@ -92,7 +95,7 @@ class ConvertOptions:
     completion_field: str | None = None
     messages_field: str | None = None
     chat_template: str | None = None
-    chat: ChatRules | None = None  # what chat_template came to (convert/driver/chat_rules.py)
+    chat: ChatRules | None = None  # what chat_template came to (bpe/chat_rules.py)
     on_error: str = "fail"
     max_errors: int | None = None
     special_in_text: str | None = None
@@ -255,6 +258,18 @@ class ConvertOptions:
         return MarkRules(
             self.prompt_field or "", self.completion_field or "", self.messages_field or "", self.chat
         )
+
+    def with_chat_rules(self, tokenizer: Tokenizer) -> ConvertOptions:
+        """With the template that they ask for, if a part of documents is to be learned.
+
+        Prompts and completions need one only where they are lists of messages.
+        """
+        if not self.has_mask:
+            return self
+        from bpe.chat_rules import chat_rules
+
+        is_needed = self.messages_field is not None
+        return replace(self, chat=chat_rules(self.tokenizer, tokenizer, self.chat_template, is_needed))
 
     @property
     def worker_count(self) -> int:

@@ -149,12 +149,8 @@ def run(
 
 
 def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
-    options, times = prepared.options, prepared.times
+    options, times = prepared.options.with_chat_rules(tokenizer), prepared.times
     progress, workspace = prepared.progress, prepared.workspace
-    if options.has_mask:
-        from convert.driver.chat_rules import with_chat_rules
-
-        options = with_chat_rules(options, tokenizer)
     sources, layout = prepared.sources, prepared.layout
     if note := tokenizer.pretokenizer.slow_note:
         progress.note(note)

@@ -56,10 +56,7 @@ def dry_run(options: ConvertOptions) -> list[str]:
             raise UsageError("-: a dry run cannot look into standard input; name a file")
         prepared = prepare(options)
     tokenizer, _ = loading.result()
-    if options.has_mask:
-        from convert.driver.chat_rules import with_chat_rules
-
-        options = with_chat_rules(options, tokenizer)
+    options = options.with_chat_rules(tokenizer)
     check_records(prepared.sources, options)
     plan = make_plan(prepared.sources, options.text_chunk_bytes)
     return estimate_lines(estimate(tokenizer, plan, prepared.layout, options), plan, options, prepared.layout)

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.long_text.long_document import encode_pieces
+from bpe.marked_text import MarkedText
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.encode.clock import Clock
-from convert.encode.marked_text import MarkedText
 from convert.encode.read_chunk import Found
 from convert.encode.splitting import is_validation
 from convert.errors import BrokenInvariant
 from convert.shards.intake import END_TEXT, ShardIntake
+from convert.shards.shard import NOT_TRAINED
 from convert.shards.shard_writer import ShardWriter
 from corpus._core import (
     Xxh64,
@@ -187,6 +188,7 @@ class DocumentEncoder:
         if len(found.changed):
             batch, places = batch.without(found.changed), np.delete(places, found.changed)
             found = self._marked_text.encode(batch, allowed, _token_room(batch.text))
+        found.tokens[~found.is_trained] |= NOT_TRAINED
         if len(batch):
             hashes = (
                 hash_ragged(batch.text, batch.offsets, self._seed) if self._splits_by_hash(source) else None

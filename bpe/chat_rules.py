@@ -1,17 +1,14 @@
-"""The chat template of a conversion: that of a file, or the tokenizer's own, with the special tokens that it names."""
+"""The chat template of a tokenizer, or of a file in its place, with the special tokens that it names."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
-from convert.errors import UsageError, printable
-from convert.options import ConvertOptions
-from corpus.errors import BadArgument
+from corpus.errors import BadArgument, printable
 from corpus.rules import ChatRules
 
 LARGEST_BYTES = 16 << 20
@@ -20,20 +17,21 @@ TEMPLATE_NAME, CONFIG_NAME = "chat_template.jinja", "tokenizer_config.json"
 VARIABLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
-def with_chat_rules(options: ConvertOptions, tokenizer: Tokenizer) -> ConvertOptions:
-    """The options with the template that they ask for; UsageError where there is none, or it does not compile.
+def chat_rules(
+    name: str, tokenizer: Tokenizer, template_file: str | None, is_needed: bool
+) -> ChatRules | None:
+    """The rules by a template file, or by the template beside the tokenizer of this name.
 
-    Prompts and completions need one only where they are lists of messages, so without --chat-template that of the
-    tokenizer is taken if it is there and can be used.
+    BadArgument where there is none, or it does not compile. Not is_needed: None where that of the tokenizer can't be
+    used.
     """
     from corpus.chat_template import compiled
 
-    is_needed = options.messages_field is not None or options.chat_template is not None
-    path = locate(options.tokenizer).path
+    path = locate(name).path
     folder = path if path.is_dir() else path.parent
     config = _config(folder / CONFIG_NAME)
-    if options.chat_template is not None:
-        source = Path(options.chat_template)
+    if template_file is not None:
+        source = Path(template_file)
         template = _read(source)
     else:
         source = folder / TEMPLATE_NAME
@@ -41,23 +39,23 @@ def with_chat_rules(options: ConvertOptions, tokenizer: Tokenizer) -> ConvertOpt
         if template is None:
             source, template = folder / CONFIG_NAME, _of_config(config)
     if template is None:
+        if template_file is not None:
+            raise BadArgument(f"--chat-template {printable(str(source))}: no such file")
         if not is_needed:
-            return options
-        if options.chat_template is not None:
-            raise UsageError(f"--chat-template {printable(str(source))}: no such file")
-        raise UsageError(
+            return None
+        raise BadArgument(
             f"--messages-field needs a chat template: beside {printable(str(path))} there is no {TEMPLATE_NAME}, nor "
             f"one in {CONFIG_NAME}; give --chat-template FILE"
         )
     try:
         compiled(template)
     except BadArgument as error:
-        if not is_needed:
-            return options
-        raise UsageError(f"{printable(str(source))}: {error}") from None
+        if not is_needed and template_file is None:
+            return None
+        raise BadArgument(f"{printable(str(source))}: {error}") from None
     variables = tuple((name, text) for name in VARIABLES if (text := _content(config.get(name))) is not None)
     special = tuple(token.text for token in tokenizer.added_tokens if token.special)
-    return replace(options, chat=ChatRules(template, variables, special))
+    return ChatRules(template, variables, special)
 
 
 def _read(path: Path) -> str | None:
@@ -68,11 +66,11 @@ def _read(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     if len(data) > LARGEST_BYTES:
-        raise UsageError(f"{printable(str(path))}: more than {LARGEST_BYTES} bytes are no template")
+        raise BadArgument(f"{printable(str(path))}: more than {LARGEST_BYTES} bytes are no template")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{printable(str(path))}: byte {error.start} is not valid UTF-8") from None
+        raise BadArgument(f"{printable(str(path))}: byte {error.start} is not valid UTF-8") from None
 
 
 def _config(path: Path) -> dict[str, Any]:
@@ -80,7 +78,7 @@ def _config(path: Path) -> dict[str, Any]:
     try:
         found = {} if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{printable(str(path))}: not valid JSON ({printable(str(error))[:80]})") from None
+        raise BadArgument(f"{printable(str(path))}: not valid JSON ({printable(str(error))[:80]})") from None
     return found if isinstance(found, dict) else {}
 
 

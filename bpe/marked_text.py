@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from bpe.errors import UnsupportedTokenizer
 from bpe.tokenizer import AllowedSpecial, Tokenizer
-from convert.shards.shard import NOT_TRAINED
 from corpus.batch import Batch
 
 if TYPE_CHECKING:
@@ -30,10 +29,13 @@ _SPACE = "\u2581".encode()
 
 
 class MarkedTokens(NamedTuple):
-    """tokens: uint32, with NOT_TRAINED where a token is not to be learned; offsets: uint64[documents + 1]. changed:
-    documents for whose tokens no place in the text was found; if there are some, nothing else is of use."""
+    """tokens: uint32; is_trained: of each, whether it is to be learned; offsets: uint64[documents + 1].
+
+    changed: documents for whose tokens no place in the text was found; if there are some, nothing else is of use.
+    """
 
     tokens: NDArray[np.uint32]
+    is_trained: NDArray[np.bool_]
     offsets: NDArray[np.uint64]
     changed: NDArray[np.int64]
 
@@ -84,14 +86,14 @@ class MarkedText:
                 changed.append(document)
             else:
                 starts[own], stops[own] = begin + places[0], begin + places[1]
+        is_trained = np.zeros(len(rows.tokens), np.bool_)
         if not changed:
             begin, end = bounds[trained[:, 0]] + trained[:, 1], bounds[trained[:, 0]] + trained[:, 2]
             at = np.searchsorted(
                 end, starts, side="right"
             )  # the first stretch that ends behind a token's start
             is_trained = np.append(begin, np.iinfo(np.int64).max)[at] < stops
-            rows.tokens[~is_trained] |= NOT_TRAINED
-        return MarkedTokens(rows.tokens, offsets, np.array(changed, dtype=np.int64))
+        return MarkedTokens(rows.tokens, is_trained, offsets, np.array(changed, dtype=np.int64))
 
     def _places(self, text: bytes, ids: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Where each token begins and ends in a text whose white space may differ; None where more does."""
