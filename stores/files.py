@@ -74,12 +74,18 @@ def open_file(
 def read_at(file: RandomFile, offset: int, size: int) -> bytearray:
     """Bytes [offset, offset + size) of a file, fewer at its end."""
     data = bytearray(size)
-    held = 0
     with memoryview(data) as view:
-        while held < size and (got := file.readinto_at(offset + held, view[held:])):
-            held += got
+        held = fill_at(file, offset, view)
     del data[held:]
     return data
+
+
+def fill_at(file: RandomFile, offset: int, view: memoryview) -> int:
+    """Put the file's bytes from `offset` on into `view`; how many, fewer only at its end."""
+    held = 0
+    while held < len(view) and (got := file.readinto_at(offset + held, view[held:])):
+        held += got
+    return held
 
 
 class LocalFile:

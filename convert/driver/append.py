@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convert.driver.background_call import BackgroundCall
 from convert.driver.pipeline import load_tokenizer
 from convert.errors import Refused
 from convert.options import RECORDED, ConvertOptions
+from engines.background_call import BackgroundCall
 from flat_tokens import opening
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from flat_tokens.storage.places import Place, is_there, locate

@@ -11,7 +11,7 @@ from contextlib import suppress
 from convert.errors import WorkerLost, printable
 from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
-from stores import StoreError
+from stores import StoreError, read_at
 
 KEPT_BYTES = 8 << 20  # a stretch has 1 MiB, a block of lines up to 8
 
@@ -28,10 +28,7 @@ def with_place(error: WorkerLost, plan: Plan, workspace: AnyWorkspace) -> Worker
     message = f"{error}; it was at {where}"
     if error.crashed and source.kind.is_divisible:
         with suppress(OSError, StoreError), source.open() as file:
-            text = bytearray(min(stop - start, KEPT_BYTES))
-            with memoryview(text) as view:
-                got = file.readinto_at(start, view)
-            del text[got:]
+            text = read_at(file, start, min(stop - start, KEPT_BYTES))
             workspace.crashed_text.write_bytes(text)
             message += f", which {workspace.crashed_text} holds for the report"
     lost = WorkerLost(message)

@@ -10,9 +10,9 @@ from bpe.errors import BadArgument
 from bpe.formats.by_path import files_of, read_file
 from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
-from convert.driver.background_call import BackgroundCall
 from convert.errors import UsageError
 from convert.options import ConvertOptions
+from engines.background_call import BackgroundCall
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -9,6 +9,7 @@ from the text alone: any worker can begin anew, and pass over those there are.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from convert.encode.clock import Clock
 from convert.encode.document_encoder import DocumentEncoder
@@ -61,29 +62,21 @@ class OpenChunk:
             for found in self._next_shard():
                 shard.begin_source(found.source_index)
                 encoder.take(found)
-            finished = shard.finish()
+            record = shard.finish()
             counts = intake.finish(shard.longest, shard.first_ids)
-            kept = {name for name, _ in finished.places if name}
+            kept = {name for name, _ in record.places if name}
             if counts.quarantine_bytes >= 0:
                 kept.add(quarantine_name(shard_id))
             job.shards.keep(folder, sorted(kept))
-        is_last = self.is_done
-        record = ShardRecord(
-            shard_id,
-            is_last,
-            self.chunk.text_bytes if is_last else 0,
-            intake.replaced,
-            dtype.itemsize,
-            finished.digests,
-            finished.train,
-            finished.validation,
-            bytes(self._reader.digests) if is_last else b"",
-            tuple(self._reader.edges) if is_last else (),
-            counts,
-            finished.sources,
-            finished.places,
-            finished.inline,
-        )
+        record = replace(record, replaced=intake.replaced, intake=counts)
+        if self.is_done:
+            record = replace(
+                record,
+                is_last=True,
+                text_bytes=self.chunk.text_bytes,
+                digests=bytes(self._reader.digests),
+                edges=tuple(self._reader.edges),
+            )
         clock.lap("write")
         return record
 

@@ -77,18 +77,10 @@ class ShardShape(NamedTuple):
     digests: tuple[bytes, ...]  # of each of PARTS: the XXH64 of its blocks, end to end
     inline: tuple[bytes, ...] = (b"",) * len(PARTS)  # of each of PARTS that is in no file: the part itself
 
-    def sequence_count(self, split: str) -> int:
-        """How many sequences of `split` the shard holds."""
-        return self.sequences[SPLITS.index(split)]
-
-    def token_count(self, split: str) -> int:
-        """How many tokens of `split` the shard holds."""
-        return self.tokens[SPLITS.index(split)]
-
     def part_bytes(self, part: str) -> int:
         """The size of one of PARTS."""
         if part in SPLITS:
-            return self.token_count(part) * self.token_bytes
+            return self.tokens[SPLITS.index(part)] * self.token_bytes
         return self.sequences[PARTS.index(part) % len(SPLITS)] * START_BYTES
 
     def item_bytes(self, part: str) -> int:
@@ -121,13 +113,13 @@ class ShardRecord:
     """All that is known of a finished shard; the journal's entry."""
 
     id: ShardId
-    is_last: bool  # of its chunk; what is said of a chunk as a whole is said by the last one
-    text_bytes: int  # of the chunk in its sources, 0 in all but the last
-    replaced: int  # invalid UTF-8 sequences that became U+FFFD
     token_bytes: int
     part_digests: tuple[bytes, ...]  # of each of PARTS: the XXH64 of its blocks, end to end
     train: SplitCounts
     validation: SplitCounts
+    replaced: int = 0  # invalid UTF-8 sequences that became U+FFFD
+    is_last: bool = False  # of its chunk; what is said of a chunk as a whole is said by the last one
+    text_bytes: int = 0  # of the chunk in its sources, 0 in all but the last
     # Of the blocks that begin in the chunk, end to end (Plan.blocks); a million files are as many. In the last.
     digests: bytes = b""
     # (source, start, stop, hex) of what else was read. In the last.

@@ -25,6 +25,7 @@ from convert.shards.shard_store import ShardStore
 from corpus import _core
 from corpus.buffers import thread_buffer
 from stores import RandomFile, StoreNotFound
+from stores.files import fill_at
 
 
 class Damage(NamedTuple):
@@ -141,7 +142,7 @@ class ShardReader:
         with naming(path):
             try:
                 file = self._file(part)
-                is_whole = read_at(file, offset + start, data.data)
+                is_whole = fill_at(file, offset + start, data.data) == size
             except StoreNotFound:
                 raise self._damaged(part, f"{path} is not there") from None
             if not is_whole:
@@ -168,14 +169,3 @@ class ShardReader:
 
     def _damaged(self, part: str, text: str) -> DamagedShard:
         return DamagedShard(Damage(self._shape.id, part, text))
-
-
-def read_at(file: RandomFile, offset: int, view: memoryview) -> bool:
-    """Fill `view` with the file's bytes from `offset` on; False if the file ends before."""
-    view = view.cast("B")
-    while view.nbytes:
-        got = file.readinto_at(offset, view)
-        if not got:
-            return False
-        view, offset = view[got:], offset + got
-    return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,24 +21,13 @@ from convert import _core
 from convert.errors import BrokenInvariant
 from convert.planning.plan import ShardId
 from convert.shards.part_writer import PartWriter, write_new_file
-from convert.shards.shard import NOT_TRAINED, SPLITS, Place, SourceCounts, SplitCounts
+from convert.shards.shard import NOT_TRAINED, SPLITS, ShardRecord, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
 from corpus.buffers import thread_buffer
 
 LONGEST_COUNT = 3
 FIRST_IDS = 24
 INLINE_BYTES = 1024  # of starts that go with the record
-
-
-class Finished(NamedTuple):
-    """A shard that is written. digests, places, inline: of the parts in the order of PARTS, see ShardRecord."""
-
-    digests: tuple[bytes, ...]
-    places: tuple[Place, ...]
-    inline: tuple[bytes, ...]
-    train: SplitCounts
-    validation: SplitCounts
-    sources: tuple[SourceCounts, ...]
 
 
 class ShardWriter:
@@ -63,7 +52,7 @@ class ShardWriter:
         has_places: bool = False,
         has_mask: bool = False,
     ) -> None:
-        self._dtype = dtype
+        self._shard, self._dtype = shard, dtype
         self.has_places, self.has_mask = has_places, has_mask
         self._front, self._back = ends.front_id, ends.back_id
         if has_mask and self._front is not None:
@@ -192,8 +181,8 @@ class ShardWriter:
         self._open_tokens = self._open_highest = self._open_not_trained = 0
         self._guess = None
 
-    def finish(self) -> Finished:
-        """Complete the files."""
+    def finish(self) -> ShardRecord:
+        """Complete the files; the record, but for what is not in them."""
         if self._guess is not None:
             raise BrokenInvariant("a document in pieces has no end")
         self.begin_source(-1)
@@ -208,7 +197,6 @@ class ShardWriter:
         for part, data in zip(self._parts, small, strict=True):
             places.append((self._small, offset) if data else part.finish())
             offset += len(data)
-        digests = tuple(part.digests() for part in self._parts)
         train, validation = (
             SplitCounts(documents, documents - sequences, sequences, tokens, highest, not_trained)
             for documents, sequences, tokens, highest, not_trained in zip(
@@ -220,7 +208,16 @@ class ShardWriter:
                 strict=True,
             )
         )
-        return Finished(digests, tuple(places), tuple(inline), train, validation, tuple(self._sources))
+        return ShardRecord(
+            self._shard,
+            self._dtype.itemsize,
+            tuple(part.digests() for part in self._parts),
+            train,
+            validation,
+            sources=tuple(self._sources),
+            places=tuple(places),
+            inline=tuple(inline),
+        )
 
     def _extend(self, tokens: NDArray[np.uint32]) -> None:
         assert self._guess is not None

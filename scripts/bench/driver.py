@@ -109,13 +109,13 @@ class Results:
         small = names[-1]
         return ShardRecord(
             ShardId(chunk.index),
-            True,
-            chunk.text_bytes,
-            0,
             2,
             digests,
             train,
             validation,
+            0,
+            True,
+            chunk.text_bytes,
             self._rng.randbytes(8 * self._blocks(chunk)),
             ((0, chunk.stop, chunk.stop + 4000, "0123456789abcdef"),),
             IntakeCounts(SEQUENCES + held_out, chunk.text_bytes, longest=(9000, 8000, 7000)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -64,21 +65,9 @@ def add_rows(shard: ShardWriter, split: int, rows: Sequence[Sequence[int]]) -> N
 
 def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) -> ShardRecord:
     """Finish the shard; its record."""
-    digests, places, inline, train, validation, sources = shard.finish()
-    return ShardRecord(
-        ShardId(chunk_index),
-        True,
-        0,
-        0,
-        token_bytes,
-        digests,
-        train,
-        validation,
-        intake=IntakeCounts(train.documents + validation.documents),
-        places=places,
-        inline=inline,
-        sources=sources,
-    )
+    record = shard.finish()
+    intake = IntakeCounts(record.train.documents + record.validation.documents)
+    return replace(record, id=ShardId(chunk_index), token_bytes=token_bytes, is_last=True, intake=intake)
 
 
 def change_part(folder: Path, record: ShardRecord, part: str, flip: int) -> None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from convert.driver.background_call import BackgroundCall
+from engines.background_call import BackgroundCall
 from engines.process_engine import may_fork
 
 
