@@ -1,18 +1,15 @@
-"""A document of text too long to be held: what is to be known of it besides its ids is found while it goes by.
-
-Is it valid UTF-8, which special token is in it, how long is it, how does it begin, what is its hash?
-"""
+"""A document of text too long to be held, checked while it goes by; and which special token is in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from corpus import _core, utf8
 from corpus.blocks import HEAD_BYTES
 from corpus.documents import LongText
 from corpus.errors import InvalidText, printable
-from corpus.intake import INVALID_UTF8, BadRecord
+from corpus.intake import INVALID_UTF8, BadRecord, Intake
 from corpus.rules import IntakeRules
 from corpus.source_list import Source
 from corpus.utf8 import ValidPieces
@@ -22,52 +19,29 @@ if TYPE_CHECKING:
 
 
 class PiecedText:
-    """One document; `texts` is to be read to its end, then the rest is known.
+    """One document; `texts` is to be read to its end, then the rest is known. fault: "" if it is good, or why it is bad.
+    is_blank, line: see LongLine."""
 
-    lap(step): is called when a piece is read, checked, hashed. fault: "" if it is good, or why it is a bad record.
-    replaced: how many U+FFFD were put in. text_bytes: of what is valid. content_hash: XXH64 of that, with the seed.
-    """
+    is_blank = False
+    line = None
 
-    is_blank = False  # see LongLine
-
-    def __init__(
-        self,
-        document: LongText,
-        source: Source,
-        rules: IntakeRules,
-        seed: int = 0,
-        lap: Callable[[str], None] = lambda step: None,
-    ) -> None:
+    def __init__(self, document: LongText, source: Source, rules: IntakeRules) -> None:
         mode: utf8.Invalid = "replace" if rules.invalid == "replace" else "error"
         self.start = document.start
-        self._pieces, self._rules, self._lap = document.pieces, rules, lap
+        self._pieces, self._rules = document.pieces, rules
         self._valid = ValidPieces(printable(source.name), mode, document.start)
-        self._content = _core.Xxh64(seed)
-        self._length = self.text_bytes = 0
+        self._length = 0
         self._head = b""
         self.fault = ""
-
-    @property
-    def replaced(self) -> int:
-        return self._valid.replaced
-
-    @property
-    def content_hash(self) -> int:
-        return self._content.digest()
 
     def texts(self) -> Iterator[Buffer]:
         """The document as valid UTF-8, cut between characters; InvalidText if the rules want that."""
         for piece, final in self._pieces:
-            self._lap("read")
             view = memoryview(piece)
             self._length += view.nbytes
             if len(self._head) < HEAD_BYTES:
                 self._head += bytes(view[: HEAD_BYTES - len(self._head)])
             if not self.fault and (text := self._checked(piece, final)) is not None:
-                self._lap("check")
-                self._content.update(text)
-                self.text_bytes += memoryview(text).nbytes
-                self._lap("split")
                 yield text
                 del text
             if final:
@@ -82,9 +56,12 @@ class PiecedText:
             self.fault = str(error)
             return None
 
-    def bad(self, reason: str = INVALID_UTF8, detail: str = "") -> BadRecord:
-        """It as a bad record, by its own fault or another one."""
-        return BadRecord(reason, detail or self.fault, self.start, self._head, self._length)
+    def count_in(self, intake: Intake, source_index: int, source: Source) -> None:
+        """Count what was replaced in it, and it as a bad record if it is one."""
+        intake.replaced += self._valid.replaced
+        if self.fault:
+            record = BadRecord(INVALID_UTF8, self.fault, self.start, self._head, self._length)
+            intake.bad(source_index, source, record)
 
 
 class SpecialSearch:

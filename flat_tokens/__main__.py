@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from command_line.failures import ended_by, reader_gone
+from command_line.input_arguments import add_storage_option
 from command_line.parser import Parser
 from command_line.standard_streams import prepare_standard_streams
-from command_line.words import name_and_value, path_word, whole
+from command_line.words import path_word, whole
 from flat_tokens import commands
 from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange import command as exchange
@@ -214,14 +215,7 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
             help="its folder or URL, such as s3://bucket/owt.zarr",
         )
     for reads in (*with_versions, verify, import_):
-        reads.add_argument(
-            "--storage-option",
-            action="append",
-            default=[],
-            type=name_and_value,
-            metavar="NAME=VALUE",
-            help="a setting of the store, such as region=eu-west-1; as often as needed",
-        )
+        add_storage_option(reads.add_argument)
         reads.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
+from command_line.input_arguments import add_input_arguments
 from command_line.parser import Parser
 from command_line.words import (
-    TEXT_FIELD_ALIASES,
-    name_and_value,
     seconds,
     size,
     size_or_fit,
     sizes,
     unescaped,
 )
-from corpus.kinds import INPUT_FORMATS
 from engines.choose import add_engine_arguments
 
 
@@ -397,33 +395,12 @@ def _info(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentPars
 
 
 def _add_records(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--input-format",
-        choices=INPUT_FORMATS,
-        default="auto",
-        help="what all inputs are (default: each by its name: .jsonl, .parquet, .csv, ..., else text)",
-    )
-    command.add_argument(
-        "--text-field",
-        *TEXT_FIELD_ALIASES,
-        default="text",
-        metavar="NAME",
-        help='where a record has its text: a field or column (default "text"), or a JSON pointer such as /a/b',
-    )
+    add_input_arguments(command.add_argument)
     command.add_argument(
         "--on-error",
         choices=["fail", "skip"],
         default="fail",
         help="records without a text, documents that are no UTF-8: stop (default), or leave them out",
-    )
-    command.add_argument(
-        "--storage-option",
-        type=name_and_value,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="of the store that a URL names, such as region=eu-west-1; may be repeated (default: by its environment "
-        "variables)",
     )
     _add_invalid(command)
 

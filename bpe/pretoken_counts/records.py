@@ -101,9 +101,7 @@ class Records:
                     else:
                         yield found  # whoever counts it says how much text it has, if it is good
                     if isinstance(found, PiecedText):
-                        self._intake.replaced += found.replaced
-                        if found.fault:
-                            self._intake.bad(0, self.file, found.bad())
+                        found.count_in(self._intake, 0, self.file)
                 elif event is not None:
                     batch = event.batch if isinstance(event, Documents) else self._documents_of(event)
                     first = int(batch.offsets.searchsorted(left, side="left")) if left else 0

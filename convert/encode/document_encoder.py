@@ -88,9 +88,12 @@ class DocumentEncoder:
         elif isinstance(event, Documents):
             self.batch(index, source, event)
         elif isinstance(event, LongText):
-            self.pieces(index, source, event)
-        elif event is not None:
-            self.long_line(index, source, event)
+            self._intake.records += 1
+            text = PiecedText(event, source, self._rules)
+            self.long_document(index, source, text, self._rules.special_in_text or "encode")
+            text.count_in(self._intake, index, source)
+        elif event is not None:  # a line, which its reader counts
+            self.long_document(index, source, event, self._rules.special_in_text or "text")
 
     def stretch(self, source_index: int, source: Source, stretch: Text) -> None:
         """Whole documents with separators between them."""
@@ -213,28 +216,10 @@ class DocumentEncoder:
         record = BadRecord(reason, detail, place, text, len(text), line, documents.are_rows)
         self._intake.bad(source_index, source, record)
 
-    def pieces(self, source_index: int, source: Source, document: LongText) -> None:
-        """One document in pieces of text."""
-        special = self._rules.special_in_text or "encode"
-        self._intake.records += 1
-        text = PiecedText(document, source, self._rules, self._seed, self._clock.lap)
-        search = SpecialSearch(self._special_tokens if special != "encode" else [])
-        end = SpecialSearch(self._end_text)
-        self._encode_pieces(source, end.through(search.through(text.texts())), special)
-        self._intake.replaced += text.replaced
-        if text.fault:
-            self._drop_document()
-            self._intake.bad(source_index, source, text.bad())
-        elif search.found and special == "error":
-            self._drop_document()
-            detail = f"the text holds the special token {search.found!r}"
-            self._intake.bad(source_index, source, text.bad("special token", detail))
-        else:
-            self._end_long(source, search, end, text.text_bytes, text.content_hash, text.start)
-
-    def long_line(self, source_index: int, source: Source, line: LongLine) -> None:
-        """The document of a JSON line in pieces, which its reader has counted; nothing if it turns out to be bad."""
-        special = self._rules.special_in_text or "text"
+    def long_document(
+        self, source_index: int, source: Source, found: PiecedText | LongLine, special: str
+    ) -> None:
+        """A document in pieces, which is counted as a record by now; nothing if it turns out to be bad."""
         search = SpecialSearch(self._special_tokens if special != "encode" else [])
         end = SpecialSearch(self._end_text)
         content = Xxh64(self._seed)
@@ -242,39 +227,29 @@ class DocumentEncoder:
 
         def texts() -> Iterator[Buffer]:
             nonlocal text_bytes, head
-            for text in line.texts():
+            for text in found.texts():
+                view = memoryview(text)  # type: ignore[arg-type]  # an array or another buffer
                 self._clock.lap("read")
-                content.update(text.data)
-                text_bytes += len(text)
+                content.update(view)
+                text_bytes += view.nbytes
                 if len(head) < HEAD_BYTES:
-                    head += text[: HEAD_BYTES - len(head)].tobytes()
+                    head += bytes(view[: HEAD_BYTES - len(head)])
                 self._clock.lap("check")
-                yield text.data
+                yield view
 
         self._encode_pieces(source, end.through(search.through(texts())), special)
-        if line.fault or line.is_blank:
+        if found.fault or found.is_blank:
             self._drop_document()
         elif search.found and special == "error":
             self._drop_document()
             detail = f"the text holds the special token {search.found!r} at its byte {search.place}"
-            record = BadRecord("special token", detail, line.start, head, text_bytes, line.line)
+            record = BadRecord("special token", detail, found.start, head, text_bytes, found.line)
             self._intake.bad(source_index, source, record)
         else:
-            self._end_long(source, search, end, text_bytes, content.digest(), line.start)
-
-    def _end_long(
-        self,
-        source: Source,
-        search: SpecialSearch,
-        end: SpecialSearch,
-        text_bytes: int,
-        content: int,
-        place: int,
-    ) -> None:
-        self._intake.with_special += bool(search.found)
-        self._intake.with_end_text += bool(end.found)
-        self._intake.text_bytes += text_bytes
-        self._end_document(source, content, place)
+            self._intake.with_special += bool(search.found)
+            self._intake.with_end_text += bool(end.found)
+            self._intake.text_bytes += text_bytes
+            self._end_document(source, content.digest(), found.start)
 
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
         allowed = self._allowed(special)

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from command_line.failures import ended_by
+from command_line.input_arguments import add_storage_option
 from command_line.parser import Parser
 from command_line.standard_streams import prepare_standard_streams
-from command_line.words import name_and_value, whole
+from command_line.words import whole
 from convert.errors import printable
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
 from stores import shown_url
@@ -88,14 +89,7 @@ def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
     add("--zarr-format", type=int, choices=(2, 3), default=2, help="layout (default 2)")
     add("--compression", choices=COMPRESSIONS, default="zstd", help="(default zstd)")
     add("--overwrite", action="store_true", help="replace an earlier dataset")
-    add(
-        "--storage-option",
-        action="append",
-        default=[],
-        type=name_and_value,
-        metavar="NAME=VALUE",
-        help="a setting of the store that DATASET is on; as often as needed",
-    )
+    add_storage_option(add)
     add("--debug", action="store_true", help="show the traceback of an error")
     return parser
 

@@ -6,13 +6,12 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import fields
 
+from command_line.input_arguments import add_input_arguments
 from command_line.parser import Parser
 from command_line.words import (
-    TEXT_FIELD_ALIASES,
     fraction,
     integer,
     integer_or_none,
-    name_and_value,
     seconds,
     size,
     unescaped,
@@ -27,7 +26,6 @@ from convert.options import (
     SPECIAL_MODES,
     ConvertOptions,
 )
-from corpus.kinds import INPUT_FORMATS
 from corpus.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
 from engines.choose import add_engine_arguments
 
@@ -71,19 +69,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         "options are the defaults",
     )
     add = parser.add_argument_group("reading").add_argument
-    add(
-        "--input-format",
-        choices=INPUT_FORMATS,
-        default="auto",
-        help="of all inputs; auto (default): by each file's name",
-    )
-    add(
-        "--text-field",
-        *TEXT_FIELD_ALIASES,
-        default="text",
-        metavar="NAME",
-        help="JSON field or Parquet column of the text (default %(default)s); /a/b is text within a",
-    )
+    add_input_arguments(add)
     add(
         "--prompt-field",
         metavar="NAME",
@@ -133,15 +119,6 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         default=128 << 20,
         metavar="SIZE",
         help="memory that a zst or xz file may ask for (default 128Mi)",
-    )
-    add(
-        "--storage-option",
-        type=name_and_value,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="of the store that a URL names, such as region=eu-west-1; may be repeated (default: by its environment "
-        "variables)",
     )
     add = parser.add_argument_group("bad records").add_argument
     add(
