@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PiecedText:
-    """One document; `texts` is to be read to its end, then the rest is known. fault: "" if it is good, or why it is bad.
+    """One document; `texts` is to be read to its end, then the rest is known. fault: why it is bad, "" if it is not.
     is_blank, line: see LongLine."""
 
     is_blank = False
