@@ -200,7 +200,7 @@ def test_two_runs_at_a_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_clock_that_is_wrong_takes_nothing_over(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = lease.Lease(place.partial, "out")
+    held = lease.Lease(place.partial, "out", Refused)
     held.acquire()
     monkeypatch.setattr(lease.time, "sleep", lambda _: held._write())
     with pytest.raises(Refused, match="another run"):
