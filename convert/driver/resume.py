@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
 
 from convert.driver.context import Context
 from convert.driver.ledger import Ledger
@@ -21,21 +20,14 @@ from convert.planning.plan import ShardId
 from convert.shards.intake import is_quarantine_intact, is_usable, needs_quarantine
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
+from convert.shards.shard_store import delete_others
 from convert.shards.write_run import WrittenFile
 from engines.tasks import run_tasks
 
 
-class Resumed(NamedTuple):
-    """ledger: with all that was taken over. runs: those that can be written. lost_runs: how many of them were written
-    once, but are damaged or gone."""
-
-    ledger: Ledger
-    runs: list[Run]
-    lost_runs: int
-
-
-def resume(context: Context, recorded: Recorded) -> Resumed:
-    """What of the earlier run can be taken over; everything else in its folders is removed.
+def resume(context: Context, recorded: Recorded) -> tuple[Ledger, list[Run], int]:
+    """What of the earlier run can be taken over: the ledger with it, the runs that can be written, and how many of them
+    were written once but are damaged or gone. Everything else in its folders is removed.
 
     Refused (exit 6) if its shards were made by another rule for bad records, or from other text.
     """
@@ -75,11 +67,11 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
             runs.append(run)
             lost_runs += 1
     workspace.clean_dataset({file.path for file in ledger.files})
-    workspace.shard_store.delete_others(ledger.needed_files())
+    delete_others(workspace.shard_store, ledger.needed_files())
     if workspace.maybe_modified:
         check_maybe_modified(context, ledger)
         context.syncer.add([workspace.plan], stays=True)
-    return Resumed(ledger, runs, lost_runs)
+    return ledger, runs, lost_runs
 
 
 def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord]:

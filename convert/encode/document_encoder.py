@@ -174,10 +174,10 @@ class DocumentEncoder:
             batch.text, batch.offsets, allowed_special=allowed, checked=True, out=_token_room(batch.text)
         )
         self._clock.lap("encode")
-        hashes = None
-        if self._splits_by_hash(source):
-            hashes = hash_ragged(batch.text, batch.offsets, self._seed)
-        self._partition_by_split(source, ragged.tokens, ragged.offsets, hashes, places)
+        self._partition_by_split(source, ragged.tokens, ragged.offsets, self._hashes(source, batch), places)
+
+    def _hashes(self, source: Source, batch: Batch) -> NDArray[np.uint64] | None:
+        return hash_ragged(batch.text, batch.offsets, self._seed) if self._splits_by_hash(source) else None
 
     def _marked(self, source_index: int, source: Source, documents: Documents, special: str) -> None:
         """Documents with a loss mask."""
@@ -193,9 +193,7 @@ class DocumentEncoder:
             found = self._marked_text.encode(batch, allowed, _token_room(batch.text))
         found.tokens[~found.is_trained] |= NOT_TRAINED
         if len(batch):
-            hashes = (
-                hash_ragged(batch.text, batch.offsets, self._seed) if self._splits_by_hash(source) else None
-            )
+            hashes = self._hashes(source, batch)
             self._partition_by_split(source, found.tokens, found.offsets, hashes, places)
 
     def _refuse_special(

@@ -18,6 +18,7 @@ from typing import Any
 from convert.errors import DataLost, naming
 from convert.planning.plan import ShardId
 from convert.shards.intake_counts import IntakeCounts
+from convert.shards.part_writer import write_all_to
 from convert.shards.shard_store import ShardStore
 from corpus import _core
 from corpus.intake import INVALID_UTF8, BadRecord, Intake
@@ -64,9 +65,7 @@ class ShardIntake(Intake):
             if self._quarantine is None:
                 self._quarantine = io.FileIO(self._temporary, "xb")
                 self._quarantine_bytes = 0
-            view = memoryview(line)
-            while view.nbytes:
-                view = view[self._quarantine.write(view) :]
+            write_all_to(self._quarantine, memoryview(line))
         self._quarantine_bytes += len(line)
         self._checksum = _core.xxh64(line, self._checksum)
 

@@ -123,7 +123,7 @@ class PartWriter:
                 self._file = self._spare_file() or _new_file(self._path)
             self._digests.update(view)
             self._written_bytes += view.nbytes
-            _write_all(self._file, view)
+            write_all_to(self._file, view)
 
     def _spare_file(self) -> io.FileIO | None:
         """A spare under this part's name, whatever it holds; None if there is none or another attempt has it."""
@@ -170,7 +170,8 @@ def _new_file(path: str | Path) -> io.FileIO:
     return io.FileIO(os.open(path, flags, 0o666), "r+")
 
 
-def _write_all(file: io.FileIO, view: memoryview) -> None:
+def write_all_to(file: io.FileIO, view: memoryview) -> None:
+    """Write the bytes, however many the system takes at a time."""
     while view.nbytes:
         view = view[file.write(view) :]
 
@@ -178,4 +179,4 @@ def _write_all(file: io.FileIO, view: memoryview) -> None:
 def write_new_file(path: Path, data: bytes) -> None:
     """Write a file, which must not exist; OSError names it."""
     with naming(path), _new_file(path) as file:
-        _write_all(file, memoryview(data))
+        write_all_to(file, memoryview(data))

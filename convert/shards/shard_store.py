@@ -5,16 +5,15 @@ An attempt writes its files in a folder; `keep` puts them where they lie, whole,
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from convert.errors import naming
 from convert.shards.shard_files import is_shard_file
-from stores import RandomFile, StorageOptions, Store, StoreNotFound, open_file, read_at
+from stores import RandomFile, StorageOptions, Store, StoreNotFound, open_file, open_store
 
 _BLOCK_BYTES = 8 << 20
 
@@ -23,6 +22,11 @@ class FolderShards(NamedTuple):
     """Shards in a folder. An attempt may write over files that nobody reads any more, see shard_files.py."""
 
     folder: Path
+
+    @property
+    def store(self) -> Store:
+        """See StoreShards."""
+        return open_store(self.folder)
 
     @contextmanager
     def attempt(self, temporary: Path) -> Iterator[Path]:
@@ -45,20 +49,11 @@ class FolderShards(NamedTuple):
 
     def read(self, name: str) -> bytes:
         """All of a small file; StoreNotFound."""
-        with self.open(name, 0) as file:
-            return bytes(read_at(file, 0, file.size))
+        return bytes(self.store.read(name))
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete files; one that is gone, or was taken to be written over, is passed over."""
-        for name in names:
-            with suppress(FileNotFoundError):
-                os.unlink(f"{self.folder}/{name}")  # noqa: PTH108
-
-    def delete_others(self, kept: Collection[str]) -> None:
-        """Delete all files of shards but those of these names."""
-        self.delete(
-            path.name for path in self.folder.iterdir() if path.name not in kept and is_shard_file(path.name)
-        )
+        self.store.delete(names)
 
 
 class StoreShards(NamedTuple):
@@ -102,11 +97,12 @@ class StoreShards(NamedTuple):
         """See FolderShards."""
         self.store.delete(names)
 
-    def delete_others(self, kept: Collection[str]) -> None:
-        """See FolderShards."""
-        self.store.delete(
-            [entry.key for entry in self.store.list() if entry.key not in kept and is_shard_file(entry.key)]
-        )
-
 
 ShardStore = FolderShards | StoreShards
+
+
+def delete_others(shards: ShardStore, kept: Collection[str]) -> None:
+    """Delete all files of shards but those of these names."""
+    shards.delete(
+        [entry.key for entry in shards.store.list() if entry.key not in kept and is_shard_file(entry.key)]
+    )

@@ -29,7 +29,7 @@ from convert.shards import shard as shard_module
 from convert.shards.runs import Run
 from convert.shards.shard import PARTS, ShardRecord
 from convert.shards.shard_reader import DamagedShard
-from convert.shards.shard_store import FolderShards
+from convert.shards.shard_store import FolderShards, delete_others
 from convert.shards.shard_writer import ShardWriter
 from convert.shards.write_run import encoded_units, sequences_run
 from engines.inline_engine import InlineEngine
@@ -233,7 +233,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
                 else:
                     self.runs.append(run)
         self.spares = []
-        FolderShards(self.folder).delete_others(self.ledger.needed_files())
+        delete_others(FolderShards(self.folder), self.ledger.needed_files())
 
     @invariant()
     def what_is_needed_is_intact(self) -> None:
@@ -263,7 +263,7 @@ def test_of_an_earlier_run_only_what_is_needed_stays(tmp_path: Path) -> None:
     ]
     for name in names:
         (tmp_path / name).touch()
-    FolderShards(tmp_path).delete_others({"3.0-00aa.small"})
+    delete_others(FolderShards(tmp_path), {"3.0-00aa.small"})
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"3.0-00aa.small", "journal", "00000001-0.quarantine"}
 
