@@ -23,6 +23,7 @@ from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, Wor
 from convert.places.workspace import Workspace
 from convert.planning.plan import TextChunk
 from convert.planning.plan_record import PlanRecord
+from corpus.documents import Text
 from engines.inline_engine import InlineEngine
 
 
@@ -59,10 +60,10 @@ def crash_at(poison: bytes, signal_number: int, chunk: TextChunk, *more: Any) ->
     """As a fault of the core would: the process dies in the middle of the stretch that holds the poison."""
     encode = convert.encode.document_encoder.DocumentEncoder.stretch
 
-    def stretch(self: Any, index: int, source: Any, text: memoryview, start: int) -> None:
-        if poison in bytes(text):
+    def stretch(self: Any, index: int, source: Any, found: Text) -> None:
+        if poison in bytes(found.text):
             os.kill(os.getpid(), signal_number)
-        encode(self, index, source, text, start)
+        encode(self, index, source, found)
 
     convert.encode.document_encoder.DocumentEncoder.stretch = stretch  # type: ignore[method-assign]
     try:
