@@ -30,7 +30,7 @@ def main() -> None:
     dataset = flat_tokens.open(options.dataset)
     split = dataset[options.split]
     bits = bits_of_ids(dataset.train, max(dataset.train.max_token_id, split.max_token_id) + 1)
-    tokenizer = bpe.Tokenizer.load(dataset.tokenizer_path)
+    tokenizer = bpe.Tokenizer.load(str(dataset.tokenizer_path))
     token_bytes = np.array([len(tokenizer.vocab.get(id, b"")) for id in range(len(bits))])
     sums = [evaluate(split, bits, token_bytes, rank, options.ranks) for rank in range(options.ranks)]
     loss, tokens, size = np.sum(sums, axis=0)
