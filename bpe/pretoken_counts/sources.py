@@ -173,7 +173,13 @@ def spooled(source: Source, input_format: str, of_documents: bool, workspace: Wo
 
     of_documents: whether text is read as documents, too.
     """
-    if isinstance(source, (str, os.PathLike, File, FileRange, StreamRest)):
+    if isinstance(source, (str, os.PathLike)):
+        named = Path(source)  # may be a pipe
+        if not of_documents or not named.exists() or named.is_file() or named.is_dir():
+            return source
+        with named.open("rb") as stream:
+            return spooled(stream, input_format, of_documents, workspace)
+    if isinstance(source, (File, FileRange, StreamRest)):
         return source
     is_text = input_format in ("auto", "text") or not isinstance(source, io.IOBase)
     if is_text and not of_documents:

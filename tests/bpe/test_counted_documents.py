@@ -1,7 +1,9 @@
 """Text that is counted as documents between separators: those that `convert` makes, bad ones left out."""
 
 import gzip
+import os
 import random
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -168,6 +170,16 @@ def test_counting_that_was_stopped_goes_on(tmp_path: Path) -> None:
         assert not part.facts.complete
         with pytest.raises(Refused, match="now it is read as"):
             gather_counts([tmp_path / "in.txt"], part, options, None, budget, workspace)
+
+
+def test_a_pipe_with_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"one\n\ntwo two",))
+    writer.start()
+    counts = count_pretokens([path], separator="\n\n")
+    writer.join()
+    assert counts.as_dict() == {b" two": 1, b"one": 1, b"two": 1}
 
 
 def test_a_sample(tmp_path: Path) -> None:
