@@ -119,6 +119,8 @@ NormalForm::NormalForm(bool composed, bool compatible) : composed_(composed) {
   classes_.share_pages();
   decompositions_.share_pages();
   length_of_clean_ = classes_.lengths_of_zero();
+  for (uint32_t c = 0; c < 64 * clean_of_three_.size(); ++c)
+    clean_of_three_[c / 64] |= uint64_t{classes_[c] == 0} << c % 64;
 }
 
 // The first from p on, where a stretch begins; empty, at `stop`, if there is none.
@@ -133,9 +135,23 @@ NormalForm::Stretch NormalForm::next_doubtful(const uint8_t *p, const uint8_t *s
       base = p - 1;
       continue;
     }
-    if (const uint8_t length = length_of_clean_[*p]; length != 0) {
-      base = p;
-      p += std::min<ptrdiff_t>(length, stop - p);
+    if (*p < 0x80) {
+      base = p++;
+      continue;
+    }
+    // Steps of a known length wait for no load.
+    if (stop - p >= 3 && is_clean_of_three(p)) {
+      do
+        p += 3;
+      while (stop - p >= 3 && is_clean_of_three(p));
+      base = p - 3;
+      continue;
+    }
+    if (stop - p >= 2 && length_of_clean_[*p] == 2) {
+      do
+        p += 2;
+      while (stop - p >= 2 && length_of_clean_[*p] == 2);
+      base = p - 2;
       continue;
     }
     Char c = read_char(p, stop);

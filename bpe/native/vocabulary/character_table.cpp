@@ -1,8 +1,10 @@
 #include "vocabulary/character_table.hpp"
 
+#include "common/byte_order.hpp"
 #include "common/prefetch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace bpe {
@@ -11,8 +13,9 @@ namespace {
 
 constexpr uint32_t stop_code_point = 0x10000; // of three bytes; surrogates and shorter ones do no harm
 
-bool is_lead(uint8_t byte) {
-  return (byte & 0xF0) == 0xE0;
+// The top bit of each of eight bytes that begins a character of three.
+uint64_t leads_of(uint64_t eight) {
+  return eight & eight << 1 & eight << 2 & ~(eight << 3) & 0x8080808080808080;
 }
 bool continues(uint8_t byte) {
   return (byte & 0xC0) == 0x80;
@@ -69,36 +72,34 @@ Characters::Character *CharacterTable::characters() const {
 
 // Looks for leads in all entries, end to end: most have none.
 void CharacterTable::list_entries(const Vocabulary &vocabulary, Found &found) {
-  const bool has_spaces = vocabulary.text_rules() && vocabulary.text_rules()->has_spaces;
   const std::string_view all = vocabulary.all_bytes();
-  const auto *const bytes = reinterpret_cast<const uint8_t *>(all.data());
   uint32_t symbol = 0;
-  for (size_t at = 0; at < all.size(); ++at) {
-    for (uint64_t eight; all.size() - at >= 8; at += 8) {
-      std::memcpy(&eight, bytes + at, 8);
-      if ((eight & 0x8080808080808080) != 0)
-        break;
+  for (size_t at = 0; at < all.size(); at += 8) {
+    uint64_t eight = 0;
+    std::memcpy(&eight, all.data() + at, std::min<size_t>(8, all.size() - at));
+    for (uint64_t leads = leads_of(eight); leads != 0; leads &= leads - 1) {
+      const size_t lead = at + static_cast<size_t>(std::countr_zero(leads)) / 8;
+      while (vocabulary.start(symbol + 1) <= lead)
+        ++symbol;
+      list_character(vocabulary, symbol, lead - vocabulary.start(symbol), found);
     }
-    if (at == all.size())
-      break;
-    if (!is_lead(bytes[at]))
-      continue;
-    while (vocabulary.start(symbol + 1) <= at)
-      ++symbol;
-    const std::string_view entry = vocabulary.bytes(symbol);
-    const size_t place = at - vocabulary.start(symbol);
-    if (place > 0) {
-      list_border(entry, place, found);
-    } else if (entry.size() == 3 && Characters::starts_at(bytes + at, 3)) {
-      if (has_spaces && entry == lower_block) // which no text holds
-        continue;
-      found.one[Characters::code_point(bytes + at)] = symbol;
-      has_unreachable_ |=
-          !vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol;
-    } else if (entry.size() == 6 && Characters::starts_at(bytes + at, 3) &&
-               Characters::starts_at(bytes + at + 3, 3)) {
-      found.two.push_back(symbol);
-    }
+  }
+}
+
+// What the entry tells by the character that starts at byte number `at`.
+void CharacterTable::list_character(const Vocabulary &vocabulary, uint32_t symbol, size_t at, Found &found) {
+  const std::string_view entry = vocabulary.bytes(symbol);
+  const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
+  if (at > 0)
+    return list_border(entry, at, found);
+  if (entry.size() == 3 && Characters::starts_at(bytes, 3)) {
+    if (vocabulary.text_rules() && vocabulary.text_rules()->has_spaces && entry == lower_block)
+      return; // no text holds it
+    found.one[Characters::code_point(bytes)] = symbol;
+    has_unreachable_ |=
+        !vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol;
+  } else if (entry.size() == 6 && Characters::starts_at(bytes, 3) && Characters::starts_at(bytes + 3, 3)) {
+    found.two.push_back(symbol);
   }
 }
 

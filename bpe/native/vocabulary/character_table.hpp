@@ -101,6 +101,7 @@ public:
 private:
   struct Found;
   void list_entries(const Vocabulary &vocabulary, Found &found);
+  void list_character(const Vocabulary &vocabulary, uint32_t symbol, size_t at, Found &found);
   void list_border(std::string_view entry, size_t at, Found &found);
   void mark_part(const uint8_t *bytes, size_t left, size_t right);
   void fill_ids(const Vocabulary &vocabulary, std::vector<uint32_t> &one);
