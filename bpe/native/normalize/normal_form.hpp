@@ -46,8 +46,8 @@ private:
 
   const bool composed_;
   PageTable<uint8_t> classes_;
-  std::array<uint8_t, 256> length_of_clean_{}; // by first byte, of characters that are all clean
-  std::array<uint64_t, 1024> clean_of_three_{};    // a bit for each code point below 2^16
+  std::array<uint8_t, 256> length_of_clean_{};  // by first byte, of characters that are all clean
+  std::array<uint64_t, 1024> clean_of_three_{}; // a bit for each code point below 2^16
   // Combining class << 24 | place in pool_ of how many parts it has and these; place 0: it is its own part.
   PageTable<uint32_t> decompositions_;
   std::vector<uint32_t> pool_{0};

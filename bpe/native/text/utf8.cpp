@@ -32,7 +32,8 @@ size_t validate_plainly(const uint8_t *text, size_t at, size_t enough, size_t si
   while (at < enough) {
     if (text[at] < 0x80) {
       uint64_t eight;
-      while (at < enough && size - at >= 8 && (memcpy(&eight, text + at, 8), (eight & 0x8080808080808080) == 0))
+      while (at < enough && size - at >= 8 &&
+             (memcpy(&eight, text + at, 8), (eight & 0x8080808080808080) == 0))
         at += 8;
       while (at < enough && text[at] < 0x80)
         ++at;
