@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +22,7 @@ from bpe.pretoken_counts.memory import check_room
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import Pretokens, merges_of, with_products
 from bpe.vocabulary import BYTE_ENTRIES, TextRules
+from stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.like import TextRule

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from bpe.pretoken_counts.memory import check_room
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import Pretokens, merges_of, with_products
 from bpe.vocabulary import make_vocabulary
+from stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.memory import MemoryBudget

@@ -7,10 +7,10 @@ second and 150 MB, and who only encodes never looks at one of them. It answers a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from bpe import _core
 from bpe.vocabulary import TextRules, with_special_tokens
+from stores.system import cached_property
 
 
 @dataclass(frozen=True, eq=False)

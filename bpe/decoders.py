@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from bpe.errors import BadTokenizer
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.normalizers import Replace as NormalizerReplace
+from stores.system import cached_property
 
 _REPLACEMENT: Final = "\ufffd"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +20,7 @@ from bpe.normalizers import NFC, Normalizer, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, Vocabulary, make_vocabulary
+from stores.system import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from bpe.errors import UnsupportedTokenizer
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from corpus.batch import Batch
+from stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.compat.huggingface import Tokenizer as WithOffsets

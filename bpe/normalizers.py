@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from bpe import _core
@@ -19,6 +18,7 @@ from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.pretokenization import read_oniguruma
 from bpe.pretokenization.regex_matches import parts_of
 from bpe.pretokenization.write_regex import expression_of
+from stores.system import cached_property
 
 if TYPE_CHECKING:
     import regex

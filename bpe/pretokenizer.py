@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ from bpe.pretokenization.by_regex import RegexCutter
 from bpe.pretokenization.compiled import Compiled, compiled_of
 from bpe.pretokenization.components import ByteLevel, Component, Split
 from bpe.pretokenization.stages import phases_of
+from stores.system import cached_property
 
 _BARE_WORD: Final = re.compile(r"[A-Za-z][\w.-]+")  # a mistyped name, such as gpt3
 

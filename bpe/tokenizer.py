@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +29,7 @@ from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.vocabulary import SpecialTokens, TextRules
+from stores.system import cached_property
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +39,7 @@ from bpe.training_options import TrainingOptions
 from bpe.training_preparation import prepared, start_of, with_tokenizer
 from bpe.training_start import Start
 from stores import NO_OPTIONS
+from stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
+from stores.system import cached_property
 
 MAX_ID: Final = 2**31 - 1  # a flat-tokens dataset stores id * 2 + 1 as uint32
 

@@ -12,7 +12,6 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +29,7 @@ from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate
 from flat_tokens.storage.versions import newest, read_version, within
 from flat_tokens.views import joined, of_sources
 from stores.cached import CachedStore
+from stores.system import cached_property
 
 
 class Fingerprinted(Protocol):

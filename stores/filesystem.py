@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from stores.clients import own_options
 from stores.errors import StoreChanged, StoreError, StoreNotFound, UnknownScheme
 from stores.requests import call, read_joined
 from stores.store import NO_OPTIONS, Blocks, Bytes, Entry, StorageOptions, checked_key
+from stores.system import cached_property
 from stores.url import Location
 
 _ATTEMPTS = 6

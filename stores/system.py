@@ -6,13 +6,14 @@ a system has no such thing, the docstring says what is done instead. Nothing was
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final, TypeVar
 
 # Flags of os.open. Windows knows text files, and none of the others.
 BINARY: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)  # not inherited, bytes as they are
@@ -22,6 +23,8 @@ NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)  # for a pipe that nobody writes t
 HAS_PIPES_TO_WAIT_FOR: Final = hasattr(signal, "pthread_sigmask")  # and signals that can be held back
 _LOCKED_BYTE: Final = 2**31 - 2  # of a lock file on Windows, where what is locked can't be read
 _seek_lock = threading.Lock()
+
+T = TypeVar("T")
 
 
 # -- processors and memory
@@ -176,6 +179,16 @@ def after_fork_in_child(function: Callable[[], None]) -> None:
     """Call it in the child of each fork; where nothing forks, never."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)
+
+
+class cached_property(functools.cached_property[T]):  # noqa: N801 - it stands for that one
+    """functools.cached_property without the lock that Python 3.11 has for all objects of a class: the child of a fork
+    would wait for ever where a thread of its parent was working one out. Two threads may do so twice, as from Python
+    3.12 on."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        super().__init__(function)
+        self.lock = nullcontext()
 
 
 def signals(*names: str) -> tuple[signal.Signals, ...]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -30,6 +29,7 @@ from bpe.errors import BadArgument, InvalidText
 from bpe.patterns import PATTERNS
 from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
+from stores.system import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,6 @@ out when they are asked for first (flat_tokens/loading/segments.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from flat_tokens.loading import segments
 from flat_tokens.loading.segments import Bools, Int32
+from stores.system import cached_property
 
 IGNORED_LABEL = -100  # where nothing is predicted: what torch's cross entropy leaves out
 FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")

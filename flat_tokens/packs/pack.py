@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from flat_tokens.loading import segments
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.loading.segments import Int32
 from flat_tokens.rows.row_cut import Int64, RowCut
+from stores.system import cached_property
 
 FIELDS = ("tokens", "labels", "input_pos", "seq_lens")
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -232,3 +234,44 @@ def test_a_folder_and_a_file_are_synced(monkeypatch: pytest.MonkeyPatch, tmp_pat
     system.sync(tmp_path)  # Windows opens none
     system.sync(tmp_path / "file")
     assert synced == [True, False, False]
+
+
+class Slow:
+    """Its property is worked out while `begun` is set, until `goes_on` is."""
+
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def __init__(self, waits: bool) -> None:
+        self.waits = waits
+
+    @system.cached_property
+    def value(self) -> int:
+        if self.waits:
+            self.begun.set()
+            self.goes_on.wait()
+        return 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_a_property_is_worked_out() -> None:
+    """Python 3.11 has one lock for all objects of a class, which the child would wait for."""
+    thread = threading.Thread(target=lambda: Slow(True).value)
+    thread.start()
+    Slow.begun.wait()
+    child = os.fork()
+    if not child:
+        os._exit(Slow(False).value)
+    try:
+        until = time.monotonic() + 20
+        ended, status = 0, 0
+        while not ended and time.monotonic() < until:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            time.sleep(0.01)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        assert ended
+        assert os.waitstatus_to_exitcode(status) == 1
+    finally:
+        Slow.goes_on.set()
+        thread.join()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from bpe.compat.huggingface.unmerged import unmerged
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.pretokenization.components import Component
 from bpe.tokenizer import Tokenizer
+from stores.system import cached_property
 
 
 class TextEngine(CoreEngine):
