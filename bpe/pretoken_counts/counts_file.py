@@ -1,4 +1,4 @@
-"""Counts files: distinct pretokens with their counts, sorted, checksummed, in blocks (docs/counts.md).
+"""Counts files: distinct pretokens with their counts, sorted, checksummed, in blocks (docs/counts-file.md).
 
 All numbers are little-endian; XXH64 is the content hash of bpe.native. The file is, end to end,
 
