@@ -4,7 +4,8 @@
 
 In dist/: a wheel of each Python's own ABI and, where there is a Python 3.12 or newer, one of the stable ABI, which is
 tried on every such Python. auditwheel, where it is installed, says from which glibc on they run and names them so
-(manylinux); without it they are named for this Linux alone. Exits 0 if every wheel gives a first batch, 1 if not.
+(manylinux); without it they are named for this Linux alone. abi3audit, where it is installed, looks whether the stable
+wheel asks Python for what the stable ABI lacks. Exits 0 if every wheel gives a first batch, 1 if not.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def main() -> None:
     wheels = [(built(python), [minor]) for minor, python in pythons.items()]
     newer = [minor for minor in pythons if minor >= STABLE]
     if newer:
-        wheels.append((built(pythons[newer[0]], "--config-settings=wheel.py-api=cp312"), newer))
+        stable = built(pythons[newer[0]], "--config-settings=wheel.py-api=cp312")
+        if (abi3audit := shutil.which("abi3audit")) is not None:
+            ended(abi3audit, "--strict", str(stable))
+        wheels.append((stable, newer))
     failed = 0
     for wheel, minors in wheels:
         for minor in minors:
