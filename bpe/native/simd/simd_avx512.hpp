@@ -14,8 +14,10 @@ namespace {
 struct Avx512Simd {
   static __m512i load(const uint8_t *p) { return _mm512_loadu_si512(p); }
   static __m512i set(uint8_t byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
-  // The classes of 64 bytes. A page of classes at a time for characters whose leads do not tell theirs: text
-  // has few pages.
+  static constexpr int most_pages = 2;
+  // The classes of 64 bytes. A page of classes at a time for characters whose leads do not tell theirs: most
+  // text has few pages. Chinese has many, and each would wait for the one before; there it is a character at
+  // a time behind the first.
   static __m512i classify(const CharacterClasses &classes, const uint8_t *p, __m512i v, uint64_t high) {
     __m512i found = _mm512_permutex2var_epi8(load(classes.of_byte), v, load(classes.of_byte + 64));
     if (high == 0)
@@ -27,7 +29,7 @@ struct Avx512Simd {
     if (unclear == 0)
       return found;
     const __m512i second = _mm512_loadu_si512(p + 1), third = _mm512_loadu_si512(p + 2);
-    do {
+    for (int pages = 0; pages < most_pages; ++pages) {
       const uint8_t *const c = p + _tzcnt_u64(unclear);
       uint64_t alike = unclear & _mm512_cmpeq_epi8_mask(v, set(*c));
       __m512i place = second;
@@ -41,8 +43,16 @@ struct Avx512Simd {
       }
       found = _mm512_mask_permutexvar_epi8(found, alike, place, load(classes.page(c).data()));
       unclear &= ~alike;
-    } while (unclear != 0);
-    return found;
+      if (unclear == 0)
+        return found;
+    }
+    alignas(64) uint8_t each[64];
+    _mm512_store_si512(each, found);
+    for (; unclear != 0; unclear &= unclear - 1) {
+      const size_t place = _tzcnt_u64(unclear);
+      each[place] = classes.of_character(p + place);
+    }
+    return _mm512_load_si512(each);
   }
 
   class Keep {
