@@ -128,3 +128,14 @@ def test_types_of_arguments_are_ours() -> None:
     for action in NUMBERS.values():
         assert not isinstance(action, argparse._StoreTrueAction)
         assert action.type not in (int, float), "messages of argparse itself do not say the range"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0", 0.0), ("0.5", 0.5), ("1e6", 1e6), ("-0.1", None), ("1000001", None), ("nan", None)]
+)
+def test_seconds(text: str, value: float | None) -> None:
+    if value is not None:
+        assert words.seconds(text) == value
+        return
+    with pytest.raises(argparse.ArgumentTypeError, match="must be from 0 to 1000000 seconds"):
+        words.seconds(text)

@@ -123,6 +123,21 @@ def test_as_naive(
     assert packed[:].tolist() == flat_tokens.format.packed_mask(array.loss_mask[:]).tolist()  # type: ignore[index]
 
 
+def test_pieces_that_begin_with_a_row_group(here: Path, naive: Naive, vocab: dict[int, bytes]) -> None:
+    """Each row group belongs to one piece, also where both begin with the same byte."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    import pyarrow.parquet
+
+    records = make_records(20, seed=5)
+    write_records(here / "r.parquet", records)
+    groups = pyarrow.parquet.ParquetFile(here / "r.parquet").metadata
+    first = groups.row_group(1).column(0)
+    begin = min(first.dictionary_page_offset or first.data_page_offset, first.data_page_offset)
+    given = options(**FIELDS | {"inputs": ["r.parquet"]}, text_chunk_bytes=begin, validation_fraction=0.0)
+    convert(given, InlineEngine())
+    assert sorted(rows_of(here / "out")) == sorted(naive_rows(naive, vocab, records))
+
+
 def test_end_tokens(here: Path, naive: Naive, vocab: dict[int, bytes]) -> None:
     """That in front is not trained, that behind is: a model learns to stop."""
     records = make_records(20, seed=4)

@@ -12,7 +12,7 @@ import pytest
 from small_datasets import Sequences, write_dataset
 
 import flat_tokens
-from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader
+from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, writer
 from flat_tokens.__main__ import main
 from flat_tokens.format import from_sequences
 from flat_tokens.packs.packed_sequences import PackedSequences
@@ -95,6 +95,15 @@ def test_what_cannot_be_selected(tmp_path: Path, chosen: list[float], said: str)
     array = split_of(tmp_path / "a", sequences(np.random.default_rng(0), 5), LAYOUTS[1])
     with pytest.raises(ArgumentError, match=said):
         selected(array, chosen)
+
+
+def test_starts_that_do_not_rise(tmp_path: Path) -> None:
+    root, layout = tmp_path / "a", LAYOUTS[1]
+    write_dataset(root, [[1, 2]] * 4, [], layout)
+    writer.write_starts(root, "train", layout, 0, np.array([0, 2, 2, 6, 8], dtype=np.uint64))
+    (root / "manifest.json").unlink()
+    with pytest.raises(DatasetError, match="does not rise to the token count"):
+        selected(flat_tokens.open(root).train, [1])
 
 
 def test_without_exact_duplicates(tmp_path: Path) -> None:
