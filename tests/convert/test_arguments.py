@@ -131,7 +131,8 @@ def test_types_of_arguments_are_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("0", 0.0), ("0.5", 0.5), ("1e6", 1e6), ("-0.1", None), ("1000001", None), ("nan", None)]
+    ("text", "value"),
+    [("0", 0.0), ("0.5", 0.5), ("1e6", 1e6), ("-0.1", None), ("1000001", None), ("nan", None)],
 )
 def test_seconds(text: str, value: float | None) -> None:
     if value is not None:
