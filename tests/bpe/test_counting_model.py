@@ -18,10 +18,11 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from state_machines import finds_fault, run_model
 
 from bpe import reference
-from bpe.pretoken_counts import on_engine, scratch
-from bpe.pretoken_counts.count_tasks import CountingJob, merge_runs
+from bpe.pretoken_counts import counts_file, on_engine, scratch
+from bpe.pretoken_counts.count_tasks import CountingJob, merge_range
 from bpe.pretoken_counts.counting_options import CountingOptions
-from bpe.pretoken_counts.scratch import Run, Scratch
+from bpe.pretoken_counts.runs import KeyRange, OpenRun, RunFile
+from bpe.pretoken_counts.scratch import Scratch
 from engines.engine import Engine, attempt, pickled
 from engines.job import JobKey, hand_out
 from engines.tasks import TaskPool
@@ -113,7 +114,7 @@ class Counting(RuleBasedStateMachine):
         result = self._tree.result
         assert result is not None
         found = {}
-        for pretokens, ends, counts in self._tree._job.scratch.open(result).blocks():
+        for pretokens, ends, counts in OpenRun(result, str(self._scratch), {}).blocks():
             starts = [0, *ends.tolist()]
             for place, count in enumerate(counts.tolist()):
                 found[pretokens[starts[place] : starts[place + 1]].tobytes()] = count
@@ -131,18 +132,20 @@ def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     CORPUS[:] = sorted(tmp_path.glob("*.txt"))
     monkeypatch.setattr(on_engine, "SHOW_SECONDS", 0.0)
     monkeypatch.setattr(on_engine, "FAN_IN", 3)
+    monkeypatch.setattr(on_engine, "RANGE_BYTES", 300)  # several ranges to most merges
+    monkeypatch.setattr(counts_file, "BLOCK_PRETOKENS", 3)
 
 
 def test_counts_are_those_of_one_machine() -> None:
     run_model(Counting, 20, 30)
 
 
-def _cleans_up(runs: list[Run], key: JobKey) -> Run:
+def _cleans_up(wanted: KeyRange, key: JobKey) -> RunFile:
     from engines.job import find_job
 
-    merged = merge_runs(runs, key)
+    merged = merge_range(wanted, key)
     with suppress(OSError):
-        find_job(key).scratch.delete(runs)
+        find_job(key).scratch.delete(piece.name for run in wanted.runs for piece in run)
     return merged
 
 
@@ -164,7 +167,7 @@ def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> 
     if fault == "one name for all":
         monkeypatch.setattr(scratch, "os", SimpleNamespace(urandom=bytes))
     elif fault == "a task removes what it read":
-        monkeypatch.setattr(on_engine, "merge_runs", _cleans_up)
+        monkeypatch.setattr(on_engine, "merge_range", _cleans_up)
     else:
         monkeypatch.setattr(on_engine._Tree, "_next_merge", _keeps_what_it_takes)
     finds_fault(Counting, 30, 30)
