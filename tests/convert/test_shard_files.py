@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from input_kinds import write_kind
 from naive_conversion import make_documents, tree
 from shards import add_rows, change_part, ledger_of, record_of
+from state_machines import finds_fault
 
 import convert.encode.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.encode.worker import ChunkResult, encode_chunk
 from convert.planning.plan import ShardId, TextChunk
-from convert.shards import part_writer, shard_writer
+from convert.driver.ledger import Ledger
+from convert.shards import part_writer, shard_files, shard_writer
 from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
 from convert.shards.runs import Run
@@ -116,6 +119,16 @@ class ShardFilesMachine(RuleBasedStateMachine):
     def begin(self, chunk: int, number: int) -> None:
         if chunk not in self.log and not any(a.chunk == chunk and not a.is_lost for a in self.attempts):
             self.attempts.append(Attempt(self.folder, chunk, self.take_spares(number)))
+
+    @rule(number=NUMBERS, count=st.integers(1, 6))
+    def go_on(self, number: int, count: int) -> None:
+        """Work gets ahead for a while, so that runs are written and files are given away."""
+        for step in range(number, number + count):
+            self.begin(step % CHUNKS, step)
+            if step % 2:
+                self.finish(step)
+            if self.runs:
+                self.write_run(step)
 
     @rule(number=NUMBERS)
     def write(self, number: int) -> None:
@@ -251,6 +264,21 @@ class ShardFilesMachine(RuleBasedStateMachine):
 
 TestShardFiles = ShardFilesMachine.TestCase
 TestShardFiles.settings = settings(max_examples=150, stateful_step_count=60, deadline=None, derandomize=True)
+
+
+@pytest.mark.parametrize("fault", ["one name for all attempts", "a file is given away while it is needed"])
+def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fault == "one name for all attempts":
+        monkeypatch.setattr(shard_files, "os", SimpleNamespace(urandom=bytes))
+    else:
+        written = Ledger.written
+
+        def too_early(ledger: Ledger, run: Run, files: Any) -> Any:
+            free = written(ledger, run, files)
+            return [*free, *sorted(ledger.needed_files())[:1]]
+
+        monkeypatch.setattr(Ledger, "written", too_early)
+    finds_fault(ShardFilesMachine, 40, 60, DamagedShard)
 
 
 def test_of_an_earlier_run_only_what_is_needed_stays(tmp_path: Path) -> None:
