@@ -23,9 +23,9 @@ from state_machines import finds_fault
 import convert.encode.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from convert.driver.ledger import Ledger
 from convert.encode.worker import ChunkResult, encode_chunk
 from convert.planning.plan import ShardId, TextChunk
-from convert.driver.ledger import Ledger
 from convert.shards import part_writer, shard_files, shard_writer
 from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
