@@ -278,7 +278,7 @@ def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> 
             return [*free, *sorted(ledger.needed_files())[:1]]
 
         monkeypatch.setattr(Ledger, "written", too_early)
-    finds_fault(ShardFilesMachine, 40, 60, DamagedShard)
+    finds_fault(ShardFilesMachine, 40, 60, DamagedShard, FileExistsError)
 
 
 def test_of_an_earlier_run_only_what_is_needed_stays(tmp_path: Path) -> None:
