@@ -14,11 +14,14 @@ from shards import records_of
 from stopped_runs import encode_or_fail, forget, leave_partial, options
 
 import convert.encode.worker
+import corpus.digest
 from convert import convert as run_conversion
+from convert.driver import provenance
 from convert.driver.ledger import Ledger
 from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import BadInput, Refused, UsageError
 from convert.places.log import Log
+from convert.planning import plan
 from convert.planning.plan import ShardId, TextChunk
 from engines.inline_engine import InlineEngine
 
@@ -67,23 +70,31 @@ def test_an_edit_under_the_former_size_and_time_is_refused(
     assert tree(here / "out") == clean
 
 
+@pytest.mark.parametrize("kind", ["txt.none", "jsonl.none"])
+@pytest.mark.parametrize("block_bytes", [4 << 20, 100])
 def test_an_edit_behind_the_blocks_of_finished_shards_is_refused(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int, kind: str
 ) -> None:
-    """Chunks end at 200, 400 and so on, blocks in the middle of the corpus: the rest of a document is an edge."""
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
-    with pytest.raises(BadInput):
-        run_conversion(options(), InlineEngine())
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
+    """Chunks end at 200, 400 and so on, blocks in the middle of the corpus: the rest of a document is an edge, in front
+    of the first own block or behind the last."""
+    for module in (corpus.digest, plan, provenance):
+        monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    path = write_kind(here / "more", make_documents(60, seed=6), kind)
+    inputs = {"inputs": [path.name]}
+    with monkeypatch.context() as stopped:
+        stopped.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
+        with pytest.raises(BadInput):
+            run_conversion(options(**inputs), InlineEngine())
     shards = here / "out.partial/shards"
     record = records_of(Log(shards).recorded())[ShardId(4)]
-    assert record.digests == b""
-    assert record.edges[0][2] > 1000  # its last document goes on into chunk 5, which is not done
-    forget(shards, 0)  # whose block is the whole file
-    edit_and_set_back(here / "en.txt", record.edges[0][2] - 1, b"#")
+    assert len(record.digests) == (8 * 2 if block_bytes == 100 else 0)
+    place = max(stop for _, _, stop, _ in record.edges) - 1
+    assert place >= 1000  # its last document goes on into chunk 5, which is not done
+    if block_bytes > place:
+        forget(shards, 0)  # whose block is the whole file
+    edit_and_set_back(path, place, b"#")
     with pytest.raises(Refused, match="former size and time"):
-        run_conversion(options(), InlineEngine())
+        run_conversion(options(**inputs), InlineEngine())
 
 
 @pytest.mark.parametrize("change", ["touch", "rights", "copy"])
