@@ -30,7 +30,7 @@ _BESIDE: Final = 8  # bytes: a character before and behind
 class Cuts:
     """last_cut: of a text, see `PretokenCounter.last_cut`; None: text can be cut by who has all before it alone.
 
-    of_documents: text is read as records are, of which a chunk counts those that begin in it.
+    of_documents: text is read as documents; a chunk counts those that begin in it.
     """
 
     def __init__(

@@ -201,9 +201,8 @@ class Counting:
             file = file_of(source, kind)
             form = "" if file is None else read_as(file, self._options.rules)
             reader = stack.enter_context(Reader(source, self._options.invalid, file, form))
-            path = path_of(
-                source
-            )  # of a file, which was read as documents; of a pipe the digest is of its text
+            path = path_of(source)
+            # The rest of a file is one of documents; of a pipe the digest is that of its text.
             if isinstance(source, StreamRest) and (form or (path is not None and path.is_file())):
                 check_same_reading(reader.where, source.digest, form)
             digest = self._begin(reader, source)
