@@ -24,8 +24,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from environment import PACKAGES
 from mutants.change import Change
-from mutants.covering import PACKAGES, Covering
+from mutants.covering import Covering
 from mutants.native_changes import native_changes
 from mutants.python_changes import python_changes
 from mutants.trial import Outcome, Tree

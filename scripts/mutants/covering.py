@@ -11,17 +11,8 @@ from collections import deque
 from functools import cache
 from pathlib import Path
 
-PACKAGES = (
-    "bpe",
-    "command_line",
-    "convert",
-    "corpus",
-    "engines",
-    "flat_tokens",
-    "reports",
-    "stores",
-    "tokenmill",
-)
+from environment import PACKAGES
+
 # What calls the code of a folder of C++, where no test file has its name.
 NATIVE_TESTS = {
     "bpe/native/train": (
