@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 COLUMNS = (
@@ -84,3 +85,13 @@ def assert_same(ours: Any, theirs: Any, *where: Any) -> None:
     assert ours.ids == theirs.ids  # once more: now all of it has been made
     for part, (mine, other) in enumerate(zip(ours.overflowing, theirs.overflowing, strict=True)):
         assert_same(mine, other, *where, "overflowing", part)
+
+
+def answer(question: Callable[[Any], Any], asked: Any) -> Any:
+    """What is answered, or the error raised."""
+    try:
+        return question(asked)
+    except BaseException as error:  # a panic is no Exception
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return error

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tiktoken as theirs_of
+from compared import answer
 from odd_files import SYMBOLS, odd_text
 
 from bpe.compat import tiktoken as ours_of
@@ -82,7 +83,7 @@ def _text(rng: random.Random, given: dict[str, Any]) -> str:
 
 def _compare(rng: random.Random, both: tuple[Any, Any], given: dict[str, Any]) -> None:
     def ask(question: Callable[[Any], Any], *what: Any) -> None:
-        ours, theirs = (_answer(question, each) for each in both)
+        ours, theirs = (answer(question, each) for each in both)
         if not _same(ours, theirs):
             raise _DifferentError(f"{what}: {ours!r}, of tiktoken {theirs!r}")
 
@@ -132,15 +133,6 @@ def _compare(rng: random.Random, both: tuple[Any, Any], given: dict[str, Any]) -
 def _unstable(encoding: Any, text: str, named: dict[str, Any]) -> Any:
     ids, completions = encoding.encode_with_unstable(text, **named)
     return ids, sorted(completions)  # tiktoken's are in no order
-
-
-def _answer(question: Callable[[Any], Any], encoding: Any) -> Any:
-    try:
-        return question(encoding)
-    except BaseException as error:  # a panic is no Exception
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        return error
 
 
 def _same(ours: Any, theirs: Any) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tokenizers
-from compared import COLUMNS
+from compared import COLUMNS, answer
 from odd_files import Json, odd_added_tokens, odd_file, odd_text
 
 from bpe.compat.huggingface import AddedToken, Tokenizer
@@ -61,12 +61,9 @@ class _Both:
 
 
 def _answer(question: Callable[[Any], Any], tokenizer: Any) -> Any:
-    try:
-        return question(tokenizer)
-    except BaseException as error:  # a panic is no Exception
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        return _ERROR
+    """The answer; all errors are alike."""
+    found = answer(question, tokenizer)
+    return _ERROR if isinstance(found, BaseException) else found
 
 
 def difference(seed: int) -> Outcome:
