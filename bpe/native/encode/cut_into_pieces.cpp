@@ -2,16 +2,13 @@
 
 #include "normalize/normalized_cut.hpp"
 #include "text/find_bytes.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 
 namespace bpe {
 
 namespace {
-
-const uint8_t *bytes_of(std::string_view text) {
-  return reinterpret_cast<const uint8_t *>(text.data());
-}
 
 // Whether two occurrences of the string can overlap ("aa", "\n\n"): then only a search from the start of the
 // text finds the leftmost ones.
@@ -34,10 +31,10 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
   constexpr size_t window_bytes = 4096;
   constexpr int windows = 16; // of which each had its cut where it must not be
   for (int i = 0; i < windows && limit > 0; ++i) {
-    while (limit > 0 && (text[limit] & 0xC0) == 0x80)
+    while (limit > 0 && continues_character(text[limit]))
       --limit;
     size_t start = limit - std::min(limit, window_bytes);
-    while (start < limit && (text[start] & 0xC0) == 0x80)
+    while (start < limit && continues_character(text[start]))
       ++start;
     const size_t cut =
         last_normalized_cut(within.automaton, within.normalizer, bytes_of(text) + start, limit - start, true);

@@ -19,10 +19,6 @@ namespace {
 // apart.
 constexpr size_t reserve_tokens_at_least = 1 << 20;
 
-const uint8_t *bytes_of(std::string_view text) {
-  return reinterpret_cast<const uint8_t *>(text.data());
-}
-
 // That text[at, needed) is valid, where `at` is a character's start; it moves to where the text is known to
 // be valid. That is 16 KiB ahead, over short documents with what separates them: looked at one by one, a
 // tenth of the time of Chinese poems went into their last bytes.

@@ -2,6 +2,7 @@
 
 #include "encode/encoder_session.hpp"
 #include "pretokenize/safe_cut.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,13 +12,9 @@ namespace bpe {
 
 namespace {
 
-constexpr size_t block_bytes = size_t{64} << 10; // stays in the second-level cache from step to step
+constexpr size_t first_try_bytes = size_t{64} << 10; // stays in the second-level cache from step to step
 constexpr size_t buffer_bytes = size_t{512} << 10;
 constexpr size_t kept_bytes = size_t{4} << 20; // of memory that a text without borders took
-
-const uint8_t *bytes_of(std::string_view text) {
-  return reinterpret_cast<const uint8_t *>(text.data());
-}
 
 } // namespace
 
@@ -26,8 +23,9 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
   if (normalizer.only_prefixes())
     return encode_prefixed(session, normalizer, automaton, text, readable, start);
   bool is_whole = true, begins_input = start == TextStart::input; // what is encoded next
-  size_t try_bytes = block_bytes; // doubled where no cut is found, so that a giant pretoken costs linear time
-  size_t next_block = block_bytes; // the same for borders
+  size_t try_bytes =
+      first_try_bytes; // doubled where no cut is found, so that a giant pretoken costs linear time
+  size_t next_block = first_try_bytes; // the same for borders
   while (!text.empty()) {
     size_t stop = text.size();
     if (stop > next_block) {
@@ -37,7 +35,7 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
         continue;
       }
     }
-    next_block = block_bytes;
+    next_block = first_try_bytes;
     const bool is_last = stop == text.size();
     const std::string_view block = text.substr(0, stop);
     const std::string_view normalized = normalizer.apply(block, scratch_, start);
@@ -55,7 +53,7 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
       const size_t cut = last_safe_cut(automaton, text_.data() + waiting_, text_.size() - waiting_);
       encode_up_to(session, waiting_ + cut, begins_input);
       begins_input = begins_input && cut == 0;
-      try_bytes = std::max(block_bytes, 2 * (text_.size() - waiting_));
+      try_bytes = std::max(first_try_bytes, 2 * (text_.size() - waiting_));
     }
   }
 }
@@ -68,7 +66,7 @@ void NormalizedText::encode_prefixed(EncoderSession &session, const Normalizer &
   size_t cut = 0;
   if (start != TextStart::inside) {
     for (size_t bytes = begin_bytes; cut == 0 && bytes < text.size(); bytes *= 2) {
-      while ((text[bytes] & 0xC0) == 0x80)
+      while (continues_character(text[bytes]))
         --bytes;
       cut = last_safe_cut(automaton, bytes_of(text), bytes);
     }

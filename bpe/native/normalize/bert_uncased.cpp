@@ -2,6 +2,7 @@
 
 #include "normalize/normal_form.hpp"
 #include "normalize/unicode_tables.hpp"
+#include "text/utf8.hpp"
 
 #include <string>
 
@@ -31,7 +32,7 @@ BertUncased::BertUncased()
     if (decomposed().is_border(c) || (c >= 0xD800 && c < 0xE000))
       continue;
     uint8_t utf8[4];
-    const size_t size = static_cast<size_t>(write_character(c, utf8) - utf8);
+    const size_t size = write_utf8(c, utf8);
     image.clear();
     decomposed().append(utf8, size, image);
     const std::string made(reinterpret_cast<const char *>(image.data()), image.size());

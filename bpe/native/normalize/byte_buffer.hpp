@@ -1,8 +1,6 @@
 // Bytes written one after the other, with room behind the last so that whole registers may be stored.
 #pragma once
 
-#include "text/utf8.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -59,10 +57,5 @@ private:
   std::unique_ptr<uint8_t[]> data_;
   size_t size_ = 0, capacity_ = 0;
 };
-
-// The character's UTF-8 at `out`, which has room for four bytes; where it ends.
-inline uint8_t *write_character(uint32_t c, uint8_t *out) {
-  return out + write_utf8(c, out);
-}
 
 } // namespace bpe

@@ -1,6 +1,7 @@
 #include "normalize/character_map.hpp"
 
 #include "normalize/unicode_tables.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +21,8 @@ bool is_ascii(const uint8_t *p) {
 
 std::string utf8_of(uint32_t code_point) {
   uint8_t bytes[4];
-  return {bytes, write_character(code_point, bytes)};
+  const size_t size = write_utf8(code_point, bytes);
+  return {reinterpret_cast<const char *>(bytes), size};
 }
 
 } // namespace

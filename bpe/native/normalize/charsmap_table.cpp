@@ -56,7 +56,7 @@ void CharsmapTable::check_keys() const {
       if (!has_leaf(units_[place]))
         continue;
       const size_t start = next < units_.size() ? units_[next] & 0x7FFFFFFFu : texts_.size() + 1;
-      if (start > texts_.size() || (start < texts_.size() && (texts_[start] & 0xC0) == 0x80))
+      if (start > texts_.size() || (start < texts_.size() && continues_character(texts_[start])))
         throw std::invalid_argument("the charsmap names a replacement that is not there");
     }
   }

@@ -2,6 +2,7 @@
 
 #include "normalize/composing_pairs.hpp"
 #include "normalize/unicode_tables.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -212,8 +213,8 @@ bool NormalForm::compose_directly(Stretch stretch, ByteBuffer &out) const {
       return false;
     p += c.length;
   }
-  uint8_t *const end = write_character(made, out.room(4));
-  out.set_end(end);
+  uint8_t *const start = out.room(4);
+  out.set_end(start + write_utf8(made, start));
   return true;
 }
 
@@ -283,7 +284,7 @@ void NormalForm::append_stretch(Stretch stretch, Parts &parts, ByteBuffer &buffe
   }
   uint8_t *out = buffer.room(4 * static_cast<size_t>(stop - begin));
   for (const uint32_t *p = begin; p < stop; ++p)
-    out = write_character(*p & code_point_bits, out);
+    out += write_utf8(*p & code_point_bits, out);
   buffer.set_end(out);
 }
 

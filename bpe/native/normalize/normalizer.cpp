@@ -6,6 +6,7 @@
 #include "normalize/normal_form.hpp"
 #include "normalize/other_steps.hpp"
 #include "normalize/unicode_tables.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -14,9 +15,6 @@ namespace bpe {
 
 namespace {
 
-const uint8_t *bytes_of(std::string_view text) {
-  return reinterpret_cast<const uint8_t *>(text.data());
-}
 std::string_view view_of(const ByteBuffer &buffer) {
   return {reinterpret_cast<const char *>(buffer.data()), buffer.size()};
 }
@@ -27,7 +25,7 @@ Char character_at(std::string_view text, size_t place) {
 size_t start_before(std::string_view text, size_t place) {
   do
     --place;
-  while (place > 0 && (text[place] & 0xC0) == 0x80);
+  while (place > 0 && continues_character(text[place]));
   return place;
 }
 
@@ -225,7 +223,7 @@ size_t Normalizer::place_before(std::string_view text, size_t place) const {
   Scratch scratch;
   for (size_t start = 0; start < text.size();) {
     size_t stop = start + 1;
-    while (stop < text.size() && ((text[stop] & 0xC0) == 0x80 || !is_border(text, stop)))
+    while (stop < text.size() && (continues_character(text[stop]) || !is_border(text, stop)))
       ++stop;
     const size_t size =
         apply(text.substr(start, stop - start), scratch, start == 0 ? TextStart::section : TextStart::inside)

@@ -3,6 +3,7 @@
 #include "normalize/unicode_tables.hpp"
 #include "pretokenize/text_window.hpp"
 #include "text/find_bytes.hpp"
+#include "text/utf8.hpp"
 #include "vocabulary/byte_alphabet.hpp"
 
 #include <stdexcept>
@@ -13,9 +14,6 @@ namespace {
 
 std::string_view view(const uint8_t *text, size_t size) {
   return {reinterpret_cast<const char *>(text), size};
-}
-const uint8_t *bytes_of(std::string_view text) {
-  return reinterpret_cast<const uint8_t *>(text.data());
 }
 
 } // namespace
@@ -47,8 +45,7 @@ bool ReplaceText::is_of_one_character() const {
 // No occurrence of several characters may lie on both sides.
 bool ReplaceText::is_border(uint32_t code_point) const {
   uint8_t utf8[4];
-  const std::string_view character(reinterpret_cast<char *>(utf8),
-                                   static_cast<size_t>(write_character(code_point, utf8) - utf8));
+  const std::string_view character(reinterpret_cast<char *>(utf8), write_utf8(code_point, utf8));
   return is_of_one_character() || replaced_.find(character) == std::string::npos;
 }
 
@@ -96,7 +93,7 @@ std::string_view Strip::kept(std::string_view text) const {
   }
   while (right_ && start < stop) {
     const uint8_t *last = stop - 1;
-    while (last > start && (*last & 0xC0) == 0x80)
+    while (last > start && continues_character(*last))
       --last;
     if (!is_space_[read_char(last, stop).code_point])
       break;
@@ -134,7 +131,7 @@ size_t Prefix::first_change(const uint8_t *text, size_t size) const {
 BytesAsCharacters::BytesAsCharacters() {
   for (size_t byte = 0; byte < 256; ++byte) {
     characters_[byte] = {};
-    write_character(byte_alphabet.character_of[byte], characters_[byte].data());
+    write_utf8(byte_alphabet.character_of[byte], characters_[byte].data());
   }
 }
 

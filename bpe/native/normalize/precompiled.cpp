@@ -22,7 +22,7 @@ Precompiled::Precompiled(std::string_view charsmap) : table_(charsmap) {
     uint8_t utf8[4];
     if (c == 0xD800)
       c = 0xE000;
-    const size_t size = static_cast<size_t>(write_character(c, utf8) - utf8);
+    const size_t size = write_utf8(c, utf8);
     if (const auto found = replacement(utf8, size)) {
       characters_.set(c, characters_[c] | changes_bit);
       max_growth_ = std::max(max_growth_, (found->size() + size - 1) / size);

@@ -9,14 +9,6 @@
 
 namespace bpe {
 
-namespace {
-
-const uint8_t *bytes_of(std::string_view text) {
-  return reinterpret_cast<const uint8_t *>(text.data());
-}
-
-} // namespace
-
 LaterPieces::LaterPieces(const LaterPhases &phases) : phases_(phases) {
   for (const LaterPhases::Phase &phase : phases.phases)
     own_.emplace_back().window = std::make_unique<TextWindow>(*phase.automaton);

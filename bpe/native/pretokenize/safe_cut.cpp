@@ -1,5 +1,7 @@
 #include "pretokenize/safe_cut.hpp"
 
+#include "text/utf8.hpp"
+
 namespace bpe {
 
 size_t last_safe_cut(const Automaton &automaton, const uint8_t *text, size_t size) {
@@ -9,7 +11,7 @@ size_t last_safe_cut(const Automaton &automaton, const uint8_t *text, size_t siz
     const size_t end = at;
     do
       --at;
-    while (at > 0 && end - at < 4 && (text[at] & 0xC0) == 0x80);
+    while (at > 0 && end - at < 4 && continues_character(text[at]));
     size_t left = automaton.classes.of_byte[text[at]];
     if (left == CharacterClasses::unclear) {
       uint8_t character[4] = {};

@@ -10,6 +10,7 @@
 #include "common/prefetch.hpp"
 #include "pretokenize/classify.hpp"
 #include "pretokenize/window_view.hpp"
+#include "text/utf8.hpp"
 
 #include <cstring>
 
@@ -110,7 +111,7 @@ size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size,
     steps += keep.add(p, at / block, out.classes + steps, out);
   }
   if (at < size) // back to the end of a character
-    for (size = at; (text[size] & 0xC0) == 0x80;)
+    for (size = at; continues_character(text[size]);)
       --size;
   const size_t last = (size - 1) / block, rest = (size - 1) % block + 1;
   out.kept[last] &= ~uint64_t{0} >> (block - rest);
@@ -148,7 +149,7 @@ public:
     out.kept[word] = ~uint64_t{0};
     out.within[word] = 0;
     for (size_t i = 0; i < 64; ++i)
-      out.within[word] |= static_cast<uint64_t>((p[i] & 0xC0) == 0x80) << i;
+      out.within[word] |= static_cast<uint64_t>(continues_character(p[i])) << i;
     return 64;
   }
 

@@ -1,20 +1,13 @@
 #include "pretokenize/text_window.hpp"
 
 #include "simd/simd_variants.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
 namespace bpe {
-
-namespace {
-
-bool continues_character(uint8_t byte) {
-  return (byte & 0xC0) == 0x80;
-}
-
-} // namespace
 
 TextWindow::TextWindow(const Automaton &automaton)
     : automaton_(automaton), scan_window_(simd_variant().scan_window),

@@ -1,16 +1,10 @@
 #include "pretokenize/two_way_scan.hpp"
 
+#include "text/utf8.hpp"
+
 #include <algorithm>
 
 namespace bpe {
-
-namespace {
-
-bool continues_character(uint8_t byte) {
-  return (byte & 0xC0) == 0x80;
-}
-
-} // namespace
 
 void TwoWayScan::reset(const uint8_t *stop) {
   stop_ = stop;

@@ -138,7 +138,7 @@ SpecialTokens::Match SpecialTokens::Search::next() {
 
 bool SpecialTokens::Search::is_beside_word(size_t start, size_t stop) const {
   size_t before = start;
-  while (before > 0 && (text_[--before] & 0xC0) == 0x80)
+  while (before > 0 && continues_character(text_[--before]))
     ;
   return (start > 0 && is_word_character(read_char(text_ + before, text_ + start).code_point)) ||
          (stop < size_ && is_word_character(read_char(text_ + stop, text_ + size_).code_point));
@@ -148,7 +148,7 @@ bool SpecialTokens::Search::is_beside_word(size_t start, size_t stop) const {
 size_t SpecialTokens::Search::space_before(size_t start) const {
   while (start > taken_) {
     size_t before = start - 1;
-    while (before > taken_ && (text_[before] & 0xC0) == 0x80)
+    while (before > taken_ && continues_character(text_[before]))
       --before;
     if (!is_space(read_char(text_ + before, text_ + start).code_point))
       return start;

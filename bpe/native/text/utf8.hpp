@@ -3,12 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace bpe {
 
 // The offset of the first byte that is not part of a valid sequence (as CPython's UnicodeDecodeError.start
 // gives it: the lead byte of a cut or wrong sequence), or `size`. Reads [text, text + size) only.
 size_t validate_utf8(const uint8_t *text, size_t size);
+
+static inline const uint8_t *bytes_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t *>(text.data());
+}
+
+// Whether a byte is within a character, not its first; of valid text. static: as read_char.
+static inline bool continues_character(uint8_t byte) {
+  return (byte & 0xC0) == 0x80;
+}
 
 struct Char {
   uint32_t code_point;

@@ -33,7 +33,7 @@ struct Part { // [start, stop) of the text, without special tokens
 
 // The largest place in [start, stop] that is not inside a character; text[stop] can be read.
 size_t character_start(const uint8_t *text, size_t start, size_t stop) {
-  while (stop > start && (text[stop] & 0xC0) == 0x80)
+  while (stop > start && continues_character(text[stop]))
     stop--;
   return stop;
 }

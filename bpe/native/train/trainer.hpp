@@ -63,7 +63,7 @@ struct TrainingOptions {
   uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
   uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit
   unsigned threads = 1;         // for scans, and for merges with many places
-  MemoryLimit limit;            // asked before memory is taken
+  MemoryLimit limit{};          // asked before memory is taken
   // Pairs that are listed at first, before there are entries of many bytes.
   uint64_t first_pairs = 1000;
   uint64_t max_tracked_pairs = 0; // whose counts are kept at a time; 0: by new_entries

@@ -2,6 +2,7 @@
 
 #include "common/byte_order.hpp"
 #include "common/prefetch.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -16,9 +17,6 @@ constexpr uint32_t stop_code_point = 0x10000; // of three bytes; surrogates and 
 // The top bit of each of eight bytes that begins a character of three.
 uint64_t leads_of(uint64_t eight) {
   return eight & eight << 1 & eight << 2 & ~(eight << 3) & 0x8080808080808080;
-}
-bool continues(uint8_t byte) {
-  return (byte & 0xC0) == 0x80;
 }
 
 // PairTable::View::rank of many: what they wait for is on its way while the others are worked out.
@@ -107,7 +105,7 @@ void CharacterTable::list_character(const Vocabulary &vocabulary, uint32_t symbo
 void CharacterTable::list_border(std::string_view entry, size_t at, Found &found) {
   const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
   const size_t right = entry.size() - at;
-  if (!continues(bytes[at - 1]))
+  if (!continues_character(bytes[at - 1]))
     return;
   if (at < 3 || right < 3)
     return mark_part(bytes + at, at, right);
@@ -216,7 +214,7 @@ void CharacterTable::mark_part(const uint8_t *p, size_t left, size_t right) {
     bits[place >> 3] |= static_cast<uint8_t>(1u << (place & 7));
   };
   const bool any_before = left == 1, any_behind = right == 1;
-  if ((!any_before && !continues(p[-2])) || (!any_behind && !continues(p[1])))
+  if ((!any_before && !continues_character(p[-2])) || (!any_behind && !continues_character(p[1])))
     return;
   const uint32_t x = p[-1], y = p[0], w = any_before ? 0 : p[-2] & 63u, z = any_behind ? 0 : p[1] & 63u;
   const uint32_t w_stop = any_before ? 64 : w + 1, z_stop = any_behind ? 64 : z + 1;

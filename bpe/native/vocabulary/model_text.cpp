@@ -9,18 +9,18 @@ namespace bpe {
 namespace {
 
 // What each byte is within a JSON string, in UTF-8: its character of the alphabet, escaped where it must be.
-struct Spelling {
+struct SpelledByte {
   char text[3];
   uint8_t size;
 };
 
 constexpr auto spellings = [] {
   struct {
-    Spelling of[256];
+    SpelledByte of[256];
   } table{};
   for (int byte = 0; byte < 256; ++byte) {
     const uint16_t character = byte_alphabet.character_of[static_cast<size_t>(byte)];
-    Spelling &spelling = table.of[byte];
+    SpelledByte &spelling = table.of[byte];
     if (character >= 0x80)
       spelling = {{static_cast<char>(0xC0 | character >> 6), static_cast<char>(0x80 | (character & 63))}, 2};
     else if (character == '"' || character == '\\')
@@ -57,7 +57,7 @@ void append_entry(std::string &out, std::string_view entry, bool is_text) {
     return;
   }
   for (const char byte : entry) {
-    const Spelling &spelling = spellings.of[static_cast<uint8_t>(byte)];
+    const SpelledByte &spelling = spellings.of[static_cast<uint8_t>(byte)];
     out.append(spelling.text, spelling.size);
   }
 }
