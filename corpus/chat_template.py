@@ -5,6 +5,10 @@ is what the chat up to it has more than the chat before it with the generation p
 not one the beginning of the other gives no exact mask, and the record is bad. Of a prompt and a completion that are
 lists of messages, all that the completion adds is to be learned.
 
+A message is given to the template as transformers gives it: without fields that are null, which templates would write
+as `None`, and what it thought under both names that templates have for that. A chat of no messages has no text, though
+a template may write some for it.
+
 The text of a special token in a message stays text: U+FDD2 is put behind its first character while the template runs,
 and is the place of a cut afterwards, which the encoder takes no token across.
 
@@ -26,6 +30,7 @@ BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the first two a
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 TEMPLATE = "chat template"
+_THOUGHTS = ("reasoning_content", "thinking", "reasoning")  # under which a message has them, the first there is
 
 
 class ChatTemplate:
@@ -42,6 +47,8 @@ class ChatTemplate:
         """The text of some messages. special: what becomes of the text of special tokens in them, "text", "encode" or
         "error"; RecordFault for this, and for what the template or its bounds refuse."""
         (messages, tools), has_special = self._given(messages, tools, special)
+        if not messages:
+            return _marked("", replaces)
         text = self._rendered(messages, tools)
         if not self._has_generation:
             text = self._with_marks(text, messages, tools)
@@ -70,6 +77,7 @@ class ChatTemplate:
         """(messages and tools as the template gets them; whether they hold special tokens that stay text)."""
         if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
             raise RecordFault("no messages", "its messages are no list of objects")
+        messages = [_as_templates_have_it(message) for message in messages]
         if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
             raise RecordFault("no messages", "its messages hold U+FDD0, U+FDD1 or U+FDD2")
         found: list[str] = []
@@ -142,6 +150,13 @@ class ChatTemplate:
             raise RecordFault(
                 TEMPLATE, f"the chat template refuses it: {text or type(error).__name__}"
             ) from None
+
+
+def _as_templates_have_it(message: dict[str, Any]) -> dict[str, Any]:
+    """{"content": None, "thinking": "a"} -> {"thinking": "a", "reasoning_content": "a"}."""
+    message = {name: value for name, value in message.items() if value is not None}
+    thoughts = next((message[name] for name in _THOUGHTS if name in message), None)
+    return message if thoughts is None else {"thinking": thoughts, **message, "reasoning_content": thoughts}
 
 
 def _marked(text: str, replaces: bool) -> MarkedText:

@@ -47,7 +47,7 @@ TOOLS = """\
 {%- if tools %}{{ tools | tojson }}{% endif %}
 {%- set ns = namespace(n=0) %}
 {%- for message in messages %}{% set ns.n = ns.n + 1 %}{% if ns.n > 90 %}{% break %}{% endif %}
-<{{ message.role }} {{ ns.n }}>
+<{{ message.role }} {{ ns.n }}>{{ message.reasoning_content }}{{ message.thinking }}
 {% if message.role == 'assistant' %}{% generation %}{{ message.content }}
 {% for call in message.tool_calls or [] %}{{ call | tojson(indent=2) }}{% endfor %}{% endgeneration %}{% else %}
 {{- message.content -}}{% endif %}{% endfor %}"""
@@ -96,6 +96,8 @@ def test_as_transformers(here: Path, template: str) -> None:
     )
     chats = make_chats(30, seed=7)
     chats[0][1]["tool_calls"] = [{"name": "f", "arguments": {"é": [1, "<b>"]}}]
+    if template is TOOLS:
+        chats[1][1] |= {"content": None, "reasoning": "why", "tool_calls": None}
     tools = [{"name": "f", "description": "'&東'"}] if template is TOOLS else None
     write_chats(here / "c.jsonl", chats, tools=tools)
     write_template(here, template)
@@ -168,6 +170,38 @@ def test_without_generation_blocks(here: Path) -> None:
         assert ids == plain_ids
         for id_, is_trained, with_line_end in zip(ids, bits, plain_bits, strict=True):
             assert is_trained == with_line_end or (with_line_end and text([id_]).startswith("\n"))
+
+
+@pytest.mark.parametrize(
+    ("message", "given"),
+    [
+        ({"content": None, "tool_calls": None}, {}),  # a template wrote None for it
+        ({"content": "a", "x": [None]}, {"content": "a", "x": [None]}),
+        ({"reasoning": "b"}, {"thinking": "b", "reasoning": "b", "reasoning_content": "b"}),
+        ({"thinking": "b", "content": ""}, {"thinking": "b", "content": "", "reasoning_content": "b"}),
+        ({"reasoning_content": "b"}, {"thinking": "b", "reasoning_content": "b"}),
+        (
+            {"thinking": "a", "reasoning": None, "reasoning_content": "b"},
+            {"thinking": "a", "reasoning_content": "b"},
+        ),
+    ],
+)
+def test_messages_are_given_as_transformers_gives_them(
+    message: dict[str, Any], given: dict[str, Any]
+) -> None:
+    template = ChatTemplate(
+        ChatRules("{% for m in messages %}{% generation %}{{ m | tojson }}{% endgeneration %}{% endfor %}", (), ())
+    )
+    role = {"role": "assistant"}
+    text = template.text_of([role | message], None, "text", False).text.decode()
+    assert json.loads(text) == role | given
+
+
+@pytest.mark.parametrize("template", [CHATML, PLAIN, "always"])
+def test_a_chat_of_no_messages_has_no_text(template: str) -> None:
+    """It became a document of what a template writes in front of any chat."""
+    found = ChatTemplate(ChatRules(template, (), ())).text_of([], None, "text", False)
+    assert (found.text, found.trained) == (b"", [])
 
 
 def test_special_tokens_in_messages_stay_text(here: Path) -> None:
