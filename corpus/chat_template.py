@@ -30,7 +30,11 @@ BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the first two a
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 TEMPLATE = "chat template"
-_THOUGHTS = ("reasoning_content", "thinking", "reasoning")  # under which a message has them, the first there is
+_THOUGHTS = (
+    "reasoning_content",
+    "thinking",
+    "reasoning",
+)  # under which a message has them, the first there is
 
 
 class ChatTemplate:

@@ -190,7 +190,9 @@ def test_messages_are_given_as_transformers_gives_them(
     message: dict[str, Any], given: dict[str, Any]
 ) -> None:
     template = ChatTemplate(
-        ChatRules("{% for m in messages %}{% generation %}{{ m | tojson }}{% endgeneration %}{% endfor %}", (), ())
+        ChatRules(
+            "{% for m in messages %}{% generation %}{{ m | tojson }}{% endgeneration %}{% endfor %}", (), ()
+        )
     )
     role = {"role": "assistant"}
     text = template.text_of([role | message], None, "text", False).text.decode()
