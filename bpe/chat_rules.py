@@ -13,8 +13,7 @@ from corpus.rules import ChatRules
 
 LARGEST_BYTES = 16 << 20
 TEMPLATE_NAME, CONFIG_NAME = "chat_template.jinja", "tokenizer_config.json"
-# What templates find beside the messages.
-VARIABLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+TOKEN_NAME = "_token"  # how the names end of what templates find beside the messages: bos_token, image_token
 
 
 def chat_rules(
@@ -30,6 +29,7 @@ def chat_rules(
     path = locate(name).path
     folder = path if path.is_dir() else path.parent
     config = _config(folder / CONFIG_NAME)
+    tool_template = ""
     if template_file is not None:
         source = Path(template_file)
         template = _read(source)
@@ -37,7 +37,8 @@ def chat_rules(
         source = folder / TEMPLATE_NAME
         template = _read(source)
         if template is None:
-            source, template = folder / CONFIG_NAME, _of_config(config)
+            source = folder / CONFIG_NAME
+            template, tool_template = _of_config(config)
     if template is None:
         if template_file is not None:
             raise BadArgument(f"--chat-template {printable(str(source))}: no such file")
@@ -48,14 +49,14 @@ def chat_rules(
             f"one in {CONFIG_NAME}; give --chat-template FILE"
         )
     try:
-        compiled(template)
+        for one in filter(None, (template, tool_template)):
+            compiled(one)
     except BadArgument as error:
         if not is_needed and template_file is None:
             return None
         raise BadArgument(f"{printable(str(source))}: {error}") from None
-    variables = tuple((name, text) for name in VARIABLES if (text := _content(config.get(name))) is not None)
     special = tuple(token.text for token in tokenizer.added_tokens if token.special)
-    return ChatRules(template, variables, special)
+    return ChatRules(template, _variables(config), special, tool_template)
 
 
 def _read(path: Path) -> str | None:
@@ -82,13 +83,24 @@ def _config(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _of_config(config: dict[str, Any]) -> str | None:
-    """The template itself, or that called default of several."""
+def _of_config(config: dict[str, Any]) -> tuple[str | None, str]:
+    """The template itself, or those called default and tool_use of several, as (template, tool_template)."""
     found = config.get("chat_template")
+    named: dict[Any, Any] = {"default": found}
     if isinstance(found, list):
         named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
-        found = named.get("default")
-    return found if isinstance(found, str) else None
+    template, with_tools = (
+        text if isinstance(text := named.get(name), str) else None for name in ("default", "tool_use")
+    )
+    return template, with_tools or ""
+
+
+def _variables(config: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The tokens that a configuration names, those of `extra_special_tokens` too: (("bos_token", "<s>"), ...)."""
+    extra = config.get("extra_special_tokens")
+    named = {name: token for name, token in config.items() if name.endswith(TOKEN_NAME)}
+    named |= extra if isinstance(extra, dict) else {}
+    return tuple((name, text) for name, token in named.items() if (text := _content(token)) is not None)
 
 
 def _content(token: Any) -> str | None:

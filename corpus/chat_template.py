@@ -38,11 +38,12 @@ _THOUGHTS = (
 
 
 class ChatTemplate:
-    """A compiled template. BadArgument where it does not compile or Jinja2 is not installed."""
+    """The templates of some rules. BadArgument where one does not compile or Jinja2 is not installed."""
 
     def __init__(self, rules: ChatRules) -> None:
-        self._template = compiled(rules.template)
-        self._has_generation = _HAS_GENERATION.search(rules.template) is not None
+        self._templates = rules.template, rules.tool_template or rules.template
+        for template in self._templates:
+            compiled(template)
         self._variables = dict(rules.variables)
         special = sorted(rules.special_tokens, key=len, reverse=True)
         self._special = re.compile("|".join(map(re.escape, special))) if special else None
@@ -54,7 +55,7 @@ class ChatTemplate:
         if not messages:
             return _marked("", replaces)
         text = self._rendered(messages, tools)
-        if not self._has_generation:
+        if not _HAS_GENERATION.search(self._template(tools)):
             text = self._with_marks(text, messages, tools)
         return _marked(text, replaces)._replace(has_special=has_special)
 
@@ -76,6 +77,9 @@ class ChatTemplate:
             )
         marked = f"{before}{BEGIN}{text[len(before) :]}{END}"
         return _marked(marked, replaces)._replace(has_special=has_special)
+
+    def _template(self, tools: Any) -> str:
+        return self._templates[tools is not None]
 
     def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
         """(messages and tools as the template gets them; whether they hold special tokens that stay text)."""
@@ -141,12 +145,12 @@ class ChatTemplate:
         STEPS.begin()
         try:
             return str(
-                self._template.render(
+                compiled(self._template(tools)).render(
+                    self._variables,
                     messages=messages,
                     tools=tools,
                     documents=None,
                     add_generation_prompt=add_generation_prompt,
-                    **self._variables,
                 )
             )
         except Exception as error:  # a stranger's template may raise anything

@@ -13,11 +13,13 @@ DEFAULT_SEPARATOR = "<|endoftext|>"
 
 class ChatRules(NamedTuple):
     """How a chat becomes text. template: Jinja; variables: what it finds beside the messages, such as bos_token;
-    special_tokens: texts that are tokens of their own in what the template makes, and text in messages."""
+    special_tokens: texts that are tokens of their own in what the template makes, and text in messages; tool_template:
+    of chats with tools, "" where that is the same template."""
 
     template: str
     variables: tuple[tuple[str, str], ...]
     special_tokens: tuple[str, ...]
+    tool_template: str = ""
 
 
 class MarkRules(NamedTuple):

@@ -206,6 +206,29 @@ def test_a_chat_of_no_messages_has_no_text(template: str) -> None:
     assert (found.text, found.trained) == (b"", [])
 
 
+def test_what_a_configuration_names(here: Path) -> None:
+    """The template for chats with tools, and tokens of any name, which templates found undefined."""
+    (here / "tokenizer_config.json").write_text(
+        json.dumps(
+            {
+                "add_bos_token": True,
+                "bos_token": None,
+                "boi_token": {"content": "<i>"},
+                "extra_special_tokens": {"image_token": "<m>", "tools": "x"},
+                "chat_template": [
+                    {"name": "default", "template": "D{{ bos_token }}{{ boi_token }}{{ image_token }}{{ tools }}"},
+                    {"name": "tool_use", "template": "T{{ tools }}"},
+                ],
+            }
+        )
+    )
+    records = [{"messages": USER[:1]}, {"messages": USER[:1], "tools": [1]}, {"messages": USER[:1], "tools": None}]
+    (here / "c.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    convert(options(**CHATS), InlineEngine())
+    decode = Tokenizer.load(here / "tok.json").decode
+    assert [decode(ids) for ids, _ in rows_of(here / "out")] == ["D<i><m>None", "T[1]", "D<i><m>None"]
+
+
 def test_special_tokens_in_messages_stay_text(here: Path) -> None:
     tokenizer = Tokenizer.load(here / "tok.json")
     end = tokenizer.special_tokens[END]
