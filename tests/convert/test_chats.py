@@ -216,13 +216,20 @@ def test_what_a_configuration_names(here: Path) -> None:
                 "boi_token": {"content": "<i>"},
                 "extra_special_tokens": {"image_token": "<m>", "tools": "x"},
                 "chat_template": [
-                    {"name": "default", "template": "D{{ bos_token }}{{ boi_token }}{{ image_token }}{{ tools }}"},
+                    {
+                        "name": "default",
+                        "template": "D{{ bos_token }}{{ boi_token }}{{ image_token }}{{ tools }}",
+                    },
                     {"name": "tool_use", "template": "T{{ tools }}"},
                 ],
             }
         )
     )
-    records = [{"messages": USER[:1]}, {"messages": USER[:1], "tools": [1]}, {"messages": USER[:1], "tools": None}]
+    records = [
+        {"messages": USER[:1]},
+        {"messages": USER[:1], "tools": [1]},
+        {"messages": USER[:1], "tools": None},
+    ]
     (here / "c.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     convert(options(**CHATS), InlineEngine())
     decode = Tokenizer.load(here / "tok.json").decode
