@@ -14,7 +14,8 @@ from bpe.normalizers import INPUT, Normalizer
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountsFacts
-from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.counts_writer import write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, used_bytes
 from bpe.pretoken_counts.text_blocks import MAX_BLOCK_BYTES, THREAD_BLOCK_BYTES, Block, HeldLimit
 from bpe.pretoken_counts.uncut_separator import UncutSeparators

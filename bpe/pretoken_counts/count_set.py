@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from bpe.errors import BadArgument, check_whole
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
-from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.counts_writer import write_counts_file
 from bpe.pretoken_counts.memory import (
     MemoryBudget,
     check_room,

@@ -13,7 +13,8 @@ from bpe import _core
 from bpe.errors import BadArgument
 from bpe.pretoken_counts.count_sums import exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
-from bpe.pretoken_counts.counts_file import CountsFile, cut_in_blocks, write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.counts_writer import cut_in_blocks, write_counts_file
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
@@ -69,7 +70,7 @@ class PretokenCounts:
         return max((text.nbytes + 32 * len(ends) for text, ends, _ in self.blocks()), default=0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a counts file (format: `bpe.pretoken_counts.counts_file`); it appears complete or not at all."""
+        """Write a counts file (format: `bpe.pretoken_counts.counts_layout`); it appears complete or not at all."""
         write_counts_file(path, [self.arrays], self.facts)
 
     def as_dict(self) -> dict[bytes, int]:

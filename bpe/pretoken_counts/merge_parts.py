@@ -12,7 +12,8 @@ from typing import Final, Protocol
 from bpe.errors import BadArgument
 from bpe.pretoken_counts.count_sums import check_total
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
-from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.counts_writer import write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, check_room
 from bpe.pretoken_counts.merge_counts import merge_sorted
 from bpe.pretoken_counts.workspace import Workspace

@@ -16,7 +16,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from bpe.pretoken_counts.counts_facts import Arrays
-from bpe.pretoken_counts.counts_file import CountsFile, Mark, pretoken_at
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.counts_layout import Mark
+from bpe.pretoken_counts.pretoken_order import pretoken_at
 from stores import StorageOptions
 
 

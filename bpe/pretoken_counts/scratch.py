@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
-from bpe.pretoken_counts.counts_file import write_counts_file
+from bpe.pretoken_counts.counts_writer import write_counts_file
 from bpe.pretoken_counts.runs import RunFile
 from bpe.pretoken_counts.workspace import PREFIX, Workspace
 from engines.job import require_open

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from state_machines import finds_fault, run_model
 
 from bpe import reference
-from bpe.pretoken_counts import counts_file, on_engine, scratch
+from bpe.pretoken_counts import counts_writer, on_engine, scratch
 from bpe.pretoken_counts.count_tasks import CountingJob, merge_range
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.runs import KeyRange, OpenRun, RunFile
@@ -133,7 +133,7 @@ def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_engine, "SHOW_SECONDS", 0.0)
     monkeypatch.setattr(on_engine, "FAN_IN", 3)
     monkeypatch.setattr(on_engine, "RANGE_BYTES", 300)  # several ranges to most merges
-    monkeypatch.setattr(counts_file, "BLOCK_PRETOKENS", 3)
+    monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", 3)
 
 
 def test_counts_are_those_of_one_machine() -> None:

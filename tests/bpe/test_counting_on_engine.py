@@ -57,7 +57,7 @@ def corpus(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Merges of few counts are many tasks."""
-    monkeypatch.setattr("bpe.pretoken_counts.counts_file.BLOCK_PRETOKENS", 20)
+    monkeypatch.setattr("bpe.pretoken_counts.counts_writer.BLOCK_PRETOKENS", 20)
     monkeypatch.setattr("bpe.pretoken_counts.on_engine.RANGE_BYTES", 700)
 
 

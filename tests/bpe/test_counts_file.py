@@ -11,10 +11,11 @@ import pytest
 from splits import split
 
 from bpe.errors import BadCounts, EnvironmentFailure, MissingInput
-from bpe.pretoken_counts import counts_file
+from bpe.pretoken_counts import counts_writer
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
-from bpe.pretoken_counts.counts_file import CountsFile, CountsWriter, write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.counts_writer import CountsWriter, write_counts_file
 from bpe.pretoken_counts.merge_counts import joined
 from bpe.pretokenizer import Pretokenizer
 from corpus import _core
@@ -53,8 +54,8 @@ def written(path: Path, counts: dict[bytes, int], facts: CountsFacts = FACTS) ->
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 8, 9, 10**6], ids=lambda size: f"block={size}")
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 300])
 def test_round_trip(size: int, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts_file, "BLOCK_PRETOKENS", block)
-    monkeypatch.setattr(counts_file, "BLOCK_BYTES", 40)
+    monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", block)
+    monkeypatch.setattr(counts_writer, "BLOCK_BYTES", 40)
     counts = random_counts(size, size) if size > 1 else dict.fromkeys([b"x"] * size, 5)
     file = CountsFile(written(tmp_path / "a.counts", counts))
     assert file.facts == FACTS
@@ -88,7 +89,7 @@ def test_the_bytes_of_the_format_are_as_documented(tmp_path: Path) -> None:
 
 
 def small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
-    monkeypatch.setattr(counts_file, "BLOCK_PRETOKENS", 2)
+    monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", 2)
     counts = {b"a": 2, b"bc": 300, b"d": 1, b"efg": 5, b"h": 70_000}
     return written(
         tmp_path / "good.counts", counts, CountsFacts(Pretokenizer.from_pattern("gpt2"))
@@ -126,7 +127,7 @@ def test_every_truncation_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_swapped_blocks_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts_file, "BLOCK_PRETOKENS", 1)
+    monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", 1)
     data = written(tmp_path / "a.counts", {b"a": 1, b"b": 1}).read_bytes()
     size = 16 + 3 + 8
     swapped = data[:16] + data[16 + size : 16 + 2 * size] + data[16 : 16 + size] + data[16 + 2 * size :]
@@ -144,7 +145,7 @@ def test_swapped_blocks_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_does_not_ascend_is_found(
     order: list[bytes], block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counts_file, "BLOCK_PRETOKENS", block)
+    monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", block)
     ends = np.cumsum([len(pretoken) for pretoken in order], dtype=np.uint64)
     arrays = np.frombuffer(b"".join(order), np.uint8), ends, np.ones(2, np.uint64)
     write_counts_file(tmp_path / "a.counts", [arrays], CountsFacts(), temporary=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bpe.errors import BadArgument, NotEnoughMemory
-from bpe.pretoken_counts import counts_file, merge_parts
+from bpe.pretoken_counts import counts_writer, merge_parts
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays, CountedSource, CountsFacts, merged_facts
@@ -77,7 +77,7 @@ def of_files(folder: Path, every: list[dict[bytes, int]]) -> CountSet:
 
 def test_more_files_than_are_merged_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge_parts, "FAN_IN", 3)
-    monkeypatch.setattr(counts_file, "BLOCK_PRETOKENS", 4)
+    monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", 4)
     rng = random.Random(1)
     for size in range(1, 12):
         folder = tmp_path / str(size)

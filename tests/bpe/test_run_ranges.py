@@ -9,7 +9,7 @@ import pytest
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
-from bpe.pretoken_counts.counts_file import MARK_BYTES
+from bpe.pretoken_counts.counts_layout import MARK_BYTES
 from bpe.pretoken_counts.merge_counts import merge_sorted
 from bpe.pretoken_counts.runs import OpenRun, Run, cut_in_ranges
 from bpe.pretoken_counts.scratch import Scratch
@@ -28,7 +28,7 @@ def random_counts(rng: random.Random) -> dict[bytes, int]:
 @pytest.mark.parametrize("seed", range(12))
 def test_sums(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr("bpe.pretoken_counts.counts_file.BLOCK_PRETOKENS", rng.choice([2, 9, 50]))
+    monkeypatch.setattr("bpe.pretoken_counts.counts_writer.BLOCK_PRETOKENS", rng.choice([2, 9, 50]))
     scratch = Scratch(str(tmp_path))
     runs: list[Run] = []
     expected: Counter[bytes] = Counter()
@@ -55,7 +55,7 @@ def test_sums(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_range_reads_its_blocks_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bpe.pretoken_counts.counts_file.BLOCK_PRETOKENS", 10)
+    monkeypatch.setattr("bpe.pretoken_counts.counts_writer.BLOCK_PRETOKENS", 10)
     scratch = Scratch(str(tmp_path))
     counts = PretokenCounts.from_mapping({f"{number:05}".encode(): 1 for number in range(2000)})
     runs = [(scratch.keep(counts.blocks()),) for _ in range(4)]

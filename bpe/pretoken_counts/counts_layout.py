@@ -1,0 +1,53 @@
+"""The layout of counts files: distinct pretokens with counts, sorted, in blocks with hashes (docs/counts-file.md).
+
+All numbers are little-endian; XXH64 is the content hash of bpe.native. The file is, end to end,
+
+    "tmcounts"  uint32 version (1)  uint32 0
+    block       uint32 pretokens n >= 1, uint8 a, uint8 b, uint16 0, uint64 bytes t
+                uint a bytes wide [n] lengths, uint b bytes wide [n] counts, t bytes of the pretokens end to end
+                uint64 XXH64 of all the above of the block; the seed is the block's number, 0 first
+    footer      JSON in UTF-8: the facts (`CountsFacts.to_json`), and "blocks", "distinct", "total", "pretoken_bytes"
+    tail        uint64 where the footer starts, uint64 XXH64 of header, footer and the number before, "tmcntend"
+
+Pretokens ascend as byte strings through the whole file and none is empty or comes twice, so that files of any size are
+merged in one pass. A reader checks every hash, the order and the sums: what it returns is what was written.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import BinaryIO, Final, NamedTuple
+
+from bpe.pretoken_counts.counts_facts import CountsFacts
+from corpus import _core
+
+VERSION: Final = 1
+MAGIC: Final = b"tmcounts"
+END: Final = b"tmcntend"
+HEADER: Final = struct.Struct("<8sII")
+FILE_HEADER: Final = HEADER.pack(MAGIC, VERSION, 0)
+SUMS: Final = ("blocks", "distinct", "total", "pretoken_bytes")
+BLOCK: Final = struct.Struct("<IBBHQ")
+TAIL: Final = struct.Struct("<QQ8s")
+HASH_BYTES: Final = 8
+# Small, so that many files are merged in little memory: 64 of them hold some 40 MB.
+BLOCK_PRETOKENS: Final = 1 << 14
+BLOCK_BYTES: Final = 1 << 18
+MARK_BYTES: Final = 32
+
+
+class Mark(NamedTuple):
+    """Block `number` begins at byte `offset`, and its first pretoken with `key`, which is all of it or MARK_BYTES."""
+
+    key: bytes
+    offset: int
+    number: int
+
+
+def write_end(file: BinaryIO, facts: CountsFacts, sums: dict[str, int], blocks_stop: int) -> None:
+    """Write footer and tail behind the blocks, which end there."""
+    footer = json.dumps(facts.to_json() | sums, separators=(",", ":")).encode()
+    offset = blocks_stop.to_bytes(8, "little")
+    digest = _core.xxh64(FILE_HEADER + footer + offset).to_bytes(8, "little")
+    file.write(footer + offset + digest + END)
