@@ -21,7 +21,7 @@ from bpe.decoders import Decoder
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
 from bpe.errors import BadArgument, shown
-from bpe.formats import by_path, gpt2, huggingface, sentencepiece, tiktoken
+from bpe.formats import by_path, gpt2, huggingface, sentencepiece_writer, tiktoken
 from bpe.hub import locate
 from bpe.normalizers import Normalizer
 from bpe.output_file import open_output_file, write_file
@@ -182,7 +182,7 @@ class Tokenizer(Encoding):
 
         UnsupportedTokenizer if such a model can't express this tokenizer (see bpe.formats.sentencepiece).
         """
-        write_file(path, sentencepiece.to_model(self))
+        write_file(path, sentencepiece_writer.to_model(self))
 
     # -- decoding ------------------------------------------------------------------------------------------------
 

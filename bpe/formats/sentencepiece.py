@@ -1,4 +1,4 @@
-r"""SentencePiece's models of type BPE: read, and written of tokenizers whose entries are text.
+r"""Reads SentencePiece's models of type BPE.
 
 A model is a ModelProto (sentencepiece_model.proto): pieces with a score and a type by id, a TrainerSpec, and a
 NormalizerSpec. What it becomes is what a tokenizer.json of the same model says, and its ids are those of the
@@ -23,28 +23,25 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from bpe.added_tokens import AddedToken
 from bpe.decoders import ByteFallback, Decoder, Fuse
 from bpe.decoders import Component as DecoderComponent
 from bpe.decoders import Replace as DecoderReplace
 from bpe.decoders import Strip as DecoderStrip
-from bpe.description import Description, Parts, make_parts
+from bpe.description import Parts, make_parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
-from bpe.formats.protobuf import Value, bytes_field, fields, float_field, float_of, varint_field
+from bpe.formats.protobuf import Value, fields, float_of
 from bpe.normalizers import Charsmap, Component, Normalizer, Prepend, Replace
-from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
-from bpe.text_form import LOWER_BLOCK, cuts_nothing
+from bpe.text_form import LOWER_BLOCK
 from bpe.vocabulary import BYTE_ENTRIES, TextRules
 
 if TYPE_CHECKING:
-    from bpe.encoding import Encoding
+    pass
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _MODEL_TYPES: Final = {1: "Unigram", 2: "BPE", 3: "word", 4: "character"}
-_BPE: Final = 2
+BPE: Final = 2
 
 
 @dataclass
@@ -92,15 +89,15 @@ def read_model(data: bytes) -> Model:
             for name, _, setting in fields(_message(value, "normalizer_spec")):
                 if name == 2:
                     model.charsmap = bytes(_message(setting, "normalizer_spec.precompiled_charsmap"))
-                elif name in _WHITESPACE:
-                    setattr(model, _WHITESPACE[name], bool(_number(setting, "normalizer_spec")))
+                elif name in WHITESPACE:
+                    setattr(model, WHITESPACE[name], bool(_number(setting, "normalizer_spec")))
         elif number == 5:
             spec = fields(_message(value, "denormalizer_spec"))
             model.denormalizes = any(name == 2 and setting for name, _, setting in spec)
     return model
 
 
-_WHITESPACE: Final = {3: "add_dummy_prefix", 4: "remove_extra_whitespaces", 5: "escape_whitespaces"}
+WHITESPACE: Final = {3: "add_dummy_prefix", 4: "remove_extra_whitespaces", 5: "escape_whitespaces"}
 
 
 def _piece(message: memoryview, id_: int) -> tuple[str, float, int]:
@@ -130,19 +127,16 @@ def _number(value: Value, where: str) -> int:
     return value
 
 
-# -- what a model becomes ----------------------------------------------------------------------------------------
-
-
 def build(model: Model) -> Parts:
     """The tokenizer of a model."""
-    if model.model_type != _BPE:
+    if model.model_type != BPE:
         name = _MODEL_TYPES.get(model.model_type, str(model.model_type))
         raise UnsupportedTokenizer(f"is a SentencePiece model of type {name}; only BPE is supported")
     if model.suffixes_whitespace:
         raise UnsupportedTokenizer("trainer_spec.treat_whitespace_as_suffix is true; supported: false")
     if model.denormalizes:
         raise UnsupportedTokenizer("denormalizer_spec.precompiled_charsmap is not empty; supported: none")
-    _check_pieces(model)
+    check_pieces(model)
     pieces = list(enumerate(model.pieces))
     unknown = next(text for _, (text, _, kind) in pieces if kind == UNKNOWN)
     normalizer = Normalizer(components) if (components := normalizer_of(model)) else None
@@ -166,7 +160,7 @@ def build(model: Model) -> Parts:
     )
 
 
-def _check_pieces(model: Model) -> None:
+def check_pieces(model: Model) -> None:
     """Nothing, or an error for what SentencePiece refuses or what has no counterpart here."""
     seen: dict[str, int] = {}
     for id_, (text, score, kind) in enumerate(model.pieces):
@@ -268,163 +262,3 @@ def decoder_of(model: Model) -> Decoder:
     if model.add_dummy_prefix or model.remove_extra_whitespaces:
         decoder.append(DecoderStrip(" ", 1, 0))
     return Decoder(tuple(decoder))
-
-
-# -- writing -----------------------------------------------------------------------------------------------------
-
-
-def to_model(tokenizer: Encoding) -> bytes:
-    """The model that the `sentencepiece` library encodes with to the same ids; special tokens become control pieces.
-
-    UnsupportedTokenizer names the first thing that a model can't say.
-    """
-    rules = tokenizer.text_rules
-    if rules is None or rules.byte_level:
-        raise UnsupportedTokenizer("a byte-level vocabulary can't be written as a SentencePiece model")
-    if rules.end_of_word_suffix or rules.continuing_subword_prefix:
-        raise UnsupportedTokenizer(
-            "a SentencePiece model has no end_of_word_suffix and continuing_subword_prefix"
-        )
-    if rules.unk_token is None or not (rules.fuse_unk or rules.byte_fallback):
-        raise UnsupportedTokenizer("a SentencePiece model needs an unk_token, with fuse_unk or byte_fallback")
-    if tokenizer.ignore_merges:
-        raise UnsupportedTokenizer("a SentencePiece model can't say ignore_merges")
-    model = _settings_of(tokenizer, rules.byte_fallback)
-    model.pieces = _pieces_of(tokenizer, rules)
-    try:
-        _check_pieces(model)
-    except BadTokenizer as error:
-        raise UnsupportedTokenizer(f"can't be written as a SentencePiece model, which {error}") from None
-    _check_splits(tokenizer, dict.fromkeys(text for text, _, kind in model.pieces if kind == NORMAL))
-    return _to_bytes(model, rules.unk_token)
-
-
-def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
-    """The model without pieces that has this tokenizer's normalizer and decoder."""
-    has_spaces = tokenizer.parts.has_spaces
-    # Cut in front of each U+2581 alone, where no merge reaches across one.
-    at_words = tokenizer.pretokenizer.components == (Split(LOWER_BLOCK, "text", "MergedWithNext"),)
-    needless = at_words and all(
-        LOWER_BLOCK not in (left + right).decode()[1:] for left, right in tokenizer.merges
-    )
-    if tokenizer.pretokenizer.components and not (
-        needless or cuts_nothing(tokenizer.pretokenizer, has_spaces)
-    ):
-        raise UnsupportedTokenizer(
-            f"pre_tokenizer {tokenizer.pretokenizer.description} can't be written as a SentencePiece model"
-        )
-    normalizer = tokenizer.parts.normalizer
-    components = () if normalizer is None else normalizer.components
-    charsmap = next((each.charsmap for each in components if isinstance(each, Charsmap)), b"")
-    for number in range(8):
-        model = Model(
-            model_type=_BPE,
-            byte_fallback=byte_fallback,
-            charsmap=charsmap,
-            add_dummy_prefix=bool(number & 1),
-            remove_extra_whitespaces=bool(number & 2),
-            escape_whitespaces=bool(number & 4),
-        )
-        if normalizer_of(model) == components:
-            break
-    else:
-        raise UnsupportedTokenizer(
-            f"normalizer {normalizer or 'none'} can't be written as a SentencePiece model, which knows a dummy prefix, "
-            "white space removed and spaces escaped"
-        )
-    if tokenizer.decoder != decoder_of(model):
-        raise UnsupportedTokenizer("decoder is not the one that SentencePiece has for this normalizer")
-    return model
-
-
-def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, float, int]]:
-    """Pieces by id; the scores are those of training, 0 for the first merge's product, then -1, then -2."""
-    entries = tokenizer.vocab
-    if tokenizer.max_token_id != len(entries) - 1:
-        raise UnsupportedTokenizer("ids have gaps, which a SentencePiece model can't have")
-    products = dict.fromkeys(left + right for left, right in tokenizer.merges)
-    scores = {product: -float(number) for number, product in enumerate(products)}
-    for entry in entries.values():
-        scores.setdefault(entry, -float(len(scores)))
-    tokens = {token.id: token for token in tokenizer.added_tokens}
-    symbols = [token.text for token in tokenizer.added_tokens if not token.special]
-    plain = tokenizer.parts.normalizer
-    if symbols and (plain is None or plain.components != (Replace(" ", LOWER_BLOCK),)):
-        raise UnsupportedTokenizer(
-            f"added token {shown(symbols[0])}, which is not special, can't be written as a SentencePiece model's "
-            "user-defined symbol with this normalizer"
-        )
-    pieces = []
-    for id_, entry in entries.items():
-        text, kind, token = entry.decode(), NORMAL, tokens.get(id_)
-        if text == rules.unk_token:
-            kind = UNKNOWN
-        elif token is not None:
-            kind = CONTROL if token.special else USER_DEFINED
-            looks = token.lstrip or token.rstrip or token.single_word
-            if looks or (
-                kind == USER_DEFINED and (" " in text or (LOWER_BLOCK in text and not token.normalized))
-            ):
-                raise UnsupportedTokenizer(
-                    f"added token {shown(text)} is found in other texts than a SentencePiece model finds it"
-                )
-        elif rules.byte_fallback and entry in BYTE_ENTRIES:
-            kind = BYTE
-        pieces.append((text, scores[entry] if kind == NORMAL else 0.0, kind))
-    return pieces
-
-
-def _check_splits(tokenizer: Encoding, normal: dict[str, None]) -> None:
-    """Nothing, or UnsupportedTokenizer where SentencePiece would join what these merges do not, or in another order.
-
-    It joins by any split of a piece, here only listed pairs merge. The two agree if each piece is what its own
-    characters merge to, or has all its splits in the list: were another split to come up, the piece would not be
-    what its characters merge to. And the ranks of a piece's splits must not be interleaved with another's.
-    """
-    splits: dict[str, int] = {}
-    last = ""
-    for left, right in tokenizer.merges:
-        product = (left + right).decode()
-        if product not in normal or left.decode() not in normal or right.decode() not in normal:
-            raise UnsupportedTokenizer(
-                f"the merge of {shown(left.decode())} and {shown(right.decode())} has a part in an added token or a "
-                "byte's entry, which a SentencePiece model can't say"
-            )
-        if product != last and product in splits:
-            raise UnsupportedTokenizer(
-                f"merges that make {shown(product)} stand apart in the list, with others between: a SentencePiece "
-                "model has one score for them all"
-            )
-        splits[product] = splits.get(product, 0) + 1
-        last = product
-    for text in normal:
-        places = sum(text[:place] in normal and text[place:] in normal for place in range(1, len(text)))
-        if places != splits.get(text, 0):
-            entry = text.encode()
-            if len(tokenizer.encode_pretokens(entry, np.array([len(entry)], np.uint64))) != 1:
-                raise UnsupportedTokenizer(
-                    f"entry {shown(text)} is reached by no merges here, and would be in a SentencePiece model"
-                )
-
-
-def _to_bytes(model: Model, unk_token: str) -> bytes:
-    ids = {text: id_ for id_, (text, _, _) in enumerate(model.pieces)}
-    pieces = b"".join(
-        bytes_field(
-            1,
-            bytes_field(1, text.encode())
-            + float_field(2, score)
-            + (b"" if kind == NORMAL else varint_field(3, kind)),
-        )
-        for text, score, kind in model.pieces
-    )
-    trainer = (
-        varint_field(3, model.model_type)
-        + varint_field(4, len(model.pieces))
-        + varint_field(35, model.byte_fallback)
-        + varint_field(40, ids[unk_token])
-        + bytes_field(45, unk_token.encode())
-    )
-    normalizer = b"".join(varint_field(number, getattr(model, name)) for number, name in _WHITESPACE.items())
-    normalizer = bytes_field(2, model.charsmap) + normalizer
-    return pieces + bytes_field(2, trainer) + bytes_field(3, normalizer)

@@ -12,11 +12,11 @@ within a class is not folded by itself.
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from bpe.errors import shown
 from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.oniguruma_folding import first_folded, several_in
 from bpe.pretokenization.pattern_reader import (
     ANY,
     NEWLINE,
@@ -35,7 +35,7 @@ from bpe.pretokenization.syntax import (
     TextEnd,
     TextStart,
 )
-from bpe.pretokenization.unicode_tables import any_case, case_classes, named, required, several_for_one
+from bpe.pretokenization.unicode_tables import any_case, named, required
 
 _FLAGS: Final = frozenset("imx")
 _OTHER_FLAGS: Final = frozenset("WDSPyCIL")
@@ -121,24 +121,10 @@ class _OnigurumaReader(PatternReader):
         nodes: list[Node] = []
         rest = letters.text
         while rest:
-            length, node = self._first_folded(rest)
+            length, node = first_folded(rest, bool(self.looks_behind))
             nodes.append(node)
             rest = rest[length:]
         return _one_or_all(nodes)
-
-    def _first_folded(self, text: str) -> tuple[int, Node]:
-        """(how many of the first characters, what they match under (?i)), by unicode.c's get_case_fold_codes_by_str."""
-        first = _folded(text[0])
-        if self.looks_behind:
-            return 1, Characters(first)
-        for length in (3, 2):
-            folded = _lowest(text[:length])
-            if len(folded) == length and folded in several_for_one():
-                return length, _several(folded)
-        for folded, ones in several_for_one().items():
-            if ord(text[0]) in ones:
-                return 1, _several(folded)
-        return 1, Characters(first)
 
     # Atoms.
 
@@ -316,7 +302,7 @@ class _OnigurumaReader(PatternReader):
         points = any_case(points)
         if negated:
             return Characters(~points)
-        several = _several_in(points)
+        several = several_in(points)
         return Choice((Characters(points), *several)) if several else Characters(points)
 
     def _class(self) -> tuple[CodePoints, bool]:
@@ -442,44 +428,3 @@ def _enclosed(node: Node) -> Node:
 
 def _one_or_all(nodes: list[Node]) -> Node:
     return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
-
-
-def _folded(character: str) -> CodePoints:
-    return any_case(CodePoints.of(character))
-
-
-def _lowest(text: str) -> str:
-    """Each character as the one that several of a table are listed by."""
-    return "".join(_fold_key(character) for character in text)
-
-
-def _fold_key(character: str) -> str:
-    alike = case_classes().get(ord(character), (ord(character),))
-    return next((chr(each) for each in alike if chr(each) in _fold_letters()), character)
-
-
-@cache
-def _fold_letters() -> frozenset[str]:
-    return frozenset(each for folded in several_for_one() for each in folded)
-
-
-def _several(folded: str) -> Node:
-    """The characters one by one, in any case, or the single ones that are as much."""
-    ones = CodePoints.of(*((one, one + 1) for one in several_for_one()[folded]))
-    return Choice((Characters(ones), _letter_by_letter(folded)))
-
-
-def _several_in(points: CodePoints) -> list[Node]:
-    """What is as much as one of the points, shorter ones first; those that end alike are one."""
-    firsts: dict[str, list[CodePoints]] = {}
-    for folded, ones in sorted(several_for_one().items(), key=lambda item: len(item[0])):
-        if any(one in points for one in ones):
-            firsts.setdefault(folded[1:], []).append(_folded(folded[0]))
-    return [
-        Sequence((Characters(CodePoints.union(first)), *(Characters(_folded(each)) for each in rest)))
-        for rest, first in firsts.items()
-    ]
-
-
-def _letter_by_letter(folded: str) -> Node:
-    return Sequence(tuple(Characters(_folded(character)) for character in folded))

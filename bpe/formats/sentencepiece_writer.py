@@ -1,0 +1,188 @@
+"""Writes SentencePiece models of tokenizers whose entries are text; sentencepiece.py says what a model is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bpe.description import Description
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.protobuf import bytes_field, float_field, varint_field
+from bpe.formats.sentencepiece import (
+    BPE,
+    BYTE,
+    CONTROL,
+    NORMAL,
+    UNKNOWN,
+    USER_DEFINED,
+    WHITESPACE,
+    Model,
+    check_pieces,
+    decoder_of,
+    normalizer_of,
+)
+from bpe.normalizers import Charsmap, Replace
+from bpe.pretokenization.components import Split
+from bpe.text_form import LOWER_BLOCK, cuts_nothing
+from bpe.vocabulary import BYTE_ENTRIES, TextRules
+
+if TYPE_CHECKING:
+    from bpe.encoding import Encoding
+
+
+def to_model(tokenizer: Encoding) -> bytes:
+    """The model that the `sentencepiece` library encodes with to the same ids; special tokens become control pieces.
+
+    UnsupportedTokenizer names the first thing that a model can't say.
+    """
+    rules = tokenizer.text_rules
+    if rules is None or rules.byte_level:
+        raise UnsupportedTokenizer("a byte-level vocabulary can't be written as a SentencePiece model")
+    if rules.end_of_word_suffix or rules.continuing_subword_prefix:
+        raise UnsupportedTokenizer(
+            "a SentencePiece model has no end_of_word_suffix and continuing_subword_prefix"
+        )
+    if rules.unk_token is None or not (rules.fuse_unk or rules.byte_fallback):
+        raise UnsupportedTokenizer("a SentencePiece model needs an unk_token, with fuse_unk or byte_fallback")
+    if tokenizer.ignore_merges:
+        raise UnsupportedTokenizer("a SentencePiece model can't say ignore_merges")
+    model = _settings_of(tokenizer, rules.byte_fallback)
+    model.pieces = _pieces_of(tokenizer, rules)
+    try:
+        check_pieces(model)
+    except BadTokenizer as error:
+        raise UnsupportedTokenizer(f"can't be written as a SentencePiece model, which {error}") from None
+    _check_splits(tokenizer, dict.fromkeys(text for text, _, kind in model.pieces if kind == NORMAL))
+    return _to_bytes(model, rules.unk_token)
+
+
+def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
+    """The model without pieces that has this tokenizer's normalizer and decoder."""
+    has_spaces = tokenizer.parts.has_spaces
+    # Cut in front of each U+2581 alone, where no merge reaches across one.
+    at_words = tokenizer.pretokenizer.components == (Split(LOWER_BLOCK, "text", "MergedWithNext"),)
+    needless = at_words and all(
+        LOWER_BLOCK not in (left + right).decode()[1:] for left, right in tokenizer.merges
+    )
+    if tokenizer.pretokenizer.components and not (
+        needless or cuts_nothing(tokenizer.pretokenizer, has_spaces)
+    ):
+        raise UnsupportedTokenizer(
+            f"pre_tokenizer {tokenizer.pretokenizer.description} can't be written as a SentencePiece model"
+        )
+    normalizer = tokenizer.parts.normalizer
+    components = () if normalizer is None else normalizer.components
+    charsmap = next((each.charsmap for each in components if isinstance(each, Charsmap)), b"")
+    for number in range(8):
+        model = Model(
+            model_type=BPE,
+            byte_fallback=byte_fallback,
+            charsmap=charsmap,
+            add_dummy_prefix=bool(number & 1),
+            remove_extra_whitespaces=bool(number & 2),
+            escape_whitespaces=bool(number & 4),
+        )
+        if normalizer_of(model) == components:
+            break
+    else:
+        raise UnsupportedTokenizer(
+            f"normalizer {normalizer or 'none'} can't be written as a SentencePiece model, which knows a dummy prefix, "
+            "white space removed and spaces escaped"
+        )
+    if tokenizer.decoder != decoder_of(model):
+        raise UnsupportedTokenizer("decoder is not the one that SentencePiece has for this normalizer")
+    return model
+
+
+def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, float, int]]:
+    """Pieces by id; the scores are those of training, 0 for the first merge's product, then -1, then -2."""
+    entries = tokenizer.vocab
+    if tokenizer.max_token_id != len(entries) - 1:
+        raise UnsupportedTokenizer("ids have gaps, which a SentencePiece model can't have")
+    products = dict.fromkeys(left + right for left, right in tokenizer.merges)
+    scores = {product: -float(number) for number, product in enumerate(products)}
+    for entry in entries.values():
+        scores.setdefault(entry, -float(len(scores)))
+    tokens = {token.id: token for token in tokenizer.added_tokens}
+    symbols = [token.text for token in tokenizer.added_tokens if not token.special]
+    plain = tokenizer.parts.normalizer
+    if symbols and (plain is None or plain.components != (Replace(" ", LOWER_BLOCK),)):
+        raise UnsupportedTokenizer(
+            f"added token {shown(symbols[0])}, which is not special, can't be written as a SentencePiece model's "
+            "user-defined symbol with this normalizer"
+        )
+    pieces = []
+    for id_, entry in entries.items():
+        text, kind, token = entry.decode(), NORMAL, tokens.get(id_)
+        if text == rules.unk_token:
+            kind = UNKNOWN
+        elif token is not None:
+            kind = CONTROL if token.special else USER_DEFINED
+            looks = token.lstrip or token.rstrip or token.single_word
+            if looks or (
+                kind == USER_DEFINED and (" " in text or (LOWER_BLOCK in text and not token.normalized))
+            ):
+                raise UnsupportedTokenizer(
+                    f"added token {shown(text)} is found in other texts than a SentencePiece model finds it"
+                )
+        elif rules.byte_fallback and entry in BYTE_ENTRIES:
+            kind = BYTE
+        pieces.append((text, scores[entry] if kind == NORMAL else 0.0, kind))
+    return pieces
+
+
+def _check_splits(tokenizer: Encoding, normal: dict[str, None]) -> None:
+    """Nothing, or UnsupportedTokenizer where SentencePiece would join what these merges do not, or in another order.
+
+    It joins by any split of a piece, here only listed pairs merge. The two agree if each piece is what its own
+    characters merge to, or has all its splits in the list: were another split to come up, the piece would not be
+    what its characters merge to. And the ranks of a piece's splits must not be interleaved with another's.
+    """
+    splits: dict[str, int] = {}
+    last = ""
+    for left, right in tokenizer.merges:
+        product = (left + right).decode()
+        if product not in normal or left.decode() not in normal or right.decode() not in normal:
+            raise UnsupportedTokenizer(
+                f"the merge of {shown(left.decode())} and {shown(right.decode())} has a part in an added token or a "
+                "byte's entry, which a SentencePiece model can't say"
+            )
+        if product != last and product in splits:
+            raise UnsupportedTokenizer(
+                f"merges that make {shown(product)} stand apart in the list, with others between: a SentencePiece "
+                "model has one score for them all"
+            )
+        splits[product] = splits.get(product, 0) + 1
+        last = product
+    for text in normal:
+        places = sum(text[:place] in normal and text[place:] in normal for place in range(1, len(text)))
+        if places != splits.get(text, 0):
+            entry = text.encode()
+            if len(tokenizer.encode_pretokens(entry, np.array([len(entry)], np.uint64))) != 1:
+                raise UnsupportedTokenizer(
+                    f"entry {shown(text)} is reached by no merges here, and would be in a SentencePiece model"
+                )
+
+
+def _to_bytes(model: Model, unk_token: str) -> bytes:
+    ids = {text: id_ for id_, (text, _, _) in enumerate(model.pieces)}
+    pieces = b"".join(
+        bytes_field(
+            1,
+            bytes_field(1, text.encode())
+            + float_field(2, score)
+            + (b"" if kind == NORMAL else varint_field(3, kind)),
+        )
+        for text, score, kind in model.pieces
+    )
+    trainer = (
+        varint_field(3, model.model_type)
+        + varint_field(4, len(model.pieces))
+        + varint_field(35, model.byte_fallback)
+        + varint_field(40, ids[unk_token])
+        + bytes_field(45, unk_token.encode())
+    )
+    normalizer = b"".join(varint_field(number, getattr(model, name)) for number, name in WHITESPACE.items())
+    normalizer = bytes_field(2, model.charsmap) + normalizer
+    return pieces + bytes_field(2, trainer) + bytes_field(3, normalizer)
