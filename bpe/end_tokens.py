@@ -90,17 +90,19 @@ def usual_end(tokenizer: Tokenizer) -> str | None:
 
 
 def _entry(tokenizer: Tokenizer, token: str | int, option: str) -> EndToken:
-    """A special token of this text, else an entry of it, else the entry with this id."""
+    """A special token of this text, else the entry with this id, else an entry of this text.
+
+    Vocabularies have entries for most short numbers, and nobody ends documents with the text 2 where id 2 is </s>."""
     special_tokens = tokenizer.special_tokens
-    if isinstance(token, str):
-        if token in special_tokens:
-            return EndToken(special_tokens[token], token)
+    if isinstance(token, str) and token in special_tokens:
+        return EndToken(special_tokens[token], token)
+    number = int(token) if isinstance(token, int) or _DIGITS.fullmatch(token) else -1
+    entry = tokenizer.vocab.get(number)
+    if entry is None and isinstance(token, str):
         spelled = token.encode("utf-8", "surrogateescape")
         found = next((id_ for id_, entry in tokenizer.vocab.items() if entry == spelled), None)
         if found is not None:
             return EndToken(found, token)
-    number = int(token) if isinstance(token, int) or _DIGITS.fullmatch(token) else -1
-    entry = tokenizer.vocab.get(number)
     if entry is None:
         known = ", ".join(shown(text) for text in list(special_tokens)[:8]) or "none"
         more = " and others" if len(special_tokens) > 8 else ""

@@ -257,6 +257,11 @@ def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Finger
         kind, given = "fingerprint", tokenizer.fingerprint()
     else:
         raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
+    if kind == "fingerprint" and record.get(kind) is None:
+        raise DatasetError(
+            f"{where}: says of its tokenizer what file it was, as it was imported; give that file: "
+            f"{printable(str(dataset.tokenizer_path))}"
+        )
     # The dataset's own file is written anew, in one form; the file that was converted with is as good.
     if given not in (record.get(kind), record.get("source_sha256")):
         stated = printable(str(record.get(kind)), 80)

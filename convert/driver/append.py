@@ -58,6 +58,12 @@ def append(
     dataset = opening.open(place)
     if not dataset.has_manifest:
         raise Refused(f"--append-to {shown_url(root)}: has no manifest; convert it again to append to it")
+    record = dataset.without_sources.tokenizer if dataset.without_sources is not None else None
+    if record is None:
+        raise Refused(
+            f"--append-to {shown_url(root)}: does not say which tokenizer it was made with; import it again with "
+            "--tokenizer to append to it"
+        )
     number = dataset.version + 1
     if list_finished(place, number):
         raise Refused(
@@ -69,7 +75,8 @@ def append(
 
         prepared = prepare(as_part(options, number), started, sources)
     tokenizer, source = loading.result()
-    opening.check_tokenizer(dataset, tokenizer)
+    is_imported = record.get("fingerprint") is None
+    opening.check_tokenizer(dataset, options.tokenizer if is_imported else tokenizer)
     summary = run(prepared, tokenizer, source, executor)
     _list_part(place, number)
     return summary
@@ -115,7 +122,7 @@ def inherited(root: str, storage_options: Mapping[str, str]) -> dict[str, Any]:
     found = {name: recorded[name] for name in _INHERITED if recorded.get(name) is not None}
     for name in ("prepend_token", "append_token"):
         if recorded.get(name) is not None:
-            found[name] = str(recorded[name]["id"])
+            found[name] = recorded[name]["id"]  # a number, not its text, which may be a special token's
     if not is_url(root) and isinstance(dataset.tokenizer_path, Path):
         found["tokenizer"] = str(dataset.tokenizer_path)
     return found

@@ -248,8 +248,10 @@ def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) ->
 
     defaults = inherited(parsed.append_to, storage_options)
     if parsed.validation or parsed.validation_docs is not None:
-        del defaults["validation_fraction"]
-    return defaults | {"separator": defaults["separator"].replace("\\", "\\\\")}
+        defaults.pop("validation_fraction", None)
+    if "separator" in defaults:  # which a dataset that was imported or retokenized does not have
+        defaults["separator"] = defaults["separator"].replace("\\", "\\\\")
+    return defaults
 
 
 def _check_required(parser: Parser, parsed: argparse.Namespace) -> None:

@@ -24,7 +24,10 @@ def test_an_entry_is_named_by_its_text_or_its_id(listed: Listed) -> None:
     )
     by_id = end_tokens(tokenizer, None, special[END])
     assert by_id == end_tokens(tokenizer, None, str(special[END])) == end_tokens(tokenizer, None, END)
-    assert end_tokens(tokenizer, "7", None).front_id == special["7"]  # a text comes first
+    assert end_tokens(tokenizer, "7", None).front_id == special["7"]  # of a special token a text comes first
+    assert tokenizer.token_to_id(b"1") not in (1, None)
+    assert end_tokens(tokenizer, "1", None).front_id == 1  # of other entries the id
+    assert end_tokens(tokenizer, "a", None).front_id == tokenizer.token_to_id(b"a")
     ordinary = next(id_ for id_, entry in tokenizer.ordinary_entries.items() if entry == b"a")
     assert end_tokens(tokenizer, "a", ordinary) == EndTokens(EndToken(ordinary, "a"), EndToken(ordinary, "a"))
 

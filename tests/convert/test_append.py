@@ -15,11 +15,13 @@ from stopped_runs import encode_or_fail, options
 
 import convert.driver.append
 import convert.encode.worker
+import bpe
 import flat_tokens
 from convert import append
 from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.errors import BadInput, Refused
+from convert.retokenize.__main__ import main as retokenize_main
 from engines.inline_engine import InlineEngine
 from flat_tokens import DatasetError, verify_dataset
 from flat_tokens.__main__ import main as flat_tokens_main
@@ -183,6 +185,50 @@ def test_the_command_takes_the_datasets_own_options(here: Path, capsys: pytest.C
         (["b.txt"], "the following arguments are required: --tokenizer, --output"),
     ):
         assert main(words) in (2, 3)
+        assert said in capsys.readouterr().err
+
+
+def test_an_end_token_of_a_small_id_stays_it(here: Path) -> None:
+    """Id 0 became the entry of the text 0."""
+    tokenizer = bpe.train([b"0 1 one two"], 260, [END, "<s>"])
+    tokenizer.save("tok.json")
+    assert tokenizer.special_tokens == {END: 0, "<s>": 1}
+    (here / "a.txt").write_text("one")
+    (here / "b.txt").write_text("two")
+    ends = ["--append-token", END, "--prepend-token", "<s>", "--validation-fraction", "0"]
+    assert main(["a.txt", "--tokenizer", "tok.json", "--output", "out", *ends, "--quiet"]) == 0
+    assert main(["b.txt", "--append-to", "out", "--quiet"]) == 0
+    assert ids("out", "train") == [[1, *tokenizer.encode(text), 0] for text in ("one", "two")]
+
+
+def test_to_datasets_that_were_imported_or_retokenized(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """These have other options in their manifest, which ended with a traceback."""
+    (here / "b.txt").write_text(f"two{END}three")
+    encode = bpe.Tokenizer.load("tok.json").encode
+    run_conversion(options(), InlineEngine())
+    assert flat_tokens_main(["export", "out", "--to", "npy", "--output", "npy"]) == 0
+    made = ["import", "npy/train.npy", "--from", "npy", "--output"]
+    assert flat_tokens_main([*made, "imported", "--tokenizer", "tok.json"]) == 0
+    assert flat_tokens_main([*made, "bare"]) == 0
+    assert retokenize_main(["out", "--tokenizer", "tok.json", "--output", "retokenized"]) == 0
+    for name in ("imported", "retokenized"):
+        before = ids(name, "train")
+        for more_words in (["--validation-fraction", "0"], ["--validation-docs", "2"]):
+            assert main(["b.txt", "--append-to", name, "--quiet", *more_words]) == 0
+        assert ids(name, "train") == [*before, encode("two"), encode("three")]
+        assert ids(name, "validation")[-2:] == [encode("two"), encode("three")]
+        assert verify_dataset(name).ok
+    with pytest.raises(DatasetError, match="what file it was.* give that file: imported/tokenizer.json"):
+        flat_tokens.open("imported", tokenizer=bpe.Tokenizer.load("tok.json"))
+    capsys.readouterr()
+    bpe.train([b"another"], 257).save("other.json")
+    for name, said in (
+        ("imported", "imported: made with another tokenizer"),
+        ("bare", "--append-to bare: does not say which tokenizer it was made with; import it again"),
+    ):
+        assert main(["b.txt", "--append-to", name, "--tokenizer", "other.json", "--quiet"]) in (3, 6)
         assert said in capsys.readouterr().err
 
 
