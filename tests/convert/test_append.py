@@ -13,9 +13,9 @@ import pytest
 from naive_conversion import END, make_documents, tree
 from stopped_runs import encode_or_fail, options
 
+import bpe
 import convert.driver.append
 import convert.encode.worker
-import bpe
 import flat_tokens
 from convert import append
 from convert import convert as run_conversion
