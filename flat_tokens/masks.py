@@ -98,7 +98,7 @@ def put_trained(mask: Elements, ranges: TokenRanges, table: Bools) -> None:
     found = mask.read_ranges(list(zip(starts[begins].tolist(), ends.tolist(), strict=True)))
     bits = np.concatenate([np.empty(0, dtype=np.bool_), *found])
     if len(bits) == len(places) * table.shape[1]:  # rows that are full, each of one stretch
-        table[places] = bits.reshape(len(places), -1)
+        table[places] = bits.reshape(len(places), table.shape[1])
         return
     at = 0
     flat = table.reshape(-1)

@@ -133,6 +133,19 @@ def test_loaders(tmp_path: Path, layout: ArrayLayout) -> None:
         assert np.array_equal(pickle.loads(pickle.dumps(loader)).batch(1).targets, batches[1].targets)
 
 
+def test_steps_of_padding_alone(tmp_path: Path) -> None:
+    """Of ranks without a row of their own: they ended with a ValueError of numpy."""
+    array, bits = masked(tmp_path / "d", LAYOUTS["zstd"], count=1)
+    found: list[Batch] = []
+    for rows, seq_len in ((array, 7), (PackedSequences(array, 32, strategy="best-fit"), 32)):
+        ranks = [Loader(rows, seq_len, 8, drop_last=False, rank=rank, world_size=4) for rank in range(4)]
+        found += [batch for rank in ranks for batch in rank.from_step(0, len(rank))]
+        found += [rank.batch(len(rank) - 1) for rank in ranks]
+    assert any(batch.is_padding.all() for batch in found)
+    for batch in found:
+        check(batch, bits)
+
+
 def test_mixture_with_unmasked(tmp_path: Path) -> None:
     array, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
     plain = all_trained(masked(tmp_path / "plain", LAYOUTS["raw"], 4, len(bits))[0])
