@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from stores.store import Blocks, Bytes, Entry, Store
+from stores.store import Blocks, Bytes, Entry, Store, end_by_size
 
 BLOCK_BYTES = 256 << 10  # about what a loader asks for at once
 DIGEST_BYTES = 16
@@ -89,6 +89,10 @@ class CachedStore:
         if stop is None or not version:
             return self._store.read(key, start, stop, version)
         return self.read_ranges(key, [(start, stop)], version)[0]
+
+    def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """See Store. By two requests, the second of which is kept."""
+        return end_by_size(self, key, count)
 
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
         """See Store. What is not kept is asked for in whole blocks."""

@@ -54,6 +54,11 @@ def status_of(error: BaseException) -> int:
     return int(found[1]) if found else 0
 
 
+def knows_no_range(error: BaseException) -> bool:
+    """Whether what answered gives no such part of an object, or no parts at all."""
+    return type(error).__name__ == "NotSupportedError" or "non-partial response" in str(error)
+
+
 def code_of(error: BaseException) -> str:
     """The error code in the answer's body, "" if it has none, as an answer to HEAD."""
     found = _CODE.search(str(error))
@@ -98,7 +103,7 @@ def explained(error: BaseException, shown: str, scheme: str) -> StoreError:
         return StoreDenied(
             f"{shown}: the store refuses the request{said}{_message(text)}; check {variables} and the region"
         )
-    if kind == "NotSupportedError" or "non-partial response" in text:
+    if knows_no_range(error):
         return StoreError(
             f"{shown}: the server does not give parts of a file (status 206), which reading needs; download it first"
         )

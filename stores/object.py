@@ -9,11 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stores.causes import code_of, explained, status_of
+from stores.causes import code_of, explained, knows_no_range, status_of
 from stores.clients import SCHEMES, check_process, client_of, unretried_client_of
 from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
 from stores.requests import call, read_joined
-from stores.store import NO_OPTIONS, Blocks, Bytes, Entry, StorageOptions, as_blocks, checked_key
+from stores.store import NO_OPTIONS, Blocks, Bytes, Entry, StorageOptions, as_blocks, checked_key, end_by_size
 from stores.url import Location
 
 if TYPE_CHECKING:
@@ -134,6 +134,18 @@ class ObjectStore:
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
         """See Store."""
         return read_joined(lambda start, stop: self.read(key, start, stop, version), ranges)
+
+    def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """See Store."""
+        try:
+            meta, data = _sent(
+                lambda: _got(self._client.get(self._path(key), options={"range": {"suffix": count}}))
+            )
+        except Exception as error:
+            if status_of(error) == 416 or knows_no_range(error):
+                return end_by_size(self, key, count)  # an empty object; Azure, which knows no such ranges
+            raise self._explained(error, key) from None
+        return data, Entry(key, meta["size"], _version(meta))
 
     def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
         """See Store. if_absent: the data are held in memory and sent in one request. A put whose answer got lost is

@@ -73,6 +73,11 @@ class Store(Protocol):
         """Each [start, stop) of an object, in the order of `ranges`: neighbours in one request, several at once."""
         ...
 
+    def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """The last `count` bytes of an object, all if it has no more, and size and version of what they are of: in one
+        request where the store knows such ranges, else in two. StoreNotFound if there is none."""
+        ...
+
     def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
         """Make `data` the object, whole or not at all, and return it with its new version.
 
@@ -84,6 +89,12 @@ class Store(Protocol):
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects; those that are not there are no error."""
         ...
+
+
+def end_by_size(store: Store, key: str, count: int) -> tuple[Bytes, Entry]:
+    """Store.read_end for a store without ranges that count from the end."""
+    entry = store.head(key)
+    return store.read(key, max(entry.size - count, 0), entry.size, entry.version), entry
 
 
 def checked_key(store: str, key: str) -> str:

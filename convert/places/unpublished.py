@@ -72,6 +72,10 @@ class UnpublishedStore:
         """See Store."""
         return self._of(key).read_ranges(key, ranges, version)
 
+    def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """See Store."""
+        return self._of(key).read_end(key, count)
+
     def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
         """See Store. The manifest of a run that was interrupted is replaced; StorageError for any other object that is
         there with other bytes."""

@@ -143,12 +143,13 @@ class StorePayloads:
     def _ask(self, place: StorePath) -> _Shard:
         stored = self._stored
         with place.reading():
-            _, size, version = place.store.head(place.key)
-            check_length(str(place), size, largest_file_bytes(stored))
-            length = index_length(stored)
-            at = max(size - length, 0) if stored.index_at_end else 0
-        (data,) = place.parts([(at, min(at + length, size))], version)
-        return _Shard(version, parse_index(stored, data, size, str(place)))
+            if stored.index_at_end:
+                data, entry = place.store.read_end(place.key, index_length(stored))
+            else:
+                entry = place.store.head(place.key)
+                data = place.store.read(place.key, 0, index_length(stored), entry.version)
+        check_length(str(place), entry.size, largest_file_bytes(stored))
+        return _Shard(entry.version, parse_index(stored, memoryview(data), entry.size, str(place)))
 
 
 class _Plan:

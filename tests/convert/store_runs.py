@@ -91,6 +91,10 @@ class HarmedStore:
         with self._harm.around(f"read {key}"):
             return self._store.read_ranges(key, ranges, version)
 
+    def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        with self._harm.around(f"read {key}"):
+            return self._store.read_end(key, count)
+
     def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
         with self._harm.around(f"put {key}"):
             return self._store.put(key, data, if_absent)

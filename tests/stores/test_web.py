@@ -55,6 +55,8 @@ def test_a_server_without_ranges(web: WebServer) -> None:
     web.files["/norange/a"] = TEXT
     with pytest.raises(StoreError, match="does not give parts of a file.*download it first"):
         read(f"{web.url}/norange/a", 0, 10)
+    with pytest.raises(StoreError, match="does not give parts of a file"):
+        open_store(f"{web.url}/norange").read_end("a", 10)
 
 
 def test_a_password_is_used_and_not_shown(web: WebServer) -> None:
