@@ -97,7 +97,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         "--append-token",
         metavar="TOKEN",
         help="put an entry of the tokenizer, by its text or id, behind each document, such as '<|endoftext|>' "
-        "(default: nothing)",
+        "(default: nothing; with --append-to that of the dataset, unless it is none)",
     )
     add("--prepend-token", metavar="TOKEN", help="put one in front of each document")
     add(
@@ -233,6 +233,8 @@ def parse_arguments(
     _check_required(parser, parsed)
     named = {field.name for field in fields(ConvertOptions)}
     given = {name: value for name, value in vars(parsed).items() if name in named}
+    for name in ("prepend_token", "append_token"):
+        given[name] = None if given[name] == "none" else given[name]
     given |= {
         "output": parsed.append_to or parsed.output,
         "progress": "none" if parsed.quiet else parsed.progress,
@@ -249,6 +251,8 @@ def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) ->
     defaults = inherited(parsed.append_to, storage_options)
     if parsed.validation or parsed.validation_docs is not None:
         defaults.pop("validation_fraction", None)
+    if parsed.prompt_field or parsed.completion_field or parsed.messages_field:
+        defaults.pop("text_field", None)
     if "separator" in defaults:  # which a dataset that was imported or retokenized does not have
         defaults["separator"] = defaults["separator"].replace("\\", "\\\\")
     return defaults

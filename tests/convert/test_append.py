@@ -201,6 +201,19 @@ def test_an_end_token_of_a_small_id_stays_it(here: Path) -> None:
     assert ids("out", "train") == [[1, *tokenizer.encode(text), 0] for text in ("one", "two")]
 
 
+def test_pairs_behind_records_of_another_field(here: Path) -> None:
+    """The dataset's --text-field was in their way, and its end token could not be left out."""
+    (here / "a.jsonl").write_text('{"body": "one"}\n')
+    (here / "b.jsonl").write_text('{"prompt": "two", "completion": " three"}\n')
+    made = ["a.jsonl", "--tokenizer", "tok.json", "--output", "out", "--text-field", "body", "--append-token", END]
+    assert main([*made, "--validation-fraction", "0", "--quiet"]) == 0
+    pairs = ["b.jsonl", "--append-to", "out", "--prompt-field", "prompt", "--completion-field", "completion"]
+    assert main([*pairs, "--quiet"]) == 0
+    assert main([*pairs, "--append-token", "none", "--quiet"]) == 0
+    decode = bpe.Tokenizer.load("tok.json").decode
+    assert [decode(found) for found in ids("out", "train")] == [f"one{END}", f"two three{END}", "two three"]
+
+
 def test_to_datasets_that_were_imported_or_retokenized(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
