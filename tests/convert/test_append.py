@@ -205,7 +205,17 @@ def test_pairs_behind_records_of_another_field(here: Path) -> None:
     """The dataset's --text-field was in their way, and its end token could not be left out."""
     (here / "a.jsonl").write_text('{"body": "one"}\n')
     (here / "b.jsonl").write_text('{"prompt": "two", "completion": " three"}\n')
-    made = ["a.jsonl", "--tokenizer", "tok.json", "--output", "out", "--text-field", "body", "--append-token", END]
+    made = [
+        "a.jsonl",
+        "--tokenizer",
+        "tok.json",
+        "--output",
+        "out",
+        "--text-field",
+        "body",
+        "--append-token",
+        END,
+    ]
     assert main([*made, "--validation-fraction", "0", "--quiet"]) == 0
     pairs = ["b.jsonl", "--append-to", "out", "--prompt-field", "prompt", "--completion-field", "completion"]
     assert main([*pairs, "--quiet"]) == 0
