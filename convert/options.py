@@ -53,6 +53,7 @@ RECORDED = (  # see ConvertOptions.recorded
     "source_places",
 )
 RECORDED_OF_MARKS = ("prompt_field", "completion_field", "messages_field")  # where they are given
+CHAT_RULES = "chat_rules_sha256"  # as it is recorded what template chats have
 SOURCE_PLACES_MODES = ("auto", "yes", "no")
 _MAX_UINT64 = 2**64 - 1
 _MASK_BITS = 8  # tokens a byte of a loss mask
@@ -303,7 +304,7 @@ class ConvertOptions:
         found = {name: getattr(self, name) for name in RECORDED}
         found |= {name: value for name in RECORDED_OF_MARKS if (value := getattr(self, name)) is not None}
         if self.chat is not None:
-            found["chat_rules_sha256"] = hashlib.sha256(repr(self.chat).encode()).hexdigest()
+            found[CHAT_RULES] = hashlib.sha256(repr(self.chat).encode()).hexdigest()
         return found
 
 

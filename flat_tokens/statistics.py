@@ -16,7 +16,7 @@ from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.chunks import largest_file_bytes
 from flat_tokens.storage.elements import Elements
-from flat_tokens.storage.places import read_whole, walk
+from flat_tokens.storage.places import Place, read_whole, walk
 from flat_tokens.storage.zarr_metadata import StoredArray
 from flat_tokens.storage.zstd_frames import content_checksum
 from flat_tokens.views import is_source
@@ -78,10 +78,8 @@ def _describe_part(part: Dataset) -> dict[str, Any]:
 
 def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool) -> dict[str, Any]:
     """Of the parts of a dataset the first tells how it is stored."""
-    names = [array.encoded_tokens.name, array.seq_starts.name]
-    names += [] if array.loss_mask is None else [array.loss_mask.name]
     parts = dataset.parts or (dataset,)
-    disk_bytes = sum(size for part in parts for name in names for _, _, size in walk(part.path / name))
+    disk_bytes = sum(_disk_bytes(part.path, part[array.name]) for part in parts)
     stored = parts[0][array.name].encoded_tokens.stored
     return {
         "token_count": array.token_count,
@@ -96,6 +94,12 @@ def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool
         "chunk_tokens": stored.chunk_elements if stored else None,
         "shard_tokens": stored.shard_elements if stored and stored.sharded else None,
     }
+
+
+def _disk_bytes(path: Place, split: FlatTokensArray) -> int:
+    """Of the arrays of a part's split, which may lack the loss mask that another has."""
+    arrays = (split.encoded_tokens, split.seq_starts, split.loss_mask)
+    return sum(size for array in arrays if array is not None for _, _, size in walk(path / array.name))
 
 
 def _trained_tokens(array: FlatTokensArray) -> int | None:

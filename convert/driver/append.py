@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from convert.driver.pipeline import load_tokenizer
 from convert.errors import Refused
-from convert.options import RECORDED, ConvertOptions
+from convert.options import CHAT_RULES, RECORDED, ConvertOptions
 from engines.background_call import BackgroundCall
 from flat_tokens import opening
 from flat_tokens.storage.manifest import MANIFEST_NAME
@@ -34,8 +34,10 @@ from stores import AlreadyThere, is_url, open_store, shown_url
 from stores.durability import sync
 
 if TYPE_CHECKING:
+    from bpe.tokenizer import Tokenizer
     from convert.shown.summary import Summary
     from corpus.source_list import SourceList
+    from flat_tokens.opening import Dataset
 
 # Of a dataset's options those that its parts share: how many documents are held out, each part says by itself.
 _INHERITED = tuple(name for name in RECORDED if name != "validation_docs")
@@ -77,9 +79,23 @@ def append(
     tokenizer, source = loading.result()
     is_imported = record.get("fingerprint") is None
     opening.check_tokenizer(dataset, options.tokenizer if is_imported else tokenizer)
+    _check_template(options, tokenizer, dataset)
     summary = run(prepared, tokenizer, source, executor)
     _list_part(place, number)
     return summary
+
+
+def _check_template(options: ConvertOptions, tokenizer: Tokenizer, dataset: Dataset) -> None:
+    """Refused where the dataset's chats have another template than the one that would be taken unasked."""
+    manifest = dataset.without_sources
+    theirs = None if manifest is None else manifest.options.get(CHAT_RULES)
+    if theirs is None or not options.has_mask or options.chat_template is not None:
+        return
+    if options.with_chat_rules(tokenizer).recorded().get(CHAT_RULES) != theirs:
+        raise Refused(
+            f"--append-to {shown_url(options.output)}: its chats were written by another template than the "
+            "tokenizer's; give that file again: --chat-template FILE"
+        )
 
 
 def list_finished(place: Place, number: int) -> bool:

@@ -224,6 +224,43 @@ def test_pairs_behind_records_of_another_field(here: Path) -> None:
     assert [decode(found) for found in ids("out", "train")] == [f"one{END}", f"two three{END}", "two three"]
 
 
+def test_parts_with_and_without_a_loss_mask(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`info` and `report` looked for the mask of the part that has none."""
+    (here / "a.jsonl").write_text('{"text": "one two", "q": "one", "a": " two"}\n')
+    marked = ["--prompt-field", "q", "--completion-field", "a"]
+    tokenizer = bpe.Tokenizer.load("tok.json")
+    prompt, answer = tokenizer.encode("one"), tokenizer.encode(" two")
+    plain = [True] * len(tokenizer.encode("one two"))
+    partly = [False] * len(prompt) + [True] * len(answer)
+    for first, then, mask in (([], marked, [*plain, *partly]), (marked, [], [*partly, *plain])):
+        whole = ["--tokenizer", "tok.json", "--validation-fraction", "0", "--quiet", "--overwrite", *first]
+        shutil.rmtree("out", ignore_errors=True)
+        assert main(["a.jsonl", "--output", "out", *whole]) == 0
+        assert main(["a.jsonl", "--append-to", "out", "--quiet", *then]) == 0
+        found = flat_tokens.open("out").train.loss_mask
+        assert found is not None
+        assert found[:].tolist() == mask
+        capsys.readouterr()
+        assert flat_tokens_main(["info", "out"]) == 0
+        assert f"to be learned: {sum(mask)} tokens" in capsys.readouterr().out
+        assert flat_tokens_main(["report", "out", "--output", "r.html"]) == 0
+
+
+def test_chats_of_another_template_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    (here / "a.jsonl").write_text('{"messages": [{"role": "assistant", "content": "one"}]}\n')
+    for name, mark in (("own.jinja", "!"), ("chat_template.jinja", "?")):
+        (here / name).write_text("{% for m in messages %}" + mark + "{{ m.content }}{% endfor %}")
+    words = ["a.jsonl", "--messages-field", "messages", "--quiet"]
+    made = ["--tokenizer", "tok.json", "--output", "chats", "--validation-fraction", "0"]
+    assert main([*words, *made, "--chat-template", "own.jinja"]) == 0
+    assert main([*words, "--append-to", "chats", "--tokenizer", "tok.json"]) == 6
+    assert "written by another template" in capsys.readouterr().err
+    assert main([*words, "--append-to", "chats", "--chat-template", "own.jinja"]) == 0
+    decode = bpe.Tokenizer.load("tok.json").decode
+    assert [decode(each) for each in ids("chats", "train")] == ["!one", "!one"]
+
+
 def test_to_datasets_that_were_imported_or_retokenized(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from naive_conversion import END, make_documents, tree
 from stopped_runs import encode_or_fail, options
 
+import bpe
 import convert.driver.append
 import convert.encode.worker
 import flat_tokens
@@ -18,7 +19,7 @@ from convert import convert_in_parts
 from convert.__main__ import main
 from convert.errors import BadInput, Refused, UsageError
 from engines.inline_engine import InlineEngine
-from flat_tokens import verify_dataset
+from flat_tokens import DatasetError, verify_dataset
 
 FILES = ["en.txt", "b.txt", "c.txt", "d.txt"]
 
@@ -121,6 +122,7 @@ def test_killed_between_a_part_and_its_version(files: Path, monkeypatch: pytest.
         ({"inputs": ["b.txt", "en.txt"]}, 1, "version 0 was made of en.txt"),
         ({}, 10**9, "version 0 was made of 1 files, the run has 4 for it"),
         ({"validation_fraction": 0.5}, 1, "version 0 was made with validation_fraction"),
+        ({"append_token": END}, 1, "version 0 was made with append_token None, the run has .*<|endoftext|>"),
     ],
 )
 def test_another_run_is_refused(files: Path, change: dict[str, Any], part_bytes: int, what: str) -> None:
@@ -131,6 +133,26 @@ def test_another_run_is_refused(files: Path, change: dict[str, Any], part_bytes:
     with pytest.raises(Refused, match=what):
         list(convert_in_parts(given(**change), part_bytes, InlineEngine()))
     assert tree(files / "out") == before
+
+
+def test_another_tokenizer_is_refused_though_all_is_made(files: Path) -> None:
+    list(convert_in_parts(given(), 10**9, InlineEngine()))
+    bpe.train([b"another"], 257).save("other.json")
+    with pytest.raises(DatasetError, match="made with another tokenizer"):
+        list(convert_in_parts(given(tokenizer="other.json"), 10**9, InlineEngine()))
+
+
+def test_records_whose_other_part_is_to_be_learned_are_refused(here: Path) -> None:
+    (here / "a.jsonl").write_text('{"text": "a", "q": "b", "a": "c"}\n')
+    marked = {"inputs": ["a.jsonl"], "prompt_field": "q", "completion_field": "a"}
+    list(convert_in_parts(given(**marked), 1, InlineEngine()))
+    for change, said in (
+        ({"inputs": ["a.jsonl"]}, "prompt_field q, the run has None"),
+        ({**marked, "prompt_field": "text"}, "prompt_field q, the run has text"),
+    ):
+        with pytest.raises(Refused, match=said):
+            list(convert_in_parts(given(**change), 1, InlineEngine()))
+    assert list(convert_in_parts(given(**marked), 1, InlineEngine())) == []
 
 
 @pytest.mark.parametrize(
