@@ -2,7 +2,8 @@
 
 A record batch belongs to the piece that its message begins in. Both forms are messages one behind the other, each with
 its length in front (https://arrow.apache.org/docs/format/Columnar.html), so the batches of a piece are found by the
-headers alone. Of a dictionary, only what comes before the first record batch is read. Memory is that of a record batch.
+headers alone; the footer of a file is read only where its schema has no length in front, as polars 2 writes it. Of a
+dictionary, only what comes before the first record batch is read. Memory is that of a record batch.
 Arrow has no check sums: damage within a text cannot be told from text.
 
 pyarrow is imported where the first piece is read, in a worker.
@@ -25,17 +26,20 @@ from stores import RandomFile
 
 _FILE_MARK = b"ARROW1\0\0"
 _CONTINUED = 0xFFFFFFFF
+_NO_LENGTH = 4  # how a flatbuffer begins, and no length of one: polars 2 writes none in front of a file's schema
 _SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3
 _MOST_METADATA_BYTES = 256 << 20
 
 
 class _Message(NamedTuple):
-    """Bytes [start, stop) of the file; kind: of what is in it; rows: of a record batch."""
+    """Bytes [start, stop) of the file; kind: of what is in it; rows: of a record batch; missing: what belongs in
+    front of it."""
 
     start: int
     stop: int
     kind: int
     rows: int
+    missing: bytes = b""
 
 
 def documents(reading: Reading) -> Iterator[Event]:
@@ -54,11 +58,8 @@ def documents(reading: Reading) -> Iterator[Event]:
         if message.kind != _RECORDS:
             has_dictionaries |= message.kind == _DICTIONARY
             if message.kind == _DICTIONARY and row:
-                raise BadInput(
-                    f"{printable(path)}: byte {message.start}: a dictionary behind the first record batch, which "
-                    "is not read; write the column as plain strings"
-                )
-            head += _read(file, path, message.start, message.stop)
+                raise _late_dictionary(path, message.start)
+            head += message.missing + _read(file, path, message.start, message.stop)
             if message.kind == _SCHEMA:
                 schema = _tried(path, 0, partial(pyarrow.ipc.read_schema, pyarrow.py_buffer(head)))
                 # Names of columns may be no UTF-8.
@@ -69,6 +70,8 @@ def documents(reading: Reading) -> Iterator[Event]:
             continue
         if message.start >= piece.stop:
             break
+        if not has_dictionaries and any(pyarrow.types.is_dictionary(kind) for kind in schema.types):
+            raise _late_dictionary(path, message.start)
         if message.start >= piece.start:
             if not is_needed:
                 reading.need(0, len(_FILE_MARK) + len(head))
@@ -112,6 +115,11 @@ def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
         begin = place + 8
         if mark != _CONTINUED:  # before version 0.15 the length came first
             length, begin = mark, place + 4
+        if is_first and place and length == _NO_LENGTH:
+            stop, size = _schema_and_footer(file, path, size)
+            yield _Message(place, stop, _SCHEMA, 0, struct.pack("<II", _CONTINUED, stop - place))
+            is_first, place = False, stop
+            continue
         if length == 0:
             return  # the end of the stream
         if length > min(_MOST_METADATA_BYTES, size - begin):
@@ -134,17 +142,7 @@ def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
 def _header(data: bytes) -> tuple[int, int, int]:
     """(kind, bytes of the body, rows) of a message's flatbuffer; IndexError or struct.error for what is none."""
     (message,) = struct.unpack_from("<I", data)
-
-    def field(table: int, number: int) -> int:
-        """Where a field of the table lies, 0 if it is not there."""
-        vtable = table - struct.unpack_from("<i", data, table)[0]
-        if vtable < 0:
-            raise IndexError
-        (vtable_bytes,) = struct.unpack_from("<H", data, vtable)
-        at = 4 + 2 * number
-        offset = struct.unpack_from("<H", data, vtable + at)[0] if at < vtable_bytes else 0
-        return table + offset if offset else 0
-
+    field = partial(_field, data)
     kind_at, header_at, body_at = field(message, 1), field(message, 2), field(message, 3)
     kind = data[kind_at] if kind_at else 0
     body_bytes = struct.unpack_from("<q", data, body_at)[0] if body_at else 0
@@ -154,6 +152,43 @@ def _header(data: bytes) -> tuple[int, int, int]:
         rows_at = field(records, 0)
         rows = struct.unpack_from("<q", data, rows_at)[0] if rows_at else 0
     return kind, body_bytes, rows
+
+
+def _field(data: bytes, table: int, number: int) -> int:
+    """Where a field of a flatbuffer's table lies, 0 if it is not there."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    if vtable < 0:
+        raise IndexError
+    (vtable_bytes,) = struct.unpack_from("<H", data, vtable)
+    at = 4 + 2 * number
+    offset = struct.unpack_from("<H", data, vtable + at)[0] if at < vtable_bytes else 0
+    return table + offset if offset else 0
+
+
+def _schema_and_footer(file: RandomFile, path: str, size: int) -> tuple[int, int]:
+    """(where the schema of a file ends, by the file's footer; where that begins)."""
+    tail = struct.calcsize("<i6s")
+    length, mark = struct.unpack("<i6s", _read(file, path, max(0, size - tail), size))
+    start = size - tail - length
+    is_whole = mark == _FILE_MARK[:6] and len(_FILE_MARK) < start < size - tail
+    if not is_whole or length > _MOST_METADATA_BYTES:
+        raise _damaged(path, max(0, size - tail), "a file without its end")
+    data = _read(file, path, start, size - tail)
+    try:
+        (footer,) = struct.unpack_from("<I", data)
+        found = [start]
+        for number in (2, 3):  # blocks of dictionaries and of record batches, 24 bytes each, their place first
+            if at := _field(data, footer, number):
+                blocks = at + struct.unpack_from("<I", data, at)[0]
+                (count,) = struct.unpack_from("<I", data, blocks)
+                found += (
+                    struct.unpack_from("<q", data, blocks + 4 + 24 * block)[0] for block in range(count)
+                )
+    except (struct.error, IndexError):
+        raise _damaged(path, start, "a footer is none of Arrow") from None
+    if min(found) <= len(_FILE_MARK):
+        raise _damaged(path, start, "a footer names no place behind the schema")
+    return min(found), start
 
 
 def _read(file: RandomFile, path: str, start: int, stop: int) -> bytes:
@@ -223,6 +258,13 @@ def _tried(path: str, place: int, action: Callable[[], Any]) -> Any:
         return action()
     except (pyarrow.ArrowException, OSError, ValueError, StopIteration) as error:
         raise _damaged(path, place, " ".join(str(error).split())) from None
+
+
+def _late_dictionary(path: str, place: int) -> BadInput:
+    return BadInput(
+        f"{printable(path)}: byte {place}: a dictionary behind the first record batch, which is not read; write the "
+        "column as plain strings"
+    )
 
 
 def _damaged(path: str, place: int, detail: str) -> BadInput:

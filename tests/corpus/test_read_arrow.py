@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
 import random
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,58 @@ def test_every_type_gives_its_rows_in_order(kind: str, suffix: str, tmp_path: Pa
                 assert intake.records == len(texts)
                 nulls = [row for row, text in enumerate(texts) if text is None]
                 assert [record.place for record in intake.kept] == nulls
+
+
+OF_POLARS = {  # write_ipc of polars 2.1, by zlib, in base 85
+    (): (
+        'c-nIe3i1y(WME)nU|{(4|Nnmx1`wMONOCc7GjIS&7KR@{aUP%u2N1$!LF(TC#dUzR0uW08F(Z%=U=RYz2`~tP)q->}'
+        'F#G|kV_{$c>nTaCC;^E9h5j=jnWF(UM+7Ry12jhf$l`#S0RvQbOCyls2o3}Q&-X40'
+    ),
+    ("a", "é", ""): (
+        'c-nIe3i1y(WME)nU|{(4|Nnmx1`wMONOCc7GjIS&7KR@{aUP%u2N1$!LF(TC#dUzR0uW08F(Z%=U=RYz2`~tP)q->}'
+        'F#G|kV_{$c>nTaCC;^E9h5pY#GRJ`d0wDG?19b|6&Ef&_o&n{Vq4FU>tN~TWz`zHzmj$Rs04&1DfC`uxa03G*Hb@^c'
+        'nmkA>5zVZ_D;bCeApbF-`OgCGKTyaB0bR`k3?&}0T@_G$3!t<Ent4=@gPA~vBRKK_Y(qb<'
+    ),
+}
+
+
+@pytest.mark.parametrize("texts", OF_POLARS, ids=len)
+def test_a_file_whose_schema_has_no_length_in_front(texts: tuple[str, ...], tmp_path: Path) -> None:
+    """It was refused as no Arrow."""
+    path = tmp_path / "in.arrow"
+    data = zlib.decompress(base64.b85decode(OF_POLARS[texts]))
+    path.write_bytes(data)
+    for pieces in (1, 3):
+        documents, intake = read(path, pieces)
+        assert (tuple(documents), intake.records) == (texts, len(texts))
+    for size in (9, 20, len(data) - 1, len(data) - 20):
+        path.write_bytes(data[:size])
+        with pytest.raises(BadInput, match=r"in\.arrow: byte \d+: not readable as Arrow"):
+            read(path)
+    rng = random.Random(len(data))
+    for _ in range(300):
+        broken = bytearray(data)
+        broken[rng.randrange(8, len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(broken)
+        with contextlib.suppress(BadInput):
+            read(path)
+
+
+@pytest.mark.parametrize("column", ["text", "other"])
+def test_a_dictionary_that_follows_is_named(column: str, tmp_path: Path) -> None:
+    """In a file the dictionary may stand behind the record batches, as polars writes it."""
+    columns = {"text": pa.array(["a", "b"]), "other": pa.array(["c", "d"])}
+    columns[column] = columns[column].dictionary_encode()
+    path = tmp_path / "in.feather"
+    with pa.ipc.new_file(str(path), pa.table(columns).schema) as writer:
+        writer.write_table(pa.table(columns))
+    data = path.read_bytes()
+    starts = [at for at in range(0, len(data), 8) if data[at : at + 4] == b"\xff\xff\xff\xff"]
+    schema, dictionary, records, end = starts[:4]
+    moved = data[:dictionary] + data[records:end] + data[dictionary:records] + data[end:]
+    path.write_bytes(moved)
+    with pytest.raises(BadInput, match="a dictionary behind the first record batch.*write the column as plain"):
+        read(path)
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
