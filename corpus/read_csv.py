@@ -2,7 +2,7 @@
 
 RFC 4180: values may be quoted, a quoted one may hold the separator, line breaks and doubled quotes. Where a row begins
 cannot be told from a place within the file, so it is read from its beginning, a row at a time. A row with more or fewer
-values than the header is bad, and so is one with a quote that is not closed or stands within a value.
+values than the header is bad, and so is one whose quoted value is not closed or goes on behind its last quote.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ BATCH_BYTES = 1 << 20
 MAX_BATCH_ROWS = 8192
 _BUFFER_BYTES = 1 << 20
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+_OTHER_DELIMITERS = ";\t|,"  # of files that are CSV by their name alone
 
 
 def documents(reading: Reading) -> Iterator[Event]:
@@ -133,9 +134,11 @@ class _Rows:
         name = self._reading.rules.text_field
         if name in header:
             return self._place(name, header)
+        other = next((mark for mark in _OTHER_DELIMITERS if mark in header[0]), None) if len(header) == 1 else None
+        hint = f"; {other!r} separates no columns of {self._reading.source.kind.format.upper()}" if other else ""
         raise BadInput(
             f"{self._where}: has no column {name!r}; --text-field can name one of: "
-            f"{printable(', '.join(header[:20]))}"
+            f"{printable(', '.join(header[:20]))}{hint}"
         )
 
     def _place(self, name: str, header: list[str]) -> int:
