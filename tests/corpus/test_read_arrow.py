@@ -94,7 +94,7 @@ def test_a_dictionary_that_follows_is_named(column: str, tmp_path: Path) -> None
         writer.write_table(pa.table(columns))
     data = path.read_bytes()
     starts = [at for at in range(0, len(data), 8) if data[at : at + 4] == b"\xff\xff\xff\xff"]
-    schema, dictionary, records, end = starts[:4]
+    _, dictionary, records, end = starts[:4]
     moved = data[:dictionary] + data[records:end] + data[dictionary:records] + data[end:]
     path.write_bytes(moved)
     with pytest.raises(BadInput, match="a dictionary behind the first record batch.*write the column as plain"):
