@@ -26,7 +26,9 @@ from stores import RandomFile
 
 _FILE_MARK = b"ARROW1\0\0"
 _CONTINUED = 0xFFFFFFFF
-_NO_LENGTH = 4  # how a flatbuffer begins, and no length of one: polars 2 writes none in front of a file's schema
+_NO_LENGTH = (
+    4  # how a flatbuffer begins, and no length of one: polars 2 writes none in front of a file's schema
+)
 _SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3
 _MOST_METADATA_BYTES = 256 << 20
 
@@ -177,7 +179,10 @@ def _schema_and_footer(file: RandomFile, path: str, size: int) -> tuple[int, int
     try:
         (footer,) = struct.unpack_from("<I", data)
         found = [start]
-        for number in (2, 3):  # blocks of dictionaries and of record batches, 24 bytes each, their place first
+        for number in (
+            2,
+            3,
+        ):  # blocks of dictionaries and of record batches, 24 bytes each, their place first
             if at := _field(data, footer, number):
                 blocks = at + struct.unpack_from("<I", data, at)[0]
                 (count,) = struct.unpack_from("<I", data, blocks)

@@ -134,8 +134,14 @@ class _Rows:
         name = self._reading.rules.text_field
         if name in header:
             return self._place(name, header)
-        other = next((mark for mark in _OTHER_DELIMITERS if mark in header[0]), None) if len(header) == 1 else None
-        hint = f"; {other!r} separates no columns of {self._reading.source.kind.format.upper()}" if other else ""
+        other = (
+            next((mark for mark in _OTHER_DELIMITERS if mark in header[0]), None)
+            if len(header) == 1
+            else None
+        )
+        hint = (
+            f"; {other!r} separates no columns of {self._reading.source.kind.format.upper()}" if other else ""
+        )
         raise BadInput(
             f"{self._where}: has no column {name!r}; --text-field can name one of: "
             f"{printable(', '.join(header[:20]))}{hint}"

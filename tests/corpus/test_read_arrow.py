@@ -51,13 +51,13 @@ def test_every_type_gives_its_rows_in_order(kind: str, suffix: str, tmp_path: Pa
 
 OF_POLARS = {  # write_ipc of polars 2.1, by zlib, in base 85
     (): (
-        'c-nIe3i1y(WME)nU|{(4|Nnmx1`wMONOCc7GjIS&7KR@{aUP%u2N1$!LF(TC#dUzR0uW08F(Z%=U=RYz2`~tP)q->}'
-        'F#G|kV_{$c>nTaCC;^E9h5j=jnWF(UM+7Ry12jhf$l`#S0RvQbOCyls2o3}Q&-X40'
+        "c-nIe3i1y(WME)nU|{(4|Nnmx1`wMONOCc7GjIS&7KR@{aUP%u2N1$!LF(TC#dUzR0uW08F(Z%=U=RYz2`~tP)q->}"
+        "F#G|kV_{$c>nTaCC;^E9h5j=jnWF(UM+7Ry12jhf$l`#S0RvQbOCyls2o3}Q&-X40"
     ),
     ("a", "é", ""): (
-        'c-nIe3i1y(WME)nU|{(4|Nnmx1`wMONOCc7GjIS&7KR@{aUP%u2N1$!LF(TC#dUzR0uW08F(Z%=U=RYz2`~tP)q->}'
-        'F#G|kV_{$c>nTaCC;^E9h5pY#GRJ`d0wDG?19b|6&Ef&_o&n{Vq4FU>tN~TWz`zHzmj$Rs04&1DfC`uxa03G*Hb@^c'
-        'nmkA>5zVZ_D;bCeApbF-`OgCGKTyaB0bR`k3?&}0T@_G$3!t<Ent4=@gPA~vBRKK_Y(qb<'
+        "c-nIe3i1y(WME)nU|{(4|Nnmx1`wMONOCc7GjIS&7KR@{aUP%u2N1$!LF(TC#dUzR0uW08F(Z%=U=RYz2`~tP)q->}"
+        "F#G|kV_{$c>nTaCC;^E9h5pY#GRJ`d0wDG?19b|6&Ef&_o&n{Vq4FU>tN~TWz`zHzmj$Rs04&1DfC`uxa03G*Hb@^c"
+        "nmkA>5zVZ_D;bCeApbF-`OgCGKTyaB0bR`k3?&}0T@_G$3!t<Ent4=@gPA~vBRKK_Y(qb<"
     ),
 }
 
@@ -97,7 +97,9 @@ def test_a_dictionary_that_follows_is_named(column: str, tmp_path: Path) -> None
     _, dictionary, records, end = starts[:4]
     moved = data[:dictionary] + data[records:end] + data[dictionary:records] + data[end:]
     path.write_bytes(moved)
-    with pytest.raises(BadInput, match="a dictionary behind the first record batch.*write the column as plain"):
+    with pytest.raises(
+        BadInput, match="a dictionary behind the first record batch.*write the column as plain"
+    ):
         read(path)
 
 
