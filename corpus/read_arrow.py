@@ -54,7 +54,8 @@ def documents(reading: Reading) -> Iterator[Event]:
     marked = None if marks is None else MarkedRecords(reading.rules)
     columns: list[str] = []  # of records with a loss mask
     file = reading.file
-    head, schema, row = b"", None, 0
+    schema: Any = None
+    head, row = b"", 0
     has_dictionaries = is_needed = False
     for message in _messages(file, path, size):
         if message.kind != _RECORDS:
