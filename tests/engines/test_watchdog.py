@@ -61,6 +61,15 @@ def test_a_sleep_of_the_machine_is_no_hang(machine: Machine) -> None:
     assert looks(machine, Watch(5), 2, work=0, sleep=3600) == []
 
 
+def test_one_that_ended_hides_no_other(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "processor_ticks", lambda pid: None if pid == 1 else 0)
+    watch, said = Watch(1), []
+    for _ in range(2):
+        machine.now += 1
+        said += watch.stalled([(1, 0), (PID, 0)])
+    assert said == [(PID, "used no processor time for 1 s")]
+
+
 def test_never(machine: Machine) -> None:
     assert looks(machine, Watch(0), 1000, work=0) == []
     assert looks(machine, Watch(0), 1000, work=1) == []
