@@ -218,6 +218,16 @@ def test_chains_without_a_bound_are_refused(tmp_path: Path, case: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_codec_within_shards_that_is_not_known_to_run_no_code_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "foreign"
+    foreign_dataset(root, 3)
+    codecs = [{"name": "numcodecs.pickle"}, {"name": "bytes", "configuration": {"endian": "little"}}]
+    shards = {"name": "sharding_indexed", "configuration": {"chunk_shape": [1], "codecs": codecs}}
+    edit_json(root / "train/seq_starts/zarr.json", codecs=[shards])
+    with pytest.raises(DatasetError, match="codec pickle is not allowed"):
+        flat_tokens.open(root)
+
+
 def test_a_pipe_beside_the_metadata_is_not_waited_for(tmp_path: Path) -> None:
     root = tmp_path / "foreign"
     foreign_dataset(root, 2, filters=DELTA)
