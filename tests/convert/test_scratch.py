@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,22 @@ def test_shards_that_were_swept_away_are_made_again(
         remove_folder(folder)
     run_conversion(options(**MORE), InlineEngine())
     assert tree(here / "out") == expected
+
+
+def test_a_file_that_another_took_first_does_not_leave_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shards").mkdir()
+    remove, turns = shutil.rmtree, iter([True])
+
+    def rmtree(folder: Path) -> None:
+        if next(turns, False):
+            raise FileNotFoundError
+        remove(folder)
+
+    monkeypatch.setattr("convert.places.scratch.shutil.rmtree", rmtree)
+    remove_folder(tmp_path / "shards")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_overwrite_and_another_plan_remove_the_former_folder(

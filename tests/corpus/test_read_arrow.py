@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from readings import read
+from readings import needed, read
 
 from corpus.errors import BadArgument, BadInput
 from corpus.sources import find_sources
@@ -101,6 +101,13 @@ def test_a_dictionary_that_follows_is_named(column: str, tmp_path: Path) -> None
         BadInput, match="a dictionary behind the first record batch.*write the column as plain"
     ):
         read(path)
+
+
+def test_documents_depend_on_the_schema_and_on_each_record_batch(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.feather", pa.array(["x", "y", "z"]), rows=2)
+    schema, first, second = needed(path)
+    assert schema == (0, first[0])
+    assert first[0] < first[1] == second[0] < second[1]
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
