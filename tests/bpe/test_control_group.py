@@ -70,3 +70,7 @@ def test_threads_are_at_most_what_the_quota_comes_to(monkeypatch: pytest.MonkeyP
     for quota, expected in [(None, 8), (1, 1), (3, 3), (20, 8)]:
         monkeypatch.setattr(threads, "_quota", lambda quota=quota: quota)
         assert threads.available_threads() == threads.thread_count(None) == expected
+
+
+def test_threads_that_are_named_are_taken_up_to_the_most() -> None:
+    assert [threads.thread_count(count) for count in (1, 3, 10**9)] == [1, 3, threads.MAX_THREADS]

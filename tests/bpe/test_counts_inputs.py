@@ -17,9 +17,11 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.counts_inputs import counted_on, cut_of_files, named_twice, still_to_count
 from bpe.pretoken_counts.merge_counts import joined
-from bpe.pretoken_counts.sources import FileRange
+from bpe.pretoken_counts.source_facts import decoded_source
+from bpe.pretoken_counts.sources import FileRange, file_of
 from bpe.pretokenizer import Pretokenizer
 from bpe.training import train
+from corpus.kinds import kind_of
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
@@ -94,6 +96,16 @@ def test_going_on_is_exact_wherever_it_stopped(kind: str, pattern: str, invalid:
         assert PretokenCounts(*joined(counted.blocks())).as_dict() == whole.as_dict()
         assert counted.facts == whole.facts
     assert stops > 2
+
+
+def test_a_file_whose_reading_was_stopped_is_not_complete(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"x" * 9)
+    file = file_of(tmp_path / "a.jsonl", kind_of("a.jsonl"))
+    assert file is not None
+    for used, counted in ((-1, 0), (5, 5), (9, 8), (99, 8)):
+        facts = decoded_source(file, "text", True, used, 0)
+        assert (facts.size_bytes, facts.counted_bytes, facts.is_complete) == (9, counted, False)
+    assert decoded_source(file, "text", False, 0, 0).is_complete
 
 
 def test_counts_of_a_stopped_run_by_itself(tmp_path: Path) -> None:

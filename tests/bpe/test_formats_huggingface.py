@@ -284,6 +284,7 @@ REFUSED = [
     (("padding",), {"pad_id": 0}, "padding.strategy is None; supported: 'BatchLongest'"),
     (("extra",), 1, "tokenizer.json.extra: unknown field"),
     (("model", "extra"), 1, "model.extra: unknown field"),
+    (("decoder", "extra"), 1, "decoder.extra: unknown field"),
     (("model", "type"), "WordPiece", "model.type is 'WordPiece'; supported: 'BPE'"),
     (("model", "type"), "Unigram", "model.type is 'Unigram'"),
     (("model", "dropout"), 0.1, "model.dropout is 0.1"),

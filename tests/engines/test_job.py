@@ -8,7 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from engines import job as jobs
-from engines.job import JobKey, find_job, write_job
+from engines.errors import EngineFailure
+from engines.job import JobKey, check_worker, find_job, write_job
 from stores import StoreError
 
 SECRET = "wJalrXUtnFEMI/K7MDENG"
@@ -59,3 +60,11 @@ def test_another_file_is_not_read(tmp_path: Path) -> None:
     written(tmp_path, b"other")
     with pytest.raises(StoreError, match="is not what the command wrote there"):
         find_job(key)
+
+
+def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, key = written(tmp_path)
+    check_worker(key)
+    monkeypatch.setattr(jobs, "program_version", lambda: "another")
+    with pytest.raises(EngineFailure, match="has another, but the command is .*; install the same on all"):
+        check_worker(key)

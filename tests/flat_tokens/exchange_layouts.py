@@ -15,7 +15,7 @@ Documents = list[list[int]]
 
 def write_megatron(prefix: Path, documents: Documents, dtype: str = "uint16") -> None:
     """PREFIX.bin and PREFIX.idx, a sequence a document."""
-    code = {"uint16": 8, "int32": 4, "int64": 5}[dtype]
+    code = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint16": 8}[dtype]
     lengths = [len(ids) for ids in documents]
     pointers = [sum(lengths[:at]) * np.dtype(dtype).itemsize for at in range(len(lengths))]
     with prefix.with_suffix(".idx").open("wb") as file:

@@ -7,6 +7,7 @@ import random
 import shutil
 import struct
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import exchange_layouts as layouts
@@ -62,6 +63,13 @@ def test_layouts_are_read_as_documented(case: str, shape: str, tmp_path: Path) -
     assert documents(tmp_path / "d")["train"] == [ids for ids in found if ids]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32"])
+def test_all_types_of_megatron_are_read(dtype: str, tmp_path: Path) -> None:
+    layouts.write_megatron(tmp_path / "a", DOCUMENTS, dtype)
+    assert main(["import", str(tmp_path / "a"), "--from", "megatron", "--output", str(tmp_path / "d")]) == 0
+    assert documents(tmp_path / "d")["train"] == DOCUMENTS
+
+
 def test_sequences_of_megatron_may_lie_anywhere(tmp_path: Path) -> None:
     layouts.write_megatron(tmp_path / "a", DOCUMENTS)
     index = bytearray((tmp_path / "a.idx").read_bytes())
@@ -111,6 +119,10 @@ def _edit(name: str, change: Callable[[dict], object]) -> Callable[[Path], None]
     return edit
 
 
+def _stated_bytes(size: object, value: dict) -> None:  # type: ignore[type-arg]
+    value["shards"][0]["raw_data"]["bytes"] = size
+
+
 FAR = struct.pack("<q", 2**62)
 DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
     ("megatron", _cut("a.bin", 1), "outside the 19 bytes"),
@@ -134,6 +146,7 @@ DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
     ("datatrove", lambda folder: (folder / "a.ds.index").unlink(), "--dtype"),
     ("mds", _cut("a/shard.00000.mds", 1), "cut off"),
     ("mds", _put("a/shard.00000.mds", 0, b"\x05"), "says 5 samples"),
+    ("mds", _put("a/shard.00000.mds", 4, bytes(4)), "its samples end at byte"),
     ("mds", _put("a/shard.00000.mds", 8, FAR), "damaged"),
     ("mds", _put("a/shard.00000.mds", 41, b"\xff"), "damaged"),
     ("mds", _edit("a/index.json", lambda value: value["shards"][0].update(version=3)), "version 3"),
@@ -174,6 +187,10 @@ DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
         "mds zstd",
         _edit("a/index.json", lambda value: value["shards"][0]["raw_data"].update(bytes=20)),
         "damaged",
+    ),
+    *(
+        ("mds zstd", _edit("a/index.json", partial(_stated_bytes, size)), "bytes, it must be in")
+        for size in (-1, 2**31 + 1, 1.5, "x")
     ),
     ("litdata", _cut("a/chunk-0-0.bin", 1), "cut off"),
     ("litdata", _put("a/chunk-0-0.bin", 0, b"\x05"), "says 5 items"),

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from compared import assert_same, texts
+import regex
 from normalizer_texts import build_charsmap, nasty_texts
 from small_files import BYTE_LEVEL, both
+
+from bpe.compat.huggingface.columns import WHITE_SPACE
 
 CHARSMAP = build_charsmap(
     {
@@ -94,3 +97,7 @@ def test_a_long_text() -> None:
     ours, theirs = both(normalizer={"type": "NFC"})
     text = "".join(texts(400, seed=5))
     assert_same(ours.encode(text), theirs.encode(text))
+
+
+def test_white_space_is_that_of_unicode() -> None:
+    assert regex.findall(r"\p{White_Space}", "".join(map(chr, range(0xD800)))) == list(WHITE_SPACE)
