@@ -109,6 +109,21 @@ def test_numbers_of_seven_bits() -> None:
     assert varints(np.array([], np.int64)).tolist() == []
 
 
+def test_merges_are_told_by_what_they_make() -> None:
+    made = train([TEXT.encode()], 280)
+    entries = sorted(made.ordinary_entries.values())  # so that what a merge makes lies before and behind
+    _, arrays = parts_of(page_model(Tokenizer(dict(enumerate(entries)), made.merges)))
+    numbers, number, shift = [], 0, 0
+    for byte in arrays["made"].tolist():
+        number, shift = number | (byte & 127) << shift, shift + 7
+        if byte < 128:
+            numbers.append(number)
+            number, shift = 0, 0
+    places = np.cumsum([-(number + 1) // 2 if number & 1 else number // 2 for number in numbers])
+    assert [entries[place] for place in places] == [left + right for left, right in made.merges]
+    assert arrays["leftLengths"].tolist() == [len(left) for left, _ in made.merges]
+
+
 def tokenizer_with(**options: Any) -> Tokenizer:
     made = train([TEXT.encode()], 280)
     return Tokenizer(made.ordinary_entries, made.merges, **options)

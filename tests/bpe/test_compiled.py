@@ -18,6 +18,8 @@ from bpe import _core, compiled
 from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, UncoveredText
 from bpe.post_processing import PostProcessor
+from bpe.pretokenization import read_oniguruma
+from bpe.pretokenization.compiled import dropping
 from bpe.tokenizer import Tokenizer
 from corpus._core import xxh64
 
@@ -158,3 +160,8 @@ def test_a_file_beside_the_tokenizer_changes_nothing(tmp_path: Path, listed: Any
     beside.write_bytes(b"tokmill\0" + sizes + text + image)
     assert Tokenizer.load(path).pattern == "gpt2"
     assert Tokenizer.load(path).encode("don't 12345") == listed().encode("don't 12345")
+
+
+@pytest.mark.parametrize(("pattern", "is_compiled"), [("a+", True), ("a|bc", True), ("a*", False), ("a|", False)])
+def test_patterns_that_may_match_nothing_are_not_dropped_by_the_core(pattern: str, is_compiled: bool) -> None:
+    assert (dropping(read_oniguruma.read(pattern)) is not None) == is_compiled

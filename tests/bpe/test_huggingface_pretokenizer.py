@@ -164,6 +164,7 @@ WRONG = [
     (SPLIT | {"behavior": "isolated"}, "pre_tokenizer.behavior is 'isolated'; supported: 'Isolated'"),
     (SPLIT | {"invert": "no"}, "pre_tokenizer.invert is 'no'"),
     (SPLIT | {"pattern": "a"}, 'pre_tokenizer.pattern must be {"Regex": ...}'),
+    (SPLIT | {"pattern": {"Glob": "a"}}, 'pre_tokenizer.pattern must be {"Regex": ...}'),
     (SPLIT | {"pattern": {"Regex": ""}}, "pre_tokenizer.pattern.Regex is ''"),
     (SPLIT | {"pattern": {"String": 5}}, "pre_tokenizer.pattern.String is 5"),
     ({"type": "Punctuation", "behavior": None}, "pre_tokenizer.behavior is None"),

@@ -202,6 +202,11 @@ DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
     ),
     (
         "litdata",
+        _edit("a/index.json", lambda value: value["config"].update(compression_level=3)),
+        "compression_level is 3",
+    ),
+    (
+        "litdata",
         _edit("a/index.json", lambda value: value["config"].update(encryption={"a": 1})),
         "encrypted",
     ),
