@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
+import regex
 from family_patterns import FAMILY_PATTERNS
 from peer_pieces import tiktoken_pieces, tokenizers_pieces
 from random_patterns import random_pattern, random_text
@@ -196,6 +198,15 @@ def test_byte_level_is_gpt2s_expression() -> None:
         assert pieces(cut, text) == [text[start:stop] for start, stop in spans], repr(text)
 
 
+def test_one_look_behind_of_several_may_ask_for_the_start() -> None:
+    expression = r"(?<=\Aa)b+|(?<=c)d+|."
+    cut = tables([Stage(read_oniguruma.read(expression))])
+    rng = random.Random(7)
+    for _ in range(300):
+        text = "".join(rng.choices("abcd", k=rng.randrange(1, 9)))
+        assert pieces(cut, text) == regex.findall(expression, text), text
+
+
 def test_without_components_a_text_is_one_piece() -> None:
     assert pieces(tables(phases_of([]).phases[0].stages()), "a b\n c") == ["a b\n c"]
 
@@ -211,6 +222,8 @@ def test_characters_that_repeat_others_change_nothing(family: str) -> None:
     """The core leaves out the steps that the groups of classes tell: `repeats` says when."""
     cut = tables([Stage(read_oniguruma.read(FAMILY_PATTERNS[family]))])
     quiet = cut.then[-1]
+    assert cut.runs[-1] == repeats.WITHIN
+    assert repeats.WORD in cut.runs
     rng = random.Random(9)
     left_out = 0
     for _ in range(300):
@@ -239,3 +252,10 @@ def test_characters_that_repeat_others_change_nothing(family: str) -> None:
             state = following
             groups.append(group)
     assert left_out > 400
+
+
+def test_words_behind_which_letters_never_come_to_rest_are_looked_at() -> None:
+    letter, other, quiet = [0, 2, 1, 3, 4], [1, 1, 1, 1, 1], [0, 1, 2, 3, 4]
+    assert repeats.WORD not in repeats.runs_of(np.array([letter, other, quiet], np.uint8), 0)
+    letter = [0, 2, 0, 3, 4]  # the second letter brings it to rest
+    assert repeats.runs_of(np.array([letter, other, quiet], np.uint8), 0)[0] == repeats.WORD

@@ -14,10 +14,11 @@ from text_vocabularies import text_vocabulary
 
 from bpe.__main__ import main
 from bpe.comparison import page_model as page_models
+from bpe.comparison.normal_forms import changed_characters
 from bpe.comparison.page_model import page_model, varints
 from bpe.errors import UnsupportedTokenizer
 from bpe.formats import huggingface
-from bpe.normalizers import Normalizer, StripAccents
+from bpe.normalizers import NFC, Normalizer, StripAccents
 from bpe.tokenizer import AddedToken, Tokenizer
 from bpe.training import train
 
@@ -154,3 +155,8 @@ def test_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         UnsupportedTokenizer, match=r"takes [\d,]+ bytes of a page, compressed; a page holds 100 of one"
     ):
         page_model(tokenizer_with())
+
+
+def test_characters_that_change_are_looked_for_in_all_planes() -> None:
+    points, _ = changed_characters(NFC, in_order=False)
+    assert {0x1D15E, 0x2F800} <= set(points.tolist())

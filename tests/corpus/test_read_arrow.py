@@ -186,3 +186,10 @@ def test_folders_of_save_to_disk(tmp_path: Path) -> None:
     (folder / "state.json").write_text('{"_indices_data_files": [{"filename": "x"}], "_data_files": []}')
     with pytest.raises(BadArgument, match="its rows are a selection"):
         find_sources([str(folder)])
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_a_number_outside_its_dictionary(number: int, tmp_path: Path) -> None:
+    values = pa.DictionaryArray.from_arrays(pa.array([0, number, 1]), pa.array(["x", "y"]), safe=False)
+    with pytest.raises(BadInput, match="a number is outside its dictionary"):
+        read(write(tmp_path / "in.arrow", values))

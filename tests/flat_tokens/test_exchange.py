@@ -430,3 +430,15 @@ def test_a_dataset_on_a_store_is_exported_and_inputs_are_read_from_one(tmp_path:
     arguments = ["import", f"{url}/m/train", "--from", "megatron", "--output", str(tmp_path / "d"), *words]
     assert main(arguments) == 0
     assert documents(tmp_path / "d") == {"train": [list(ids) for ids in EXAMPLE], "validation": []}
+
+
+def test_folders_are_on_the_disk_before_the_output_has_its_name(
+    make_dataset: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, bool]] = []
+    output = tmp_path / "out"
+    monkeypatch.setattr(
+        "flat_tokens.exchange.unfinished.sync_folders", lambda folder: synced.append((folder, output.exists()))
+    )
+    assert main(["export", str(make_dataset()), "--to", "npy", "--output", str(output)]) == 0
+    assert [is_there for _, is_there in synced] == [False]

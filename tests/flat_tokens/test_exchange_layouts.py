@@ -70,6 +70,14 @@ def test_all_types_of_megatron_are_read(dtype: str, tmp_path: Path) -> None:
     assert documents(tmp_path / "d")["train"] == DOCUMENTS
 
 
+def test_documents_of_megatron_without_a_sequence_are_left_out(tmp_path: Path) -> None:
+    layouts.write_megatron(tmp_path / "a", [])
+    index = (tmp_path / "a.idx").read_bytes()
+    (tmp_path / "a.idx").write_bytes(index[:26] + struct.pack("<Q", 3) + bytes(24))
+    assert main(["import", str(tmp_path / "a"), "--from", "megatron", "--output", str(tmp_path / "d")]) == 0
+    assert documents(tmp_path / "d")["train"] == []
+
+
 def test_sequences_of_megatron_may_lie_anywhere(tmp_path: Path) -> None:
     layouts.write_megatron(tmp_path / "a", DOCUMENTS)
     index = bytearray((tmp_path / "a.idx").read_bytes())

@@ -1,0 +1,14 @@
+"""The wire format of Protocol Buffers: what is written is read again."""
+
+from __future__ import annotations
+
+import pytest
+
+from bpe.formats.protobuf import BYTES, VARINT, bytes_field, fields, varint_field
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 129, 255, 256, 16383, 16384, 2**32, 2**64 - 1])
+def test_numbers_of_any_length(value: int) -> None:
+    message = varint_field(1, value) + varint_field(16, value) + bytes_field(2, bytes(value % 300))
+    read = [(number, kind, found) for number, kind, found in fields(memoryview(message))]
+    assert read == [(1, VARINT, value), (16, VARINT, value), (2, BYTES, bytes(value % 300))]
