@@ -14,6 +14,7 @@ from convert.driver.finalizer import known_facts
 from convert.errors import StorageError
 from engines.inline_engine import InlineEngine
 from flat_tokens.storage.codecs import CodecChain
+from flat_tokens.storage.manifest import read_manifest
 from flat_tokens.storage.token_facts import TokenFacts
 
 
@@ -52,3 +53,17 @@ def test_bytes_that_the_codec_got_wrong_are_noticed(
         convert(options, InlineEngine())
     assert made > which
     assert not (here / "out").exists()
+
+
+def test_digests_of_sources_are_those_of_each_by_itself(here: Path) -> None:
+    (here / "b.txt").write_text("another text<|endoftext|>and more")
+    (here / "c.txt").write_text("a third")
+    found: list[list[Any]] = []
+    for number, inputs in enumerate((["en.txt", "b.txt", "c.txt"], ["en.txt"], ["b.txt"], ["c.txt"])):
+        options = ConvertOptions(inputs, "tok.json", f"out{number}", progress="none")
+        convert(options, InlineEngine())
+        manifest = read_manifest(here / f"out{number}")
+        assert manifest is not None
+        found.append(sorted(source["digest"] for source in manifest.sources))
+    assert len(set(found[0])) == 3
+    assert found[0] == sorted(digest for each in found[1:] for digest in each)

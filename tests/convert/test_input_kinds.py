@@ -67,6 +67,18 @@ def test_equal_to_the_naive_conversion(kind: str, tokenizer_path: Path, naive: N
         assert tree(output) == first, (processes, chunk_bytes)
 
 
+@pytest.mark.parametrize("long_bytes", [0, 40, 200])
+def test_long_documents_between_others(
+    long_bytes: int, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", long_bytes)
+    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 50)
+    documents = documents_of("jsonl.none")
+    path = write_kind(tmp_path / "input", documents, "jsonl.none", members=1)
+    summary = run(path, tokenizer_path, tmp_path / "out")
+    check(tmp_path / "out", expected_of("jsonl.none", naive, documents), summary)
+
+
 @pytest.mark.parametrize("block_bytes", [1, 5, 64])
 @pytest.mark.parametrize("kind", ["txt.gz", "jsonl.zst", "jsonl.none"])
 def test_blocks_of_every_size(

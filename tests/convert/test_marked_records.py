@@ -3,6 +3,7 @@ second."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import json
@@ -378,3 +379,17 @@ def test_records_longer_than_blocks(
         convert(options(**more, output="less"), InlineEngine())
     convert(options(**more, output="less", on_error="skip"), InlineEngine())
     assert len(rows_of(here / "less")) == 1
+
+
+def test_a_damaged_parquet_file_is_told_in_a_line(here: Path) -> None:
+    write_records(here / "r.parquet", make_records(20, 1))
+    data = (here / "r.parquet").read_bytes()
+    (here / "r.parquet").write_bytes(data[:30] + bytes(40) + data[70:])
+    with pytest.raises(BadInput, match=r"r\.parquet: not readable as Parquet: [^\n]+$"):
+        convert(options(**FIELDS | {"inputs": ["r.parquet"]}), InlineEngine())
+
+
+def test_places_behind_a_mark_of_utf8(here: Path) -> None:
+    (here / "r.jsonl").write_bytes(codecs.BOM_UTF8 + b'{"prompt": "a"}\n')
+    with pytest.raises(BadInput, match=r"r\.jsonl: line 1 \(byte 3\)"):
+        convert(options(**FIELDS), InlineEngine())

@@ -68,3 +68,9 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(jobs, "program_version", lambda: "another")
     with pytest.raises(EngineFailure, match="has another, but the command is .*; install the same on all"):
         check_worker(key)
+
+
+def test_a_process_that_was_not_prepared_says_so(tmp_path: Path) -> None:
+    _, key = written(tmp_path)
+    with pytest.raises(EngineFailure, match="a task came to a process that was not prepared for it"):
+        find_job(key._replace(path=""))

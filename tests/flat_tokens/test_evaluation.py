@@ -132,3 +132,17 @@ def test_what_is_refused(make_dataset: Any) -> None:
         Loader(PackedSequences(train, 8), 5, 2)
     with pytest.raises(ArgumentError, match="sequence 0 has 5 tokens, more than max_seq_len 4"):
         Loader(PackedSequences(train, 4), 4, 2)
+
+
+def test_the_last_step_is_that_of_the_epoch(make_dataset: Any) -> None:
+    train = flat_tokens.open(make_dataset()).train
+    loader = Loader(train, 2, 1, drop_last=False)
+    steps = loader.steps_per_epoch
+    assert steps > 1
+    assert [loader.last_step(step) for step in (0, steps - 1, steps, 2 * steps)] == [
+        steps,
+        steps,
+        2 * steps,
+        3 * steps,
+    ]
+    assert Loader(train, 2, 1).last_step(steps) is None

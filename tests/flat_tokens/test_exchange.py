@@ -20,6 +20,7 @@ import flat_tokens
 from flat_tokens.__main__ import main
 from flat_tokens.exchange import dataset_writer
 from flat_tokens.exchange.blocks import Block, cut_at
+from flat_tokens.exchange.inputs import in_blocks
 from flat_tokens.exchange.formats import FORMATS, reader_of, writer_of
 from flat_tokens.reader import open_split
 from flat_tokens.storage.layout import ArrayLayout
@@ -442,3 +443,14 @@ def test_folders_are_on_the_disk_before_the_output_has_its_name(
     )
     assert main(["export", str(make_dataset()), "--to", "npy", "--output", str(output)]) == 0
     assert [is_there for _, is_there in synced] == [False]
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 13])
+def test_ids_in_memory_are_given_on_in_blocks(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flat_tokens.exchange.inputs.BLOCK_TOKENS", 4)
+    ends = np.array([end for end in (0, 2, 4, 4, 13) if end <= count])
+    blocks = list(in_blocks(np.arange(count), ends))
+    assert np.concatenate([block.ids for block in blocks]).tolist() == list(range(count))
+    firsts = np.cumsum([0, *(len(block.ids) for block in blocks)])
+    found = [first + end for first, block in zip(firsts, blocks, strict=False) for end in block.ends]
+    assert found == ends.tolist()

@@ -44,3 +44,13 @@ def test_a_file_that_could_not_be_synced_is_named_and_deleted(
     with pytest.raises(OSError, match=r"Input/output error.*file"):
         syncer.wait()
     assert not path.exists()
+
+
+def test_nothing_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[int] = []
+    close = os.close
+    monkeypatch.setattr(os, "close", lambda descriptor: (closed.append(descriptor), close(descriptor)))
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    sync(tmp_path)
+    assert closed == synced != []
