@@ -94,13 +94,12 @@ def _first_start(window: TextWindow, separator: bytes, start: int, stop: int, st
 
 def _find_far(window: TextWindow, separator: bytes, start: int, stop: int, stretch_bytes: int) -> int:
     """Where the first separator within [start, stop) begins, or -1; looks at no more than a stretch at once."""
-    while start < stop:
+    while True:
         seen = min(stop, start + stretch_bytes + len(separator) - 1)
         place = window.find(separator, start, seen)
         if place >= 0 or seen == stop:
             return place
         start += stretch_bytes
-    return -1
 
 
 def _last_start(window: TextWindow, separator: bytes, first: int, stop: int) -> int:

@@ -15,6 +15,7 @@ from random_patterns import random_pattern, random_text
 from bpe.errors import BadTokenizer
 from bpe.pretokenization import read_oniguruma, read_rust, repeats
 from bpe.pretokenization.automaton import automaton_of
+from bpe.pretokenization.compiled import _never_cut
 from bpe.pretokenization.components import (
     Behavior,
     BertPreTokenizer,
@@ -259,3 +260,9 @@ def test_words_behind_which_letters_never_come_to_rest_are_looked_at() -> None:
     assert repeats.WORD not in repeats.runs_of(np.array([letter, other, quiet], np.uint8), 0)
     letter = [0, 2, 0, 3, 4]  # the second letter brings it to rest
     assert repeats.runs_of(np.array([letter, other, quiet], np.uint8), 0)[0] == repeats.WORD
+
+
+def test_bytes_that_are_never_cut_apart() -> None:
+    found = _never_cut(automaton_of([Stage(read_oniguruma.read(r"\d|!"))]), range(128))
+    assert set(b"abcxyzABC,.?") <= found
+    assert not found & set(b"0123456789!")

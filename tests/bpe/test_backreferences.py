@@ -7,12 +7,15 @@ import random
 import pytest
 from peer_pieces import tiktoken_pieces, tokenizers_pieces
 
-from bpe.errors import BadTokenizer, UnsupportedPattern
+from bpe.errors import BadTokenizer, InvalidText, UnsupportedPattern
+from bpe.normalizers import Lowercase, Normalizer
 from bpe.pretokenization import read_oniguruma, read_rust
 from bpe.pretokenization.by_regex import RegexCutter
 from bpe.pretokenization.stages import Cut, Phase, Phases
 from bpe.pretokenization.write_pattern import to_oniguruma, to_rust
 from bpe.pretokenizer import Pretokenizer
+from bpe.tokenizer import AddedToken, Tokenizer
+from bpe.training import train
 
 READ = {"rust": read_rust.read, "oniguruma": read_oniguruma.read}
 WRITE = {"rust": to_rust, "oniguruma": to_oniguruma}
@@ -114,3 +117,25 @@ def test_references_that_are_refused(dialect: str, expression: str, what: str) -
         READ[dialect](expression)
     assert what in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_a_tokenizer_whose_texts_are_cut_in_python(lowercase: bool) -> None:
+    made = train([b"aabb abab bbaa"], 262)
+    components = (Lowercase(),) if lowercase else ()
+    tokenizer = Tokenizer(
+        made.ordinary_entries,
+        made.merges,
+        pattern=r"(.)\1|(?s:.)",
+        special_tokens=[AddedToken("<s>", 999)],
+        normalizer=Normalizer(components) if components else None,
+    )
+    text, shown = "AAbb<s>aab B\u00e9", "aabb<s>aab b\u00e9" if lowercase else "AAbb<s>aab B\u00e9"
+    ids = tokenizer.encode(text)
+    assert ids == tokenizer.encode_batch([text]).tolist()[0] == tokenizer.encode(shown)
+    assert tokenizer.decode(ids) == shown
+    assert ids.count(999) == 1
+    with pytest.raises(InvalidText, match="lone surrogate"):
+        tokenizer.encode("a\ud800")
+    with pytest.raises(TypeError, match="must be a str, got int"):
+        tokenizer.encode(3)  # type: ignore[arg-type]

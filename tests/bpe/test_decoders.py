@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tokenizers
 
-from bpe.decoders import ByteFallback, Decoder, Fuse, Replace, Strip
+from bpe.decoders import ByteFallback, Decoder, Fuse, Replace, Strip, byte_of
 from bpe.formats.huggingface_decoder import decoder_from_json
 
 TOKENS = [
@@ -63,3 +63,9 @@ def test_the_core_does_some_of_them() -> None:
         (*end, Strip("x", 0, 1)),
     ):
         assert Decoder(other).core_rule is None
+
+
+@pytest.mark.parametrize("text", ["<0x41x", "xxx41>", "<0x4g>", "<0x41>>", "<0x4>", "<0xé1>"])
+def test_what_names_no_byte(text: str) -> None:
+    assert byte_of(text) is None
+    assert byte_of("<0x41>") == 0x41

@@ -42,6 +42,7 @@ CONSTRUCTS = [
     r"(?i)\p{Lu}|[\p{Lu}]|\P{Lu}",
     r"(?i)[a-z&&[^S]]|[\w--s]",
     r"(?x) a b # what a b is" + "\n" + r" | [ ] \  (?# nothing ) c",
+    r"(?x)( ?:a b)c|( # d" + "\n" + r" ?P<n>a)",
     r"a(?#b)c|(?#)b",
     r"(?U)a+|b+?",
     r"(?U:s*)t",

@@ -456,6 +456,18 @@ def test_no_template(here: Path) -> None:
         convert(options(**CHATS), InlineEngine())
 
 
+def test_files_of_templates_that_are_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_chats(here / "c.jsonl", [USER])
+    (here / "tokenizer_config.json").write_text("{")
+    with pytest.raises(UsageError, match=r"tokenizer_config\.json: not valid JSON"):
+        convert(options(**CHATS), InlineEngine())
+    monkeypatch.setattr("bpe.chat_rules.LARGEST_BYTES", 9)
+    (here / "tokenizer_config.json").unlink()
+    (here / "long.jinja").write_text("x" * 10)
+    with pytest.raises(UsageError, match=r"long\.jinja: more than 9 bytes are no template"):
+        convert(options(**CHATS, chat_template="long.jinja"), InlineEngine())
+
+
 def test_an_output_that_would_replace_the_template(here: Path) -> None:
     write_chats(Path("c.jsonl"), make_chats(2, 1))
     Path("out.partial").mkdir()

@@ -303,6 +303,14 @@ def test_a_name_too_long_was_a_traceback(length: int, here: Path, capsys: pytest
     fails(capsys, command(output="x" * length), 4, "File name too long")
 
 
+def test_an_output_that_would_replace_the_tokenizer(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "out.partial").mkdir()
+    (here / "tok.json").rename(here / "out.partial/tok.json")
+    said = "the tokenizer out.partial/tok.json lies inside"
+    fails(capsys, command("--overwrite", tokenizer="out.partial/tok.json", output="out"), 2, said)
+    assert (here / "out.partial/tok.json").exists()
+
+
 def test_a_tokenizer_that_can_be_read_but_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It was read twice, and the second time waited for."""
     os.mkfifo(here / "pipe")

@@ -393,3 +393,13 @@ def test_places_behind_a_mark_of_utf8(here: Path) -> None:
     (here / "r.jsonl").write_bytes(codecs.BOM_UTF8 + b'{"prompt": "a"}\n')
     with pytest.raises(BadInput, match=r"r\.jsonl: line 1 \(byte 3\)"):
         convert(options(**FIELDS), InlineEngine())
+
+
+def test_masks_do_not_hang_on_the_blocks_in_which_shards_are_read(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_records(here / "r.jsonl", make_records(30, 2))
+    convert(options(output="whole", **FIELDS), InlineEngine())
+    monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
+    convert(options(output="blocks", **FIELDS), InlineEngine())
+    assert tree(here / "blocks") == tree(here / "whole")

@@ -28,7 +28,7 @@ class KeptIntake(Intake):
         self.kept.append(record)
 
 
-def needed(path: Path) -> list[tuple[int, int]]:
+def needed(path: Path, **rules: Any) -> list[tuple[int, int]]:
     """The ranges of the file that its documents depend on."""
     status, ranges = os.stat(path), list[tuple[int, int]]()  # noqa: PTH116
     source = Source(str(path), status.st_size, status.st_mtime_ns, kind=kind_of(str(path), "auto"))
@@ -36,7 +36,7 @@ def needed(path: Path) -> list[tuple[int, int]]:
         0,
         source,
         Piece(0, 0, status.st_size),
-        KeptIntake(IntakeRules()),
+        KeptIntake(IntakeRules(**rules)),
         SEPARATOR,
         Buffers(1 << 16),
         need=lambda start, stop: ranges.append((start, stop)),

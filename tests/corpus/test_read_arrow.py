@@ -193,3 +193,13 @@ def test_a_number_outside_its_dictionary(number: int, tmp_path: Path) -> None:
     values = pa.DictionaryArray.from_arrays(pa.array([0, number, 1]), pa.array(["x", "y"]), safe=False)
     with pytest.raises(BadInput, match="a number is outside its dictionary"):
         read(write(tmp_path / "in.arrow", values))
+
+
+def test_a_dictionary_behind_the_first_record_batch(tmp_path: Path) -> None:
+    """Its numbers would stand for the former texts."""
+    schema = pa.schema([("text", pa.dictionary(pa.int8(), pa.string()))])
+    with pa.ipc.new_stream(str(tmp_path / "in.arrow"), schema) as writer:
+        for texts in (["a", "b"], ["c", "d"]):
+            writer.write_batch(pa.record_batch([pa.array(texts).dictionary_encode().cast(schema[0].type)], schema))
+    with pytest.raises(BadInput, match=r"in\.arrow: byte \d+: a dictionary behind the first record batch"):
+        read(tmp_path / "in.arrow")

@@ -18,9 +18,10 @@ from small_datasets import Sequences
 
 import flat_tokens
 from flat_tokens.__main__ import main
+from flat_tokens.errors import DatasetError
 from flat_tokens.exchange import dataset_writer
 from flat_tokens.exchange.blocks import Block, cut_at
-from flat_tokens.exchange.inputs import in_blocks
+from flat_tokens.exchange.inputs import InputFile, in_blocks
 from flat_tokens.exchange.formats import FORMATS, reader_of, writer_of
 from flat_tokens.reader import open_split
 from flat_tokens.storage.layout import ArrayLayout
@@ -454,3 +455,12 @@ def test_ids_in_memory_are_given_on_in_blocks(count: int, monkeypatch: pytest.Mo
     firsts = np.cumsum([0, *(len(block.ids) for block in blocks)])
     found = [first + end for first, block in zip(firsts, blocks, strict=False) for end in block.ends]
     assert found == ends.tolist()
+
+
+@pytest.mark.parametrize(("offset", "count"), [(-1, 2), (3, -1), (0, 11), (10, 1), (-1, -1)])
+def test_bytes_outside_a_file_are_told(offset: int, count: int, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(10))
+    with InputFile(str(tmp_path / "a"), {}) as file:
+        file.check_range(3, 7)
+        with pytest.raises(DatasetError, match="a: 10 bytes, bytes .* are expected"):
+            file.check_range(offset, count)
