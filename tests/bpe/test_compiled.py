@@ -162,6 +162,8 @@ def test_a_file_beside_the_tokenizer_changes_nothing(tmp_path: Path, listed: Any
     assert Tokenizer.load(path).encode("don't 12345") == listed().encode("don't 12345")
 
 
-@pytest.mark.parametrize(("pattern", "is_compiled"), [("a+", True), ("a|bc", True), ("a*", False), ("a|", False)])
+@pytest.mark.parametrize(
+    ("pattern", "is_compiled"), [("a+", True), ("a|bc", True), ("a*", False), ("a|", False)]
+)
 def test_patterns_that_may_match_nothing_are_not_dropped_by_the_core(pattern: str, is_compiled: bool) -> None:
     assert (dropping(read_oniguruma.read(pattern)) is not None) == is_compiled

@@ -200,6 +200,8 @@ def test_a_dictionary_behind_the_first_record_batch(tmp_path: Path) -> None:
     schema = pa.schema([("text", pa.dictionary(pa.int8(), pa.string()))])
     with pa.ipc.new_stream(str(tmp_path / "in.arrow"), schema) as writer:
         for texts in (["a", "b"], ["c", "d"]):
-            writer.write_batch(pa.record_batch([pa.array(texts).dictionary_encode().cast(schema[0].type)], schema))
+            writer.write_batch(
+                pa.record_batch([pa.array(texts).dictionary_encode().cast(schema[0].type)], schema)
+            )
     with pytest.raises(BadInput, match=r"in\.arrow: byte \d+: a dictionary behind the first record batch"):
         read(tmp_path / "in.arrow")

@@ -21,8 +21,8 @@ from flat_tokens.__main__ import main
 from flat_tokens.errors import DatasetError
 from flat_tokens.exchange import dataset_writer
 from flat_tokens.exchange.blocks import Block, cut_at
-from flat_tokens.exchange.inputs import InputFile, in_blocks
 from flat_tokens.exchange.formats import FORMATS, reader_of, writer_of
+from flat_tokens.exchange.inputs import InputFile, in_blocks
 from flat_tokens.reader import open_split
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -440,7 +440,8 @@ def test_folders_are_on_the_disk_before_the_output_has_its_name(
     synced: list[tuple[Path, bool]] = []
     output = tmp_path / "out"
     monkeypatch.setattr(
-        "flat_tokens.exchange.unfinished.sync_folders", lambda folder: synced.append((folder, output.exists()))
+        "flat_tokens.exchange.unfinished.sync_folders",
+        lambda folder: synced.append((folder, output.exists())),
     )
     assert main(["export", str(make_dataset()), "--to", "npy", "--output", str(output)]) == 0
     assert [is_there for _, is_there in synced] == [False]

@@ -6,8 +6,8 @@ import base64
 from typing import Any
 
 import pytest
-from compared import assert_same, texts
 import regex
+from compared import assert_same, texts
 from normalizer_texts import build_charsmap, nasty_texts
 from small_files import BYTE_LEVEL, both
 
