@@ -65,7 +65,7 @@ def main() -> None:
     if version := harness.package_version("torch"):
         machine["versions"]["torch"] = version
     one_core()
-    notes = [] if DataLoader else ["what needs PyTorch is left out: it is not installed"]
+    notes = [] if DataLoader is not None else ["what needs PyTorch is left out: it is not installed"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         contenders: dict[str, tuple[int, Batches]] = {}
