@@ -81,6 +81,14 @@ class Parser(argparse.ArgumentParser):
             near = " (a file of such a name goes behind --)"
         return f"unrecognized arguments: {' '.join(words)}{near}"
 
+    def _with_dash(self, option: str) -> str:
+        """How an option is given the word behind it, which argparse takes for another option; else ""."""
+        names = self._option_string_actions[option].option_strings
+        for name, value in zip(self._words, self._words[1:], strict=False):
+            if name in names and value[:1] == "-" and value not in self._option_string_actions:
+                return f"; with such a value it is {option}={value}"
+        return ""
+
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         if action.option_strings and arg_strings == ["--"]:  # argparse would make an empty list of it
             raise argparse.ArgumentError(action, "got no value but --")
@@ -105,6 +113,8 @@ class Parser(argparse.ArgumentParser):
             unknown := self._unknown_options()
         ):
             message = self._unknown(unknown)  # perhaps what is missing, with a slip
+        if found := re.fullmatch(r"argument (?:\S*/)?(--[\w-]+)\S*: expected one argument", message):
+            message += self._with_dash(found[1])
         message = re.sub(
             r"^argument (\S+): (must )?", lambda found: f"{found[1]}{' must ' if found[2] else ': '}", message
         )

@@ -124,6 +124,22 @@ def test_garbage_for_tqdm_is_told_before_the_work(here: Path) -> None:
     assert not list(here.glob("out*"))
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--separator", "---"], "--separator: expected one argument; with such a value it is --separator=---;"),
+        (["-o", "-a/b"], "--output: expected one argument; with such a value it is --output=-a/b;"),
+        (["--separator", "--quiet"], "--separator: expected one argument;"),
+        (["--separator"], "--separator: expected one argument;"),
+    ],
+)
+def test_a_value_that_begins_with_a_dash(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["en.txt", "--tokenizer", "tok.json", *words]) == 2
+    assert capsys.readouterr().err == f"tokenmill: error: {said} see python -m convert --help\n"
+
+
 def test_types_of_arguments_are_ours() -> None:
     for action in NUMBERS.values():
         assert not isinstance(action, argparse._StoreTrueAction)
