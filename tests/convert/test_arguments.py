@@ -127,7 +127,10 @@ def test_garbage_for_tqdm_is_told_before_the_work(here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--separator", "---"], "--separator: expected one argument; with such a value it is --separator=---;"),
+        (
+            ["--separator", "---"],
+            "--separator: expected one argument; with such a value it is --separator=---;",
+        ),
         (["-o", "-a/b"], "--output: expected one argument; with such a value it is --output=-a/b;"),
         (["--separator", "--quiet"], "--separator: expected one argument;"),
         (["--separator"], "--separator: expected one argument;"),
