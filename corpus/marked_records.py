@@ -75,15 +75,13 @@ class MarkedRecords:
             raise RecordFault("not an object", "it is no JSON object")
         if self._marks.messages_field:
             messages = _field(record, self._marks.messages_field)
-            return self._template().text_of(
-                _listed(messages), _listed(record.get("tools")), self._special, self._replaces
-            )
+            tools = _tools(record, self._marks.messages_field)
+            return self._template().text_of(_listed(messages), tools, self._special, self._replaces)
         names = self._marks.prompt_field, self._marks.completion_field
         before, after = (_field(record, name) for name in names)
         if isinstance(before, list) and isinstance(after, list):
-            return self._template().completion_of(
-                before, after, _listed(record.get("tools")), self._special, self._replaces
-            )
+            tools = _tools(record, self._marks.prompt_field)
+            return self._template().completion_of(before, after, tools, self._special, self._replaces)
         prompt, completion = (
             encoded(_text(value, name), self._replaces)
             for value, name in zip((before, after), names, strict=True)
@@ -170,6 +168,15 @@ def _field(record: dict[str, Any], name: str) -> Any:
             raise RecordFault("no such field", f"it has no field {name!r} (there is {there})")
         value = value[part]
     return value
+
+
+def _tools(record: dict[str, Any], field: str) -> Any:
+    """The tools in the object that holds a field, which is there, else in the record; None if there are none."""
+    value: Any = record
+    for part in pointer_path(field)[:-1]:
+        value = value[part]
+    found = value.get("tools")
+    return _listed(record.get("tools") if found is None else found)
 
 
 def _value_of(text: str) -> Any:

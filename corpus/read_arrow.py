@@ -26,9 +26,9 @@ from stores import RandomFile
 
 _FILE_MARK = b"ARROW1\0\0"
 _CONTINUED = 0xFFFFFFFF
-_NO_LENGTH = (
-    4  # how a flatbuffer begins, and no length of one: polars 2 writes none in front of a file's schema
-)
+_FEATHER_1 = int.from_bytes(b"FEA1", "little")
+# How a flatbuffer begins, and no length of one: polars 2 writes none in front of a file's schema.
+_NO_LENGTH = 4
 _SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3
 _MOST_METADATA_BYTES = 256 << 20
 
@@ -123,6 +123,8 @@ def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
             yield _Message(place, stop, _SCHEMA, 0, struct.pack("<II", _CONTINUED, stop - place))
             is_first, place = False, stop
             continue
+        if is_first and mark == _FEATHER_1:
+            raise _damaged(path, 0, "it is Feather version 1; pyarrow.feather.write_feather writes it as version 2")
         if length == 0:
             return  # the end of the stream
         if length > min(_MOST_METADATA_BYTES, size - begin):

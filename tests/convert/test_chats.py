@@ -236,6 +236,25 @@ def test_what_a_configuration_names(here: Path) -> None:
     assert [decode(ids) for ids, _ in rows_of(here / "out")] == ["D<i><m>None", "T[1]", "D<i><m>None"]
 
 
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
+def test_tools_beside_messages_within_an_object(name: str, here: Path) -> None:
+    """They were not seen."""
+    write_template(here, "{{ messages[0].content }}{{ tools | tojson }}")
+    records = [
+        {"chat": {"messages": USER[:1], "tools": [{"name": "f"}]}, "tools": None},
+        {"chat": {"messages": USER[:1], "tools": None}, "tools": [{"name": "g"}]},
+        {"chat": {"messages": USER[:1], "tools": None}, "tools": None},
+    ]
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+        write_table(here / name, records)
+    else:
+        (here / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+    convert(options(**CHATS | {"inputs": [name], "messages_field": "/chat/messages"}), InlineEngine())
+    decode = Tokenizer.load(here / "tok.json").decode
+    assert [decode(ids) for ids, _ in rows_of(here / "out")] == ['a[{"name": "f"}]', 'a[{"name": "g"}]', "anull"]
+
+
 def test_special_tokens_in_messages_stay_text(here: Path) -> None:
     tokenizer = Tokenizer.load(here / "tok.json")
     end = tokenizer.special_tokens[END]

@@ -110,6 +110,13 @@ def test_documents_depend_on_the_schema_and_on_each_record_batch(tmp_path: Path)
     assert first[0] < first[1] == second[0] < second[1]
 
 
+def test_feather_version_1_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "in.feather"
+    path.write_bytes(b"FEA1" + bytes(28) + b"FEA1")
+    with pytest.raises(BadInput, match=r"in\.feather: .*it is Feather version 1; .*write_feather"):
+        read(path)
+
+
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = write(tmp_path / "in.arrow", pa.array([b"ok", b"a\xff", b"end"]))
     documents, intake = read(path, on_error="quarantine")
