@@ -124,7 +124,9 @@ def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
             is_first, place = False, stop
             continue
         if is_first and mark == _FEATHER_1:
-            raise _damaged(path, 0, "it is Feather version 1; pyarrow.feather.write_feather writes it as version 2")
+            raise _damaged(
+                path, 0, "it is Feather version 1; pyarrow.feather.write_feather writes it as version 2"
+            )
         if length == 0:
             return  # the end of the stream
         if length > min(_MOST_METADATA_BYTES, size - begin):

@@ -252,7 +252,11 @@ def test_tools_beside_messages_within_an_object(name: str, here: Path) -> None:
         (here / name).write_text("".join(json.dumps(record) + "\n" for record in records))
     convert(options(**CHATS | {"inputs": [name], "messages_field": "/chat/messages"}), InlineEngine())
     decode = Tokenizer.load(here / "tok.json").decode
-    assert [decode(ids) for ids, _ in rows_of(here / "out")] == ['a[{"name": "f"}]', 'a[{"name": "g"}]', "anull"]
+    assert [decode(ids) for ids, _ in rows_of(here / "out")] == [
+        'a[{"name": "f"}]',
+        'a[{"name": "g"}]',
+        "anull",
+    ]
 
 
 def test_special_tokens_in_messages_stay_text(here: Path) -> None:
