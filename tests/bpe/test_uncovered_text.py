@@ -15,6 +15,7 @@ from bpe.errors import BadArgument, UncoveredText
 from bpe.formats.huggingface import read
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import _pretokenizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import pretokenize
 from bpe.tokenizer import Tokenizer
@@ -138,3 +139,11 @@ def test_counts_of_a_version_that_dropped_text(tmp_path: Path, monkeypatch: pyte
                 BadArgument, match="without the text that its pattern leaves out; count again"
             ):
                 train([b"a b a b"], 257, pattern=LETTERS, counts=[path])
+
+
+def test_counts_of_a_version_that_cut_in_several_stages() -> None:
+    former = [{"expression": "gpt2", "unmatched": "keep"}, {"expression": LETTERS, "unmatched": "drop"}]
+    found = _pretokenizer(former)
+    assert found is not None
+    assert len(found.components) == 2
+    assert _pretokenizer(former[:1]) == Pretokenizer.from_pattern("gpt2")

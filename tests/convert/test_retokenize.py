@@ -7,16 +7,19 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flat_tokens
+from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main as convert
 from convert.retokenize import documents as documents_module
 from convert.retokenize.__main__ import main
+from convert.retokenize.documents import _with_ends
 from flat_tokens.exchange.blocks import Block
 
 END = "<|endoftext|>"
@@ -218,3 +221,11 @@ def test_a_dataset_that_grew_is_retokenized_and_exported_as_one(files: Path) -> 
     assert np.array_equal(ids[: len(old)], old)
     assert main([str(a), "--tokenizer", str(files / "b.json"), "--output", str(files / "b.zarr")]) == 0
     assert sum(map(len, all_documents(files / "b.zarr").values())) == sum(map(len, expected.values()))
+
+
+def test_documents_without_ids_have_no_end_tokens() -> None:
+    ends: Any = SimpleNamespace(front=SimpleNamespace(id=8), back=SimpleNamespace(id=9))
+    block = _with_ends(Ragged(np.array([1, 2, 3], np.uint32), np.array([0, 0, 2, 2, 3], np.uint64)), ends)
+    assert block.ids.tolist() == [8, 1, 2, 9, 8, 3, 9]
+    assert block.ends is not None
+    assert block.ends.tolist() == [0, 4, 4, 7]

@@ -6,7 +6,9 @@ import random
 
 import pytest
 
+from corpus.long_line import LongLine
 from corpus.pieced_text import SpecialSearch, cut_between_characters
+from corpus.rules import IntakeRules
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -31,3 +33,13 @@ def test_pieces_are_of_whole_characters(piece_bytes: int) -> None:
     assert b"".join(pieces) == text
     assert max(map(len, pieces)) <= max(piece_bytes, 4)
     assert all(piece.decode() for piece in pieces)
+
+
+def test_a_long_line_knows_its_length() -> None:
+    pieces = [(b'{"text": ', False), (b'"abc"}', True)]
+    line = LongLine(iter(pieces), 5, 0, IntakeRules(max_record_bytes=15))
+    assert b"".join(map(bytes, line.texts())) == b"abc"
+    assert (line.length, line.fault) == (15, "")
+    line = LongLine(iter(pieces), 5, 0, IntakeRules(max_record_bytes=14))
+    assert list(line.texts()) == []
+    assert line.fault == "too_long"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -427,3 +428,10 @@ def test_only_the_window_that_is_needed_is_read(
     assert read == [1]
     for at, targets in enumerate(found):
         assert np.array_equal(targets, loader.batch(last + at).targets)
+
+
+def test_the_fingerprint_is_of_the_first_and_the_last_tokens(make_dataset: Any) -> None:
+    """A state of an earlier version holds it."""
+    train = flat_tokens.open(make_dataset([[7, 8, 9], [4, 5]])).train
+    encoded = train.encoded_tokens[:].astype("<u4").tobytes()
+    assert Loader(train, 2, 1).fingerprint == zlib.crc32(encoded, zlib.crc32(encoded))

@@ -19,6 +19,7 @@ from flat_tokens.storage.manifest import (
     SplitRecord,
     read_manifest,
 )
+from flat_tokens.storage.manifest_head import read_head
 from flat_tokens.storage.manifest_lines import read_lines
 
 SPLITS = {name: SplitRecord(0, 0, 0) for name in ("train", "validation")}
@@ -134,3 +135,14 @@ def test_memory_does_not_grow_with_the_sources_where_nobody_asks_for_them(tmp_pa
     whole = read_manifest(tmp_path)
     assert whole is not None
     assert whole.sources == tuple(map(a_source, range(40_000)))
+
+
+def test_a_head_that_is_longer_is_read_with_the_whole(
+    make_dataset: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_dataset()
+    own = read_head(root)
+    monkeypatch.setattr("flat_tokens.storage.manifest_head.HEAD_BYTES", 60)
+    other = read_head(root)
+    assert {name: dict(split) for name, split in other.counts.items()} == dict(own.counts)
+    assert other.layout == own.layout

@@ -22,6 +22,8 @@ from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.entries import load_entries
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import read_manifest
+from flat_tokens.storage.places import locate
+from stores import open_store
 
 
 def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
@@ -210,3 +212,8 @@ def test_json_of_nothing_but_lists_is_refused(tmp_path: Path) -> None:
 def test_a_single_array_is_not_a_dataset(make_dataset: Any) -> None:
     with pytest.raises(DatasetError, match="open its parent"):
         flat_tokens.open(make_dataset() / "train")
+
+
+def test_a_local_store_is_a_path(tmp_path: Path) -> None:
+    assert locate("path", open_store(str(tmp_path))) == tmp_path
+    assert not isinstance(locate("path", open_store("memory://a")), Path)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import ArgumentError, DatasetError, PackedSequences, RangeError
+from flat_tokens import ArgumentError, DatasetError, Loader, PackedSequences, RangeError
 from flat_tokens.storage.layout import ArrayLayout
 
 EXAMPLE = [[1, 2], [3, 4, 5], [6, 7, 8]]
@@ -272,3 +272,15 @@ def test_the_report_is_a_line(array: Any) -> None:
     assert str(PackedSequences(array(EXAMPLE), 6, max_packs=1).report) == (
         "1 packs of 6: 5 tokens used, 1 padded (16.667%), 3 lost; 2 sequences used, 0 split, 1 lost"
     )
+
+
+@pytest.mark.parametrize("split_across_pack", [False, True])
+def test_a_loader_of_packs_gives_their_batches(
+    make_dataset: Any, random_sequences: Any, split_across_pack: bool
+) -> None:
+    train = flat_tokens.open(make_dataset(random_sequences(3, 60, longest=12))).train
+    packed = PackedSequences(train, 16, split_across_pack=split_across_pack)
+    loader = Loader(packed, 16, 4, shuffle=False)
+    for step in range(3):
+        ours, theirs = loader.batch(step), packed.batch(range(4 * step, 4 * step + 4))
+        assert np.array_equal(ours.segment_ids, theirs.segment_ids)

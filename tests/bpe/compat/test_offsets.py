@@ -101,3 +101,9 @@ def test_a_long_text() -> None:
 
 def test_white_space_is_that_of_unicode() -> None:
     assert regex.findall(r"\p{White_Space}", "".join(map(chr, range(0xD800)))) == list(WHITE_SPACE)
+
+
+def test_no_token_behind_the_last_has_characters() -> None:
+    ours, theirs = (tokenizer.encode("a b") for tokenizer in both(pre_tokenizer=BYTE_LEVEL))
+    for index in range(len(ours.ids) + 2):
+        assert ours.token_to_chars(index) == theirs.token_to_chars(index)
