@@ -374,6 +374,9 @@ def test_records_longer_than_blocks(
     monkeypatch.setattr("convert.encode.worker.BLOCK_BYTES", 256)
     convert(options(**more), InlineEngine())
     assert rows_of(here / "out") == naive_rows(naive, vocab, records)
+    monkeypatch.setattr(corpus.read_jsonl, "RECORD_BYTES", len(json.dumps(records[1])))
+    convert(options(**more, output="just"), InlineEngine())
+    assert rows_of(here / "just") == rows_of(here / "out")
     monkeypatch.setattr(corpus.read_jsonl, "RECORD_BYTES", 1000)
     with pytest.raises(BadInput, match="it has more than 1000 bytes"):
         convert(options(**more, output="less"), InlineEngine())
