@@ -145,8 +145,8 @@ class ChunkSource:
         self,
         index: int,
         out: Values,
-        count: int | None = None,
-        is_checked: bool = True,
+        count: int | None,
+        is_checked: bool,
         is_brief: bool = False,
         took: Took | None = None,
     ) -> int:
