@@ -266,6 +266,8 @@ def test_tokens_that_do_not_begin_where_seq_starts_says(make_dataset: Any) -> No
         DatasetError, match=r"train/encoded_tokens\[5\] does not begin a sequence, but seq_starts"
     ):
         packed[1]
+    with pytest.raises(DatasetError, match=r"train/encoded_tokens\[5\] does not begin a sequence"):
+        Loader(packed, 6, 2, shuffle=False).batch(0)
 
 
 def test_the_report_is_a_line(array: Any) -> None:
