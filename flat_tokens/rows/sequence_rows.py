@@ -167,6 +167,8 @@ def _lengths(array: FlatTokensArray, starts: Int64, first: int) -> Int64:
 def _starts_and_ends(array: FlatTokensArray, sequences: Int64) -> tuple[Int64, Int64]:
     """seq_starts[i] and seq_starts[i + 1] for rising i, read in as few stretches as make sense."""
     starts, ends = np.empty_like(sequences), np.empty_like(sequences)
+    if not len(sequences):  # the rows are padding alone
+        return starts, ends
     borders = np.flatnonzero(np.diff(sequences) > LARGEST_GAP) + 1
     with array.seq_starts.expecting(sequences, sequences + 2):
         for here in np.split(np.arange(len(sequences)), borders):

@@ -31,8 +31,9 @@ LENGTHS = np.random.default_rng(5).integers(1, 30, 23).tolist()
 
 
 def source_of(train: Any, kind: str, seq_len: int) -> tuple[Any, dict[str, Any]]:
-    if kind == "sequences":
-        return train, {"packed": False}
+    if kind in ("sequences", "truncated"):
+        long = "truncate" if kind == "truncated" else "split"
+        return train, {"packed": False, "long_sequences": long}
     if kind == "rows":
         return train, {}
     return PackedSequences(train, seq_len, strategy=kind, split_across_pack=True), {}
@@ -70,6 +71,15 @@ def test_every_token_once(make_dataset: Any, kind: str, hosts: int, shuffle: boo
 def ids_of(loader: Loader, step: int) -> list[int]:
     batch = loader.batch(step)
     return batch.targets[~batch.is_padding].tolist()
+
+
+def test_a_rank_of_padding_alone_with_truncated_sequences_was_an_index_error(make_dataset: Any) -> None:
+    train = split(make_dataset, numbered([3, 9, 4]))
+    source, options = source_of(train, "truncated", 7)
+    ranks = [Loader(source, 7, 2, drop_last=False, rank=i, world_size=3, **options) for i in range(3)]
+    seen = sorted(token for rank in ranks for step in range(len(rank)) for token in ids_of(rank, step))
+    assert seen == [*range(1, 11), *range(13, 17)]  # 11 and 12 are beyond the row
+    assert [ids_of(ranks[2], step) for step in range(2)] == [[], []]
 
 
 def test_what_divides_is_as_with_drop_last(make_dataset: Any) -> None:
