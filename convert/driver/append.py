@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from convert.driver.pipeline import load_tokenizer
 from convert.errors import Refused
 from convert.options import CHAT_RULES, RECORDED, ConvertOptions
+from convert.places.store_workspace import open_workspace
 from engines.background_call import BackgroundCall
 from flat_tokens import opening
 from flat_tokens.storage.manifest import MANIFEST_NAME
@@ -67,7 +68,7 @@ def append(
             "--tokenizer to append to it"
         )
     number = dataset.version + 1
-    if list_finished(place, number):
+    if list_finished(options, number):
         raise Refused(
             f"{shown_url(root)}: an earlier run had finished version {number}, which is listed now; give the command "
             "again for what is still to be appended"
@@ -98,10 +99,14 @@ def _check_template(options: ConvertOptions, tokenizer: Tokenizer, dataset: Data
         )
 
 
-def list_finished(place: Place, number: int) -> bool:
-    """Whether a run was killed when it had made the part of a version and not yet listed it, which is done now."""
+def list_finished(options: ConvertOptions, number: int) -> bool:
+    """Whether a run was killed when it had made the part of a version of the dataset at options.output and not yet
+    listed it, which is done now. What that run left is removed."""
+    place = locate("--append-to", options.output.rstrip("/"), options.storage_options)
     if not is_there(within(place, f"{part_path(number)}/{MANIFEST_NAME}")):
         return False
+    part = as_part(options, number)
+    open_workspace(part.output, False, part.scratch, part.storage_options).remove_remains()
     _list_part(place, number)
     return True
 

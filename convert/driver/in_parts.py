@@ -19,6 +19,7 @@ from convert.driver.conversion import find_sources
 from convert.driver.pipeline import convert, load_tokenizer
 from convert.errors import Refused, UsageError
 from convert.options import CHAT_RULES, RECORDED_OF_MARKS, ConvertOptions
+from convert.places.store_workspace import open_workspace
 from convert.shown.summary import Summary
 from corpus.source_list import SourceList
 from corpus.sources import STANDARD_INPUT, recorded_path
@@ -44,7 +45,7 @@ def convert_in_parts(
     place = locate("--output", options.output.rstrip("/"), options.storage_options)
     own: _Own | None = None
     for number, sources in enumerate(_parts_of(find_sources(options, options.inputs), part_bytes)):
-        if _is_listed(place, number):
+        if _is_listed(options, place, number):
             own = own or _own_of(options)
             _check_made_of(place, number, sources, own)
         elif number == 0:
@@ -86,11 +87,14 @@ def _parts_of(sources: SourceList, part_bytes: int) -> Iterator[SourceList]:
         yield part
 
 
-def _is_listed(place: Place, number: int) -> bool:
-    """Whether the part is finished, and can be read."""
-    if number == 0:
-        return is_there(within(place, MANIFEST_NAME))
-    return is_there(within(place, version_path(number))) or list_finished(place, number)
+def _is_listed(options: ConvertOptions, place: Place, number: int) -> bool:
+    """Whether the part is finished, and can be read; what a run left that was killed when it had made it is removed."""
+    if number:
+        return is_there(within(place, version_path(number))) or list_finished(options, number)
+    if not is_there(within(place, MANIFEST_NAME)):
+        return False
+    open_workspace(options.output, False, options.scratch, options.storage_options).remove_remains()
+    return True
 
 
 class _Own(NamedTuple):

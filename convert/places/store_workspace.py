@@ -142,7 +142,7 @@ class StoreWorkspace:
         if not self._is_published():
             return  # its run was taken over, and put the manifest all the same: `open` goes on
         if not self._overwrite:
-            self._remove_remains()
+            self.remove_remains()
             raise self._exists()
         listed = {file.path for file in manifest.files} | {MANIFEST_NAME}
         foreign = next((entry.key for entry in self._target.list() if entry.key not in listed), None)
@@ -174,7 +174,7 @@ class StoreWorkspace:
         except StoreNotFound:
             return False
 
-    def _remove_remains(self) -> None:
+    def remove_remains(self) -> None:
         """Remove the partial folder of a run that was killed between publishing and cleaning up, and its copy here."""
         if self._home.is_dir():
             with suppress(OSError, Refused):  # another run: then it stays

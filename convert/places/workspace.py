@@ -85,7 +85,7 @@ class Workspace:
         """
         if os.path.lexists(self.output) and not is_empty_folder(self.output):
             if not self._overwrite:
-                self._remove_remains()
+                self.remove_remains()
                 if (self.output / MANIFEST_NAME).is_file() and not self.output.is_symlink():
                     raise Refused(
                         f"{self.output} exists, a finished dataset; choose another --output, or replace it with "
@@ -209,7 +209,7 @@ class Workspace:
         self._remove()
         self.close()
 
-    def _remove_remains(self) -> None:
+    def remove_remains(self) -> None:
         """Remove the folder of a run that was killed between giving the dataset its name and cleaning up."""
         if self.root.is_symlink() or not self.root.is_dir() or self.dataset.exists() or self._lock.is_held:
             return

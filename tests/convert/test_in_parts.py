@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -113,6 +115,26 @@ def test_killed_between_a_part_and_its_version(files: Path, monkeypatch: pytest.
     made = [summary.output for summary in convert_in_parts(given(), 1, InlineEngine())]
     assert [Path(path).name for path in made] == ["part-2", "part-3"]
     same_as_whole("out")
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_run_that_was_killed_when_a_part_had_its_name_left_its_folder(files: Path, number: int) -> None:
+    command = [*FILES, "--tokenizer", str(given().tokenizer), "--output", "out", "--part-bytes", "1", "--workers", "1"]
+    script = (
+        f"import os, sys; sys.path.insert(0, {str(Path(convert.__file__).parents[1])!r})\n"
+        "import convert.places.workspace as w\n"
+        f"calls = iter([*range({number}), None])\n"
+        "w.sync = lambda _: os._exit(9) if next(calls) is None else None\n"
+        "from convert.__main__ import main\n"
+        f"main({command!r})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=files, check=False)
+    assert done.returncode == 9
+    assert [path.name for path in files.rglob("*.partial")] == [("out.partial", "part-1.partial")[number]]
+    assert main(command) == 0
+    assert list(files.rglob("*.partial")) == []
+    assert flat_tokens.open("out").version == len(FILES) - 1
+    assert verify_dataset("out").ok
 
 
 @pytest.mark.parametrize(
