@@ -119,7 +119,17 @@ def test_killed_between_a_part_and_its_version(files: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_run_that_was_killed_when_a_part_had_its_name_left_its_folder(files: Path, number: int) -> None:
-    command = [*FILES, "--tokenizer", str(given().tokenizer), "--output", "out", "--part-bytes", "1", "--workers", "1"]
+    command = [
+        *FILES,
+        "--tokenizer",
+        str(given().tokenizer),
+        "--output",
+        "out",
+        "--part-bytes",
+        "1",
+        "--workers",
+        "1",
+    ]
     script = (
         f"import os, sys; sys.path.insert(0, {str(Path(convert.__file__).parents[1])!r})\n"
         "import convert.places.workspace as w\n"
