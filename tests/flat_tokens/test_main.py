@@ -144,6 +144,11 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
         (["info", "nothing\x1b[2J"], 2, "tokenmill: error: nothing\\x1b[2J: does not exist"),
         (["verify", "nothing"], 2, "tokenmill: error: nothing: does not exist"),
         (["verify", "DATASET/manifest.json"], 3, "manifest.json: not a directory"),
+        (
+            ["compact", "DATASET", "-o", "s3://b/d.zarr"],
+            2,
+            "a path of this machine, not a URL, got 's3://b/d.zarr'",
+        ),
         (["head", "--tokenizer", "nothing", "DATASET"], 2, "--tokenizer nothing: no such file"),
         (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "no byte-level tokenizer.json"),
     ],
