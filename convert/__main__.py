@@ -70,7 +70,10 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
                     _print("\n".join(summary.lines(parsed.timings)))
                 shown = True
             if not shown and not parsed.quiet:
-                _print(f"{printable(output)}: all its parts were made before")
+                made = "an earlier run had made this part, which is listed now"
+                _print(
+                    f"{printable(output)}: {made if parsed.append_to else 'all its parts were made before'}"
+                )
         return 0
     except (KeyboardInterrupt, Exception) as error:
         more, memory = _how_to_go_on(output, error), "lower --workers or --text-chunk-bytes"
@@ -86,7 +89,9 @@ def _summaries(options: ConvertOptions, parsed: argparse.Namespace, started: flo
     elif parsed.append_to:
         from convert.driver.append import append
 
-        yield append(options, started=started)
+        summary = append(options, started=started)
+        if summary is not None:
+            yield summary
     else:
         from convert.driver.pipeline import convert
 

@@ -13,10 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from convert.driver.made_parts import difference, given_by
 from convert.driver.pipeline import load_tokenizer
 from convert.errors import Refused
 from convert.options import CHAT_RULES, RECORDED, ConvertOptions
 from convert.places.store_workspace import open_workspace
+from corpus.sources import STANDARD_INPUT
 from engines.background_call import BackgroundCall
 from flat_tokens import opening
 from flat_tokens.storage.manifest import MANIFEST_NAME
@@ -49,12 +51,12 @@ def append(
     executor: Executor | None = None,
     started: float | None = None,
     sources: SourceList | None = None,
-) -> Summary:
+) -> Summary | None:
     """Convert the inputs to a new part of the dataset at options.output, and list it as a new version.
 
     As `convert` but for the output, which must be a finished dataset with the same tokenizer (DatasetError); the
-    summary is that of the part. Refused (exit 6) where another run appends, or one that was killed had finished its
-    part: that is listed then.
+    summary is that of the part. None where a run that was killed had finished this very part, which is listed then;
+    Refused (exit 6) where it was another one, which is listed, too, and where another run appends.
     """
     root = options.output.rstrip("/")
     place = locate("--append-to", root, options.storage_options)
@@ -69,10 +71,8 @@ def append(
         )
     number = dataset.version + 1
     if list_finished(options, number):
-        raise Refused(
-            f"{shown_url(root)}: an earlier run had finished version {number}, which is listed now; give the command "
-            "again for what is still to be appended"
-        )
+        _check_is_asked_for(options, place, number, sources)
+        return None
     with BackgroundCall(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.driver.conversion import prepare, run
 
@@ -84,6 +84,20 @@ def append(
     summary = run(prepared, tokenizer, source, executor)
     _list_part(place, number)
     return summary
+
+
+def _check_is_asked_for(
+    options: ConvertOptions, place: Place, number: int, sources: SourceList | None
+) -> None:
+    """Refused unless the part, which an earlier run had finished, is of these files and options."""
+    from convert.driver.conversion import find_sources
+
+    listed = f"{place}: an earlier run had finished version {number}, which is listed now"
+    if STANDARD_INPUT in options.inputs:
+        raise Refused(f"{listed}; give the command again if it was not of this text")
+    other = difference(place, number, sources or find_sources(options, options.inputs), given_by(options))
+    if other is not None:
+        raise Refused(f"{listed}: it {other}; give the command again for what is still to be appended")
 
 
 def _check_template(options: ConvertOptions, tokenizer: Tokenizer, dataset: Dataset) -> None:

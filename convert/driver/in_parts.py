@@ -10,26 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
 
-from bpe.end_tokens import end_tokens
-from bpe.tokenizer import Tokenizer
 from convert.driver.append import append, list_finished
 from convert.driver.conversion import find_sources
-from convert.driver.pipeline import convert, load_tokenizer
+from convert.driver.made_parts import Given, difference, given_by
+from convert.driver.pipeline import convert
 from convert.errors import Refused, UsageError
-from convert.options import CHAT_RULES, RECORDED_OF_MARKS, ConvertOptions
+from convert.options import ConvertOptions
 from convert.places.store_workspace import open_workspace
 from convert.shown.summary import Summary
 from corpus.source_list import SourceList
-from corpus.sources import STANDARD_INPUT, recorded_path
-from flat_tokens import opening
+from corpus.sources import STANDARD_INPUT
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from flat_tokens.storage.places import Place, is_there, locate
-from flat_tokens.storage.versions import part_path, version_path, within
-
-# What a part may have that another has not: `auto` is decided for each by itself.
-_OWN: Final = ("source_places",)
+from flat_tokens.storage.versions import version_path, within
 
 
 def convert_in_parts(
@@ -43,15 +37,21 @@ def convert_in_parts(
     """
     _check(options, part_bytes)
     place = locate("--output", options.output.rstrip("/"), options.storage_options)
-    own: _Own | None = None
+    given: Given | None = None
     for number, sources in enumerate(_parts_of(find_sources(options, options.inputs), part_bytes)):
         if _is_listed(options, place, number):
-            own = own or _own_of(options)
-            _check_made_of(place, number, sources, own)
+            given = given or given_by(options)
+            if other := difference(place, number, sources, given):
+                raise Refused(
+                    f"{place}: version {number} {other}; give the same files, options and --part-bytes, or another "
+                    "--output"
+                )
         elif number == 0:
             yield convert(options, executor, started, sources)
         else:
-            yield append(replace(options, validation=()), executor, started, sources)
+            summary = append(replace(options, validation=()), executor, started, sources)
+            if summary is not None:
+                yield summary
         started = None
 
 
@@ -95,42 +95,3 @@ def _is_listed(options: ConvertOptions, place: Place, number: int) -> bool:
         return False
     open_workspace(options.output, False, options.scratch, options.storage_options).remove_remains()
     return True
-
-
-class _Own(NamedTuple):
-    """What a finished part must have been made with."""
-
-    tokenizer: Tokenizer
-    recorded: dict[str, Any]
-
-
-def _own_of(options: ConvertOptions) -> _Own:
-    tokenizer, _ = load_tokenizer(options.tokenizer)
-    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
-    given = {**options.with_chat_rules(tokenizer).recorded(), **ends.recorded()}
-    return _Own(tokenizer, dict.fromkeys((*RECORDED_OF_MARKS, CHAT_RULES)) | given)
-
-
-def _check_made_of(place: Place, number: int, sources: SourceList, own: _Own) -> None:
-    part = opening.open(within(place, part_path(number) if number else ""), version=0)
-    manifest = part.manifest
-    if manifest is None:
-        raise Refused(f"{place}: has no manifest; it is no dataset of this run")
-    opening.check_tokenizer(part, own.tokenizer)
-    given = [(recorded_path(source.name), source.size_bytes) for source in sources]
-    made = [(str(source["path"]), source["bytes"]) for source in manifest.sources]
-    if given != made:
-        other = next((pair for pair in zip(given, made, strict=False) if pair[0] != pair[1]), None)
-        why = (
-            f"{len(made)} files, the run has {len(given)} for it"
-            if other is None
-            else f"{other[1][0]} ({other[1][1]:,} bytes) where the run has {other[0][0]} ({other[0][1]:,} bytes)"
-        )
-        raise Refused(f"{place}: version {number} was made of {why}; give the same files and --part-bytes")
-    for name, value in own.recorded.items():
-        made_with = manifest.options.get(name)
-        if name not in _OWN and made_with != value:
-            raise Refused(
-                f"{place}: version {number} was made with {name} {made_with}, the run has {value}; "
-                "give the same options, or another --output"
-            )

@@ -1,0 +1,53 @@
+"""Whether a part that is finished is one of the files and options that are given."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from bpe.end_tokens import end_tokens
+from bpe.tokenizer import Tokenizer
+from convert.driver.pipeline import load_tokenizer
+from convert.options import CHAT_RULES, RECORDED_OF_MARKS, ConvertOptions
+from corpus.source_list import SourceList
+from corpus.sources import recorded_path
+from flat_tokens import opening
+from flat_tokens.storage.places import Place
+from flat_tokens.storage.versions import part_path, within
+
+# What a part may have that another has not: `auto` is decided for each by itself.
+_OWN: Final = ("source_places",)
+
+
+class Given(NamedTuple):
+    """What a finished part must have been made with."""
+
+    tokenizer: Tokenizer
+    recorded: dict[str, Any]
+
+
+def given_by(options: ConvertOptions) -> Given:
+    tokenizer, _ = load_tokenizer(options.tokenizer)
+    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
+    recorded = {**options.with_chat_rules(tokenizer).recorded(), **ends.recorded()}
+    return Given(tokenizer, dict.fromkeys((*RECORDED_OF_MARKS, CHAT_RULES)) | recorded)
+
+
+def difference(place: Place, number: int, sources: SourceList, given: Given) -> str | None:
+    """What a part was made of that is not given, None where nothing is. DatasetError: of another tokenizer."""
+    part = opening.open(within(place, part_path(number) if number else ""), version=0)
+    manifest = part.manifest
+    if manifest is None:
+        return "has no manifest"
+    opening.check_tokenizer(part, given.tokenizer)
+    named = [(recorded_path(source.name), source.size_bytes) for source in sources]
+    made = [(str(source["path"]), source["bytes"]) for source in manifest.sources]
+    if len(named) != len(made):
+        return f"was made of {len(made)} files, the run has {len(named)} for it"
+    for (path, size), (made_path, made_size) in zip(named, made, strict=True):
+        if (path, size) != (made_path, made_size):
+            return f"was made of {made_path} ({made_size:,} bytes) where the run has {path} ({size:,} bytes)"
+    for name, value in given.recorded.items():
+        made_with = manifest.options.get(name)
+        if name not in _OWN and made_with != value:
+            return f"was made with {name} {made_with}, the run has {value}"
+    return None
