@@ -12,7 +12,6 @@ from corpus.errors import BadArgument, shown
 from corpus.sizes import parse_size, parse_sizes
 
 _T = TypeVar("_T")
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 TEXT_FIELD_ALIASES: Final = ("--text-key", "--json-key", "--column")  # other tools' names of --text-field
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
@@ -114,7 +113,9 @@ def path_word(text: str) -> Path:
     """A path of this machine."""
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
-    if _URL.match(text):  # a path would have one slash of the two, and no such folder
+    from stores.url import is_url  # not before a path is read: help needs no stores
+
+    if is_url(text):  # a path would have one slash of the two, and no such folder
         raise argparse.ArgumentTypeError(f"must be a path of this machine, not a URL, got {text!r}")
     return Path(text)  # of an empty text it would make the current folder
 

@@ -91,7 +91,7 @@ class CachedStore:
         return self.read_ranges(key, [(start, stop)], version)[0]
 
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
-        """See Store. By two requests, the second of which is kept."""
+        """See Store. It takes two requests; the cache keeps the bytes of the second."""
         return end_by_size(self, key, count)
 
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:

@@ -115,7 +115,9 @@ def test_an_interrupted_one_goes_on(grown: Path, monkeypatch: pytest.MonkeyPatch
     assert [path.name for path in (grown / "out").glob("part*")] == ["part-1"]
 
 
-def test_a_part_that_was_finished_is_listed_once(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def append_and_die_unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Append `more`, killed when the part is finished and not yet listed."""
+
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -123,6 +125,10 @@ def test_a_part_that_was_finished_is_listed_once(grown: Path, monkeypatch: pytes
         patch.setattr(convert.driver.append, "write_version", killed)
         with pytest.raises(KeyboardInterrupt):
             append(more(), InlineEngine())
+
+
+def test_a_part_that_was_finished_is_listed_once(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    append_and_die_unlisted(monkeypatch)
     assert flat_tokens.open("out").version == 0
     assert (
         append(more(), InlineEngine()) is None
@@ -142,13 +148,7 @@ def test_a_part_that_was_finished_is_listed_once(grown: Path, monkeypatch: pytes
 def test_a_part_that_was_finished_of_other_text_is_listed_and_told(
     grown: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], said: str
 ) -> None:
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(convert.driver.append, "write_version", killed)
-        with pytest.raises(KeyboardInterrupt):
-            append(more(), InlineEngine())
+    append_and_die_unlisted(monkeypatch)
     with pytest.raises(Refused, match=f"had finished version 1, which is listed now: it {said}"):
         append(more(**other), InlineEngine())
     assert flat_tokens.open("out").version == 1
