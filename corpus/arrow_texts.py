@@ -34,16 +34,19 @@ def text_type(schema: Any, names: tuple[str, ...], path: str) -> Any:
     import pyarrow
 
     column = ".".join(names)
-    fields = {field.name: field for field in schema}
-    shown = ", ".join(sorted(fields)[:20])
+    fields = list(schema)
+    shown = ", ".join(sorted({field.name for field in fields})[:20])
     kind: Any = None
     for name in names:
-        if name not in fields:
+        kinds = [field.type for field in fields if field.name == name]
+        if not kinds:
             raise BadInput(
                 f"{printable(path)}: has no column {column!r}; --text-field can name one of: {printable(shown)}"
             )
-        kind = fields[name].type
-        fields = {field.name: field for field in kind} if pyarrow.types.is_struct(kind) else {}
+        if len(kinds) > 1:
+            raise BadInput(f"{printable(path)}: has {len(kinds)} columns {column!r}; one is needed")
+        kind = kinds[0]
+        fields = list(kind) if pyarrow.types.is_struct(kind) else []
     values = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
     if str(values) not in _TEXT_TYPES:
         raise BadInput(

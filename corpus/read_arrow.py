@@ -2,8 +2,9 @@
 
 A record batch belongs to the piece that its message begins in. Both forms are messages one behind the other, each with
 its length in front (https://arrow.apache.org/docs/format/Columnar.html), so the batches of a piece are found by the
-headers alone; the footer of a file is read only where its schema has no length in front, as polars 2 writes it. Of a
-dictionary, only what comes before the first record batch is read. Memory is that of a record batch.
+headers alone; the footer of a file says that it is whole, and where its schema ends if that has no length in front, as
+polars 2 writes it. A stream may end without a mark, so one that was cut between two messages looks like a whole one. Of
+a dictionary, only what comes before the first record batch is read. Memory is that of a record batch.
 Arrow has no check sums: damage within a text cannot be told from text.
 
 pyarrow is imported where the first piece is read, in a worker.
@@ -30,6 +31,7 @@ _FEATHER_1 = int.from_bytes(b"FEA1", "little")
 # How a flatbuffer begins, and no length of one: polars 2 writes none in front of a file's schema.
 _NO_LENGTH = 4
 _SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3
+_PADDING_BYTES = 64  # what is written at a time is filled up to no more than this
 _MOST_METADATA_BYTES = 256 << 20
 
 
@@ -111,15 +113,16 @@ def documents(reading: Reading) -> Iterator[Event]:
 
 def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
     """The messages of the file in order, by their headers."""
-    place = len(_FILE_MARK) if _read(file, path, 0, min(size, len(_FILE_MARK))) == _FILE_MARK else 0
-    is_first = True
-    while place + 8 <= size:
+    is_file = _read(file, path, 0, min(size, len(_FILE_MARK))) == _FILE_MARK
+    place = len(_FILE_MARK) if is_file else 0
+    is_first, stop_of_messages = True, size
+    while place + 8 <= stop_of_messages:
         mark, length = struct.unpack("<II", _read(file, path, place, place + 8))
         begin = place + 8
         if mark != _CONTINUED:  # before version 0.15 the length came first
             length, begin = mark, place + 4
         if is_first and place and length == _NO_LENGTH:
-            stop, size = _schema_and_footer(file, path, size)
+            stop, stop_of_messages = _schema_and_footer(file, path, size)
             yield _Message(place, stop, _SCHEMA, 0, struct.pack("<II", _CONTINUED, stop - place))
             is_first, place = False, stop
             continue
@@ -128,7 +131,8 @@ def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
                 path, 0, "it is Feather version 1; pyarrow.feather.write_feather writes it as version 2"
             )
         if length == 0:
-            return  # the end of the stream
+            place = begin
+            break
         if length > min(_MOST_METADATA_BYTES, size - begin):
             raise _damaged(path, place, "a message goes on behind the end of the file")
         try:
@@ -144,6 +148,9 @@ def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
         is_first, place = False, stop
     if is_first:
         raise _damaged(path, 0, "it holds no Arrow data")
+    end = _footer(file, path, size)[0] if is_file else size
+    if not place <= end < place + _PADDING_BYTES or any(_read(file, path, place, end)):
+        raise _damaged(path, place, "something follows the end of the data; are several in one file?")
 
 
 def _header(data: bytes) -> tuple[int, int, int]:
@@ -172,15 +179,21 @@ def _field(data: bytes, table: int, number: int) -> int:
     return table + offset if offset else 0
 
 
-def _schema_and_footer(file: RandomFile, path: str, size: int) -> tuple[int, int]:
-    """(where the schema of a file ends, by the file's footer; where that begins)."""
+def _footer(file: RandomFile, path: str, size: int) -> tuple[int, int]:
+    """[start, stop) of a file's footer; BadInput if the file was cut off."""
     tail = struct.calcsize("<i6s")
     length, mark = struct.unpack("<i6s", _read(file, path, max(0, size - tail), size))
     start = size - tail - length
     is_whole = mark == _FILE_MARK[:6] and len(_FILE_MARK) < start < size - tail
     if not is_whole or length > _MOST_METADATA_BYTES:
         raise _damaged(path, max(0, size - tail), "a file without its end")
-    data = _read(file, path, start, size - tail)
+    return start, size - tail
+
+
+def _schema_and_footer(file: RandomFile, path: str, size: int) -> tuple[int, int]:
+    """(where the schema of a file ends, by the file's footer; where that begins)."""
+    start, stop = _footer(file, path, size)
+    data = _read(file, path, start, stop)
     try:
         (footer,) = struct.unpack_from("<I", data)
         found = [start]

@@ -94,8 +94,9 @@ class _Rows:
                     yield number, values
 
     def _header(self) -> list[str] | None:
-        """The first row; None if there is nothing at all."""
-        header = self._row()
+        """The first row that is not blank; None if there is nothing at all."""
+        while (header := self._row()) == []:
+            self._reading.intake.blank += 1
         if isinstance(header, csv.Error):
             raise BadInput(f"{self._where}: the header is no row of CSV: {printable(header)}")
         return header

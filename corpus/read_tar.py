@@ -8,7 +8,6 @@ archive that was cut off between two files, for the end.
 
 from __future__ import annotations
 
-import re
 import tarfile
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -29,7 +28,6 @@ _READ_BYTES = 1 << 20
 _MOST_NAME_BYTES = 1 << 20  # of what names and other attributes take that a header has no room for
 _RECORDS = (".jsonl", ".ndjson", ".jsonlines")
 _PAX_TYPES = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
-_PAX = re.compile(rb"\d+ (path|size|GNU\.sparse[^=]*)=([^\n]*)\n")
 
 
 class _Member(NamedTuple):
@@ -161,13 +159,21 @@ class _Archive:
         return self.take(header.size)
 
     def _pax(self, data: bytes, name: bytes, size: int) -> tuple[bytes, int]:
-        for key, value in _PAX.findall(data):
+        """The name and the size with what the attributes say of them: each is "LENGTH KEY=VALUE\\n" of LENGTH bytes,
+        so that a value may look like another attribute."""
+        while data:
+            digits, _, rest = data.partition(b" ")
+            length = int(digits) if digits.isdigit() and len(digits) < 8 else 0
+            key, is_given, value = rest[: max(0, length - len(digits) - 2)].partition(b"=")
+            if not is_given or data[length - 1 : length] != b"\n":
+                raise BadInput(f"{self._where}: byte {self._place}: attributes of a file that are none")
             if key == b"path":
                 name = value
             elif key == b"size" and value.isdigit() and len(value) < 20:
                 size = int(value)
-            else:
+            elif key == b"size" or key.startswith(b"GNU.sparse"):
                 raise self._sparse()
+            data = data[length:]
         return name, size
 
     def _sparse(self) -> BadInput:

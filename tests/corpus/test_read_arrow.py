@@ -212,3 +212,32 @@ def test_a_dictionary_behind_the_first_record_batch(tmp_path: Path) -> None:
             )
     with pytest.raises(BadInput, match=r"in\.arrow: byte \d+: a dictionary behind the first record batch"):
         read(tmp_path / "in.arrow")
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".feather"])
+def test_what_is_cut_off_or_goes_on_behind_its_end(suffix: str, tmp_path: Path) -> None:
+    """A file that was cut between two record batches, and what followed the end, was lost in silence."""
+    path = write(tmp_path / f"in{suffix}", pa.array([str(number) for number in range(20)]))
+    whole = path.read_bytes()
+    starts = [at for at in range(0, len(whole), 8) if whole[at : at + 4] == b"\xff\xff\xff\xff"]
+    assert len(read(path)[0]) == 20
+    for damaged in (whole + whole, whole + bytes(64), whole + b'a', bytes(64), bytes(4096)):
+        path.write_bytes(damaged)
+        with pytest.raises(BadInput, match=r"something follows the end|without its end|it holds no Arrow data"):
+            read(path)
+    for size in (starts[2], starts[-1], starts[-1] + 4, len(whole) - 1, len(whole) - 20):
+        path.write_bytes(whole[:size])
+        if suffix == ".arrow" and size in starts:  # which a stream may do
+            assert len(read(path)[0]) == (7 if size == starts[2] else 20)
+        else:
+            with pytest.raises(BadInput, match="not readable as Arrow"):
+                read(path)
+
+
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
+    """One of them was taken, without a word."""
+    table = pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    with pa.ipc.new_file(str(tmp_path / "in.feather"), table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(BadInput, match=r"in\.feather: has 2 columns 'text'; one is needed"):
+        read(tmp_path / "in.feather")

@@ -92,3 +92,11 @@ def test_nothing_at_all(tmp_path: Path) -> None:
     for data in (b"", b"text\n", b"text"):
         (tmp_path / "in.csv").write_bytes(data)
         assert read(tmp_path / "in.csv")[0] == []
+
+
+def test_blank_lines_before_the_header(tmp_path: Path) -> None:
+    """The first was taken for the header, and nothing was read at all."""
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"\n\r\nid,text\n1,a\n\n2,b\n")
+    documents, intake = read(path)
+    assert (documents, intake.records, intake.blank) == (["a", "b"], 2, 3)

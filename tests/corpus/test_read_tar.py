@@ -135,3 +135,20 @@ def test_an_archive_that_is_named_as_text_is_refused(suffix: str, tmp_path: Path
     ):
         read(path, 3)
     assert read(path, 3, input_format="tar")[0] == ["a", "b"]
+
+
+def test_an_attribute_that_looks_like_another(tmp_path: Path) -> None:
+    """A comment with " 12 size=3" in it made a short text of its file, one with a path a hidden file."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for number, comment in enumerate(["x 12 size=3", "x\n12 path=.h\n", "9 GNU.sparse.x=1\n", "é=\n" * 90]):
+            member = tarfile.TarInfo("é\n" * 80 + f"{number}.txt")
+            member.size, member.pax_headers = 11, {"comment": comment}
+            tar.addfile(member, io.BytesIO(b"hello world"))
+    path = tmp_path / "a.tar"
+    path.write_bytes(out.getvalue())
+    assert read(path)[0] == ["hello world"] * 4
+    damaged = out.getvalue().replace(b" comment=x 12", b"!comment=x 12")
+    path.write_bytes(damaged)
+    with pytest.raises(BadInput, match=r"a\.tar: byte \d+: attributes of a file that are none"):
+        read(path)
