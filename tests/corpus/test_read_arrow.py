@@ -221,9 +221,11 @@ def test_what_is_cut_off_or_goes_on_behind_its_end(suffix: str, tmp_path: Path) 
     whole = path.read_bytes()
     starts = [at for at in range(0, len(whole), 8) if whole[at : at + 4] == b"\xff\xff\xff\xff"]
     assert len(read(path)[0]) == 20
-    for damaged in (whole + whole, whole + bytes(64), whole + b'a', bytes(64), bytes(4096)):
+    for damaged in (whole + whole, whole + bytes(64), whole + b"a", bytes(64), bytes(4096)):
         path.write_bytes(damaged)
-        with pytest.raises(BadInput, match=r"something follows the end|without its end|it holds no Arrow data"):
+        with pytest.raises(
+            BadInput, match=r"something follows the end|without its end|it holds no Arrow data"
+        ):
             read(path)
     for size in (starts[2], starts[-1], starts[-1] + 4, len(whole) - 1, len(whole) - 20):
         path.write_bytes(whole[:size])

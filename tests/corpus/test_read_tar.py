@@ -141,7 +141,9 @@ def test_an_attribute_that_looks_like_another(tmp_path: Path) -> None:
     """A comment with " 12 size=3" in it made a short text of its file, one with a path a hidden file."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for number, comment in enumerate(["x 12 size=3", "x\n12 path=.h\n", "9 GNU.sparse.x=1\n", "é=\n" * 90]):
+        for number, comment in enumerate(
+            ["x 12 size=3", "x\n12 path=.h\n", "9 GNU.sparse.x=1\n", "é=\n" * 90]
+        ):
             member = tarfile.TarInfo("é\n" * 80 + f"{number}.txt")
             member.size, member.pax_headers = 11, {"comment": comment}
             tar.addfile(member, io.BytesIO(b"hello world"))
