@@ -3,6 +3,7 @@
 
 #include "pretokenize/kept_steps.hpp"
 #include "pretokenize/scan_window.hpp"
+#include "text/first_two_bytes.hpp"
 #include "text/utf8_blocks.hpp"
 
 #include <immintrin.h>
@@ -199,19 +200,32 @@ struct Avx2Simd {
     return _mm256_movemask_epi8(_mm256_or_si256(load(p), load(p + 32))) != 0;
   }
 
+  static __m256i lookup(const uint8_t (&table)[16], __m256i halves) {
+    return _mm256_shuffle_epi8(
+        _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i *>(table))), halves);
+  }
+  static __m256i low_half(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi8(15)); }
+  static __m256i high_half(__m256i v) { return low_half(_mm256_srli_epi16(v, 4)); }
+
+  static uint64_t first_two(const FirstTwoBytes &pairs, const uint8_t *p) { // text/first_two_bytes.hpp
+    const auto of_half = [&](const uint8_t *at) {
+      const __m256i first = load(at), second = load(at + 1);
+      const __m256i groups = _mm256_and_si256(_mm256_and_si256(lookup(pairs.first_low, low_half(first)),
+                                                               lookup(pairs.first_high, high_half(first))),
+                                              _mm256_and_si256(lookup(pairs.second_low, low_half(second)),
+                                                               lookup(pairs.second_high, high_half(second))));
+      return ~static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(groups, _mm256_setzero_si256())));
+    };
+    return of_half(p) | uint64_t{of_half(p + 32)} << 32;
+  }
+
   // Whether a byte of the block is at fault with the 3 bytes before it.
   static bool utf8_faults(const uint8_t *p) {
-    const auto lookup = [](const uint8_t *table, __m256i halves) {
-      return _mm256_shuffle_epi8(
-          _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i *>(table))), halves);
-    };
-    const __m256i low_four = _mm256_set1_epi8(15);
-    const auto high_half = [&](__m256i v) { return _mm256_and_si256(_mm256_srli_epi16(v, 4), low_four); };
     __m256i faults = _mm256_setzero_si256();
     for (int half = 0; half < 64; half += 32) {
       const __m256i first = load(p + half - 1);
       __m256i pair = lookup(utf8_tables.first_high, high_half(first));
-      pair = _mm256_and_si256(pair, lookup(utf8_tables.first_low, _mm256_and_si256(first, low_four)));
+      pair = _mm256_and_si256(pair, lookup(utf8_tables.first_low, low_half(first)));
       pair = _mm256_and_si256(pair, lookup(utf8_tables.second_high, high_half(load(p + half))));
       // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
       const __m256i third = _mm256_subs_epu8(load(p + half - 2), _mm256_set1_epi8(0xE0 - 0x80));

@@ -4,6 +4,7 @@
 
 #include "pretokenize/kept_steps.hpp"
 #include "pretokenize/scan_window.hpp"
+#include "text/first_two_bytes.hpp"
 #include "text/utf8_blocks.hpp"
 
 #include <immintrin.h>
@@ -108,17 +109,26 @@ struct Avx512Simd {
 
   static bool any_high(const uint8_t *p) { return _mm512_movepi8_mask(_mm512_loadu_si512(p)) != 0; }
 
+  static __m512i lookup(const uint8_t (&table)[16], __m512i halves) {
+    return _mm512_shuffle_epi8(
+        _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i *>(table))), halves);
+  }
+  static __m512i low_half(__m512i v) { return _mm512_and_si512(v, set(15)); }
+  static __m512i high_half(__m512i v) { return low_half(_mm512_srli_epi16(v, 4)); }
+
+  static uint64_t first_two(const FirstTwoBytes &pairs, const uint8_t *p) { // text/first_two_bytes.hpp
+    const __m512i first = load(p), second = load(p + 1);
+    const __m512i groups = _mm512_and_si512(lookup(pairs.first_low, low_half(first)),
+                                            lookup(pairs.first_high, high_half(first)));
+    return _mm512_test_epi8_mask(groups, _mm512_and_si512(lookup(pairs.second_low, low_half(second)),
+                                                          lookup(pairs.second_high, high_half(second))));
+  }
+
   // Whether a byte of the block is at fault with the 3 bytes before it.
   static bool utf8_faults(const uint8_t *p) {
-    const auto lookup = [](const uint8_t *table, __m512i halves) {
-      return _mm512_shuffle_epi8(
-          _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i *>(table))), halves);
-    };
-    const __m512i low_four = _mm512_set1_epi8(15);
-    const auto high_half = [&](__m512i v) { return _mm512_and_si512(_mm512_srli_epi16(v, 4), low_four); };
     const __m512i first = _mm512_loadu_si512(p - 1);
     __m512i pair = lookup(utf8_tables.first_high, high_half(first));
-    pair = _mm512_and_si512(pair, lookup(utf8_tables.first_low, _mm512_and_si512(first, low_four)));
+    pair = _mm512_and_si512(pair, lookup(utf8_tables.first_low, low_half(first)));
     pair = _mm512_and_si512(pair, lookup(utf8_tables.second_high, high_half(_mm512_loadu_si512(p))));
     // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
     const __m512i third = _mm512_subs_epu8(_mm512_loadu_si512(p - 2), _mm512_set1_epi8(0xE0 - 0x80));

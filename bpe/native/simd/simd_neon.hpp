@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pretokenize/scan_window.hpp"
+#include "text/first_two_bytes.hpp"
 #include "text/utf8_blocks.hpp"
 
 #include <arm_neon.h>
@@ -51,6 +52,20 @@ struct NeonSimd {
   static bool any_high(const uint8_t *p) {
     const Block block = load(p);
     return vmaxvq_u8(vorrq_u8(vorrq_u8(block.v[0], block.v[1]), vorrq_u8(block.v[2], block.v[3]))) >= 0x80;
+  }
+
+  static uint64_t first_two(const FirstTwoBytes &pairs, const uint8_t *p) { // text/first_two_bytes.hpp
+    const uint8x16_t first_low = vld1q_u8(pairs.first_low), first_high = vld1q_u8(pairs.first_high),
+                     second_low = vld1q_u8(pairs.second_low), second_high = vld1q_u8(pairs.second_high);
+    const Block firsts = load(p), seconds = load(p + 1);
+    const auto groups = [](uint8x16_t low, uint8x16_t high, uint8x16_t v) {
+      return vandq_u8(vqtbl1q_u8(low, vandq_u8(v, vdupq_n_u8(15))), vqtbl1q_u8(high, vshrq_n_u8(v, 4)));
+    };
+    Block met;
+    for (int i = 0; i < 4; ++i)
+      met.v[i] =
+          vtstq_u8(groups(first_low, first_high, firsts.v[i]), groups(second_low, second_high, seconds.v[i]));
+    return mask(met, [](uint8x16_t v) { return v; });
   }
 
   // Whether a byte of the block is at fault with the 3 bytes before it.

@@ -3,6 +3,7 @@
 
 #include "common/byte_order.hpp"
 #include "pretokenize/scan_window.hpp"
+#include "text/first_two_bytes.hpp"
 #include "text/wordless_leads.hpp"
 
 #include <bit>
@@ -42,6 +43,13 @@ struct PortableSimd {
     for (const uint64_t word : words)
       any |= word;
     return (any & tops) != 0;
+  }
+
+  static uint64_t first_two(const FirstTwoBytes &pairs, const uint8_t *p) { // text/first_two_bytes.hpp
+    uint64_t met = 0;
+    for (unsigned i = 0; i < 64; ++i)
+      met |= uint64_t{has_first_two(pairs, p + i)} << i;
+    return met;
   }
 
   // The least of values[0, 64), and a bit for each of them that equals `value`.

@@ -10,6 +10,7 @@
 #include "merge/long_merge.hpp"
 #include "merge/short_merge.hpp"
 #include "pretokenize/scan_window.hpp"
+#include "text/first_two_bytes.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +27,13 @@ struct SimdVariant {
   WalkKeys walk_keys;
   WalkCharacters walk_characters;
 
-  // The end of a part of [text + start, text + size) that is valid UTF-8 and ends with a character;
-  // block_bytes or so short of the first fault or the end. Needs start >= 3, a character's start, and valid
-  // text before it. Null: none.
-  size_t (*valid_prefix)(const uint8_t *text, size_t start, size_t size);
+  // The end of a part of text[0, size), not empty, that is valid UTF-8 and ends with a character: `size`, or
+  // block_bytes or so short of the first fault. Null: none.
+  size_t (*valid_prefix)(const uint8_t *text, size_t size);
+
+  // The first place of text[start, size), not empty, that has a pair, a zero byte behind the text counted; or
+  // `size`.
+  size_t (*find_first_two)(const FirstTwoBytes &pairs, const uint8_t *text, size_t start, size_t size);
 
   FindCharacters find_characters;
   EmitCharacters emit_characters;

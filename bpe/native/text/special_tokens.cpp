@@ -1,13 +1,10 @@
 #include "text/special_tokens.hpp"
 
-#include "common/byte_vector.hpp"
-#include "common/prefetch.hpp"
+#include "simd/simd_variants.hpp"
 #include "text/utf8.hpp"
 #include "text/word_characters.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -28,71 +25,12 @@ SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::mo
     looks_around_ |= token.lstrip || token.rstrip || token.single_word;
   }
   trie_ = TokenTrie(texts, longest_ > short_bytes);
-  can_start_.assign(65536, 0);
-  for (const std::string_view token : texts) {
-    const uint32_t first = static_cast<uint8_t>(token[0]);
-    if (token.size() > 1)
-      can_start_[first | static_cast<uint32_t>(static_cast<uint8_t>(token[1])) << 8] = 1;
-    for (uint32_t second = 0; token.size() == 1 && second < 256; ++second)
-      can_start_[first | second << 8] = 1;
-  }
-  for (size_t pair = 0; pair < can_start_.size(); ++pair) {
-    if (!can_start_[pair])
-      continue;
-    if (pair_count_ == max_pairs) {
-      pair_count_ = 0;
-      list_firsts();
-      break;
-    }
-    pairs_[pair_count_][0] = static_cast<uint8_t>(pair);
-    pairs_[pair_count_++][1] = static_cast<uint8_t>(pair >> 8);
-  }
+  first_two_ = FirstTwoBytes(texts);
 }
 
-void SpecialTokens::list_firsts() {
-  std::array<bool, 256> is_first{};
-  for (const SpecialToken &token : tokens_)
-    is_first[static_cast<uint8_t>(token.text[0])] = true;
-  for (size_t byte = 0; byte < is_first.size(); ++byte)
-    if (is_first[byte])
-      firsts_ += static_cast<char>(byte);
-  if (firsts_.size() > max_firsts)
-    firsts_.clear();
-}
-
-// The first place from `place` on at which a token may start, or the last one, where only those of one byte
-// may; `place` itself if it is no place of the text.
+// The first place from `place` <= size on at which a token may start, or size.
 size_t SpecialTokens::next_start(const uint8_t *text, size_t size, size_t place) const {
-  constexpr size_t bytes_ahead = 2048; // see find_bytes
-  for (; pair_count_ > 0 && place + 64 < size; place += 64) {
-    const uint8_t *const p = text + place;
-    prefetch_to_read(p + bytes_ahead);
-    ByteVector found[4]{};
-    for (size_t pair = 0; pair < pair_count_; ++pair)
-      for (int i = 0; i < 4; ++i)
-        found[i] |= ByteVector(load_bytes(p + 16 * i) == pairs_[pair][0]) &
-                    ByteVector(load_bytes(p + 16 * i + 1) == pairs_[pair][1]);
-    if (is_any(found[0] | found[1] | found[2] | found[3]))
-      return place + static_cast<size_t>(std::countr_zero(mask_of(found)));
-  }
-  for (; !firsts_.empty() && place + 64 < size; place += 64) {
-    const uint8_t *const p = text + place;
-    prefetch_to_read(p + bytes_ahead);
-    ByteVector found[4]{};
-    for (const char first : firsts_)
-      for (int i = 0; i < 4; ++i)
-        found[i] |= ByteVector(load_bytes(p + 16 * i) == static_cast<uint8_t>(first));
-    if (!is_any(found[0] | found[1] | found[2] | found[3]))
-      continue;
-    for (uint64_t mask = mask_of(found); mask != 0; mask &= mask - 1) {
-      const size_t here = static_cast<size_t>(std::countr_zero(mask));
-      if (can_start_[p[here] | p[here + 1] << 8])
-        return place + here;
-    }
-  }
-  while (place + 1 < size && !can_start_[text[place] | text[place + 1] << 8])
-    ++place;
-  return place;
+  return place == size ? size : simd_variant().find_first_two(first_two_, text, place, size);
 }
 
 // The longest token at place_.

@@ -4,13 +4,12 @@
 // before and behind it with it (lstrip, rstrip). That is decided after the search: a token that is refused
 // hides what it overlaps all the same, and whitespace that one takes may hold others, which are found too.
 //
-// Places where none can start are passed over by their first two bytes: where those of all tokens are at most
-// four different pairs ("<|", "</"), 64 places at a time on x86-64, and by the first byte where those are at
-// most eight. Linear in the text whatever the tokens
-// are: long ones are looked for at all places of a block at once. Immutable, so any number of threads may
-// search.
+// Places where none can start are passed over by their first two bytes. Linear in the text whatever the
+// tokens are: long ones are looked for at all places of a block at once. Immutable, so any number of threads
+// may search.
 #pragma once
 
+#include "text/first_two_bytes.hpp"
 #include "text/token_trie.hpp"
 
 #include <cstddef>
@@ -56,21 +55,16 @@ public:
   size_t reach() const { return longest_ + (looks_around_ ? most_spaces + 4 : 0); }
 
 private:
-  void list_firsts();
   size_t next_start(const uint8_t *text, size_t size, size_t place) const;
 
   // Up to here a walk of the trie at each place costs less than a look at all places.
   static constexpr size_t short_bytes = 128;
   static constexpr size_t most_spaces = 1 << 10; // bytes beside a place that are looked at
-  static constexpr size_t max_pairs = 4, max_firsts = 8;
   std::vector<SpecialToken> tokens_;
-  TokenTrie trie_;                 // reversed where a token has more than short_bytes
-  size_t longest_ = 1;             // bytes of a token
-  bool looks_around_ = false;      // at what stands beside a token
-  std::vector<uint8_t> can_start_; // by the first two bytes, little-endian
-  std::string firsts_;             // first bytes, if they are few and pairs_ are not
-  size_t pair_count_ = 0;          // of first two bytes; 0: more than max_pairs, or a token of one byte
-  uint8_t pairs_[max_pairs][2];
+  TokenTrie trie_;            // reversed where a token has more than short_bytes
+  size_t longest_ = 1;        // bytes of a token
+  bool looks_around_ = false; // at what stands beside a token
+  FirstTwoBytes first_two_;
 };
 
 // The matches in a text, one after the other.

@@ -27,38 +27,23 @@ size_t sequence_length(const uint8_t *p, size_t rest) {
   return !overlong && !too_great && continues(2) && continues(3) ? 4 : 0;
 }
 
-// The offset of the first fault from `at` on, a character's start; at `enough` or later it may stop.
-size_t validate_plainly(const uint8_t *text, size_t at, size_t enough, size_t size) {
-  while (at < enough) {
-    if (text[at] < 0x80) {
-      uint64_t eight;
-      while (at < enough && size - at >= 8 &&
-             (memcpy(&eight, text + at, 8), (eight & 0x8080808080808080) == 0))
-        at += 8;
-      while (at < enough && text[at] < 0x80)
-        ++at;
-      continue;
-    }
-    const size_t length = sequence_length(text + at, size - at);
+} // namespace
+
+size_t validate_utf8(const uint8_t *text, size_t size) {
+  const auto valid_prefix = simd_variant().valid_prefix;
+  size_t at = valid_prefix != nullptr && size > 0 ? valid_prefix(text, size) : 0;
+  while (at < size) {
+    uint64_t eight;
+    while (size - at >= 8 && (memcpy(&eight, text + at, 8), (eight & 0x8080808080808080) == 0))
+      at += 8;
+    if (at == size)
+      break;
+    const size_t length = text[at] < 0x80 ? 1 : sequence_length(text + at, size - at);
     if (length == 0)
       return at;
     at += length;
   }
   return at;
-}
-
-} // namespace
-
-size_t validate_utf8(const uint8_t *text, size_t size) {
-  const auto valid_prefix = simd_variant().valid_prefix;
-  size_t at = 0;
-  if (valid_prefix != nullptr && size >= 2 * block_bytes) {
-    at = validate_plainly(text, 0, 3, size);
-    if (at < 3)
-      return at;
-    at = valid_prefix(text, at, size);
-  }
-  return validate_plainly(text, at, size, size);
 }
 
 } // namespace bpe

@@ -10,6 +10,8 @@
 
 #include "simd/simd_variants.hpp"
 
+#include <cstring>
+
 namespace bpe {
 namespace {
 
@@ -51,23 +53,39 @@ constexpr Utf8Tables make_utf8_tables() {
 
 constexpr Utf8Tables utf8_tables = make_utf8_tables();
 
-// The end of a valid part of the text that ends with a whole character: short of the first block with a
-// fault, or of the last bytes that fill no block. `start` >= 3 is where a character starts, and what comes
-// before it is valid.
-template <class Simd> size_t valid_prefix(const uint8_t *text, size_t start, size_t size) {
-  size_t at = start;
+// The end of a valid part of text[0, size) that ends with a whole character: `size`, or short of the first
+// fault by a block and a character at most.
+template <class Simd> size_t valid_prefix(const uint8_t *text, size_t size) {
   bool behind_ascii = true; // or whole characters
-  for (; size - at >= block_bytes; at += block_bytes) {
-    const bool high = Simd::any_high(text + at);
-    if ((high || !behind_ascii) && Simd::utf8_faults(text + at))
-      break;
+  const auto is_valid = [&](const uint8_t *block) {
+    const bool high = Simd::any_high(block);
+    if ((high || !behind_ascii) && Simd::utf8_faults(block))
+      return false;
     behind_ascii = !high;
+    return true;
+  };
+  const auto whole_characters = [&](size_t at) { // of text[0, at)
+    for (size_t back = 1; back <= 3 && back <= at; ++back)
+      if (text[at - back] >= 0xC0)
+        return at - back;
+    return at;
+  };
+  // The first block has nothing before it and the last is not whole: they are copied to where zeros are.
+  constexpr size_t bytes_before = 3;
+  uint8_t copy[bytes_before + block_bytes] = {};
+  size_t at = 0;
+  if (size >= block_bytes) {
+    std::memcpy(copy + bytes_before, text, block_bytes);
+    if (!is_valid(copy + bytes_before))
+      return 0;
+    for (at = block_bytes; size - at >= block_bytes; at += block_bytes)
+      if (!is_valid(text + at))
+        return whole_characters(at);
+    std::memcpy(copy, text + at - bytes_before, bytes_before);
+    std::memset(copy + bytes_before, 0, block_bytes);
   }
-  for (size_t back = 1; back <= 3; ++back) { // a character that goes on behind `at` is left to the caller
-    if (text[at - back] >= 0xC0)
-      return at - back;
-  }
-  return at;
+  std::memcpy(copy + bytes_before, text + at, size - at);
+  return is_valid(copy + bytes_before) ? size : whole_characters(at);
 }
 
 } // namespace

@@ -1,0 +1,58 @@
+// Pairs of bytes that tokens begin with, and whether a place in a text has one: 64 places at a time.
+//
+// After Hyperscan's search for several short strings (Wang et al., NSDI 2019): each of the two bytes is
+// looked up by halves in tables of 16 entries, whose bits stand for groups of pairs. A group may be met where
+// all four look-ups have its bit. Other pairs can look so too, so what is met is looked up in `allowed`.
+#pragma once
+
+#include "common/prefetch.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace bpe {
+
+// Without functions that are inline: it is read by code for several instruction sets.
+struct FirstTwoBytes {
+  FirstTwoBytes() = default;
+  // A token of one byte has all pairs that begin with it. None is empty.
+  explicit FirstTwoBytes(const std::vector<std::string_view> &tokens);
+
+  alignas(16) uint8_t first_low[16] = {}, first_high[16] = {}, second_low[16] = {}, second_high[16] = {};
+  uint64_t allowed[1024] = {}; // a bit for each pair, first byte first
+};
+
+namespace {
+
+inline bool has_first_two(const FirstTwoBytes &pairs, const uint8_t *place) {
+  const unsigned pair = place[0] << 8u | place[1];
+  return (pairs.allowed[pair / 64] >> pair % 64 & 1) != 0;
+}
+
+// The first place of text[start, size) that has a pair, or whose last byte begins one; `size` if there is
+// none.
+template <class Simd>
+size_t find_first_two(const FirstTwoBytes &pairs, const uint8_t *text, size_t start, size_t size) {
+  constexpr size_t bytes_at_once = 64, bytes_ahead = 2048; // see find_bytes
+  const auto first_of = [&](const uint8_t *block) {
+    for (uint64_t met = Simd::first_two(pairs, block); met != 0; met &= met - 1)
+      if (const auto place = static_cast<size_t>(__builtin_ctzll(met)); has_first_two(pairs, block + place))
+        return place;
+    return bytes_at_once;
+  };
+  for (; size - start > bytes_at_once; start += bytes_at_once) {
+    prefetch_to_read(text + start + bytes_ahead);
+    if (const size_t place = first_of(text + start); place < bytes_at_once)
+      return start + place;
+  }
+  uint8_t rest[bytes_at_once + 1] = {}; // and a byte behind its last place
+  std::memcpy(rest, text + start, size - start);
+  return start + std::min(first_of(rest), size - start);
+}
+
+} // namespace
+} // namespace bpe
