@@ -4,233 +4,29 @@
 //   check_variants TABLES [ROUNDS] [SEED]     5 rounds and seed 1 unless given; prints counts, exits 0 or 1
 //
 // TABLES are those of the patterns (write_tables.py). Seeded texts of sizes around the widths the
-// variants work in are pretokenized, validated, merged and encoded by each variant. Merging is compared with
-// merge_by_heap.hpp, which has no variants, and encoding with the text as well. Texts lie flush with pages
-// that may not be read, at either end, so a read outside ends the program.
-#include "encode/encoder.hpp"
+// variants work in are pretokenized, validated, searched for special tokens, merged and encoded by each
+// variant. Searching is compared with a look at every place, merging with merge_by_heap.hpp, which has no
+// variants, and encoding with the text as well. Texts lie flush with pages that may not be read, at either
+// end, so a read outside ends the program.
+#include "guarded_text.hpp"
 #include "merge/merge_by_heap.hpp"
 #include "pretokenize/text_window.hpp"
+#include "rules_and_patterns.hpp"
 #include "simd/simd_variants.hpp"
+#include "text/special_tokens.hpp"
 #include "text/utf8.hpp"
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <memory>
-#include <random>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace {
-
-using Random = std::mt19937_64;
-
-size_t below(Random &random, size_t stop) {
-  return random() % stop;
-}
-
-// A text whose last byte, or first, borders on a page that may not be read.
-class GuardedText {
-public:
-  GuardedText(const std::string &text, bool at_end) : size_(text.size()) {
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t room = (text.size() + page - 1) / page * page;
-    mapped_ = room + 2 * page;
-    void *const place = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (place == MAP_FAILED)
-      std::abort();
-    start_ = static_cast<uint8_t *>(place);
-    if (room > 0 && mprotect(start_ + page, room, PROT_READ | PROT_WRITE) != 0)
-      std::abort();
-    data_ = start_ + page + (at_end ? room - text.size() : 0);
-    if (!text.empty())
-      std::memcpy(data_, text.data(), text.size());
-  }
-  ~GuardedText() { munmap(start_, mapped_); }
-  GuardedText(const GuardedText &) = delete;
-  GuardedText &operator=(const GuardedText &) = delete;
-
-  uint8_t *data() { return data_; }
-  size_t size() const { return size_; }
-  std::string_view view() const { return {reinterpret_cast<const char *>(data_), size_}; }
-
-private:
-  uint8_t *start_, *data_;
-  size_t mapped_, size_;
-};
-
-void append_character(std::string &text, uint32_t c) {
-  const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | c >> 6), put(0x80 | (c & 63));
-  } else if (c < 0x10000) {
-    put(0xE0 | c >> 12), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
-  } else {
-    put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 63)), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
-  }
-}
-
-uint32_t any_character(Random &random) {
-  for (;;) {
-    constexpr uint32_t stops[] = {0x80, 0x800, 0x3000, 0x10000, 0x20000, 0x110000};
-    const uint32_t c = static_cast<uint32_t>(below(random, stops[below(random, std::size(stops))]));
-    if (c < 0xD800 || c >= 0xE000)
-      return c;
-  }
-}
-
-// What patterns treat in ways of their own: contractions, the long s and the Kelvin sign that fold into them,
-// spaces beyond ASCII, digits of other scripts, marks, title case, ideographs, and pieces that begin or end
-// like them.
-constexpr const char *nasty_pieces[] = {" ",
-                                        "  ",
-                                        "\t",
-                                        "\n",
-                                        "\r\n",
-                                        " \n ",
-                                        "\u00a0",
-                                        "\u3000",
-                                        "\u2028",
-                                        "\u0085",
-                                        "'s",
-                                        "'LL",
-                                        "'t",
-                                        "'",
-                                        "''",
-                                        "'\u017f",
-                                        "'\u212a",
-                                        "1",
-                                        "123",
-                                        "12345",
-                                        "\u0663",
-                                        "\u00bd",
-                                        "\u00b2",
-                                        "\u01c5",
-                                        "e\u0301",
-                                        "\u0301",
-                                        "\u00e9",
-                                        "\u042f",
-                                        "\u0436",
-                                        "\u4e2d\u6587",
-                                        "\ud55c",
-                                        "\u0e01\u0e34",
-                                        "\u0928\u093f",
-                                        "\U0001f600",
-                                        "\U0001d7d9",
-                                        "\U00020000",
-                                        "\u02b0",
-                                        "/",
-                                        "//\n",
-                                        "...\r\n",
-                                        "-----",
-                                        "\x01",
-                                        "\x7f",
-                                        "A",
-                                        "aB",
-                                        "HTMLParser"};
-
-std::string make_text(Random &random, size_t size) {
-  const size_t kind = below(random, 6);
-  const uint32_t repeated = any_character(random);
-  std::string text;
-  while (text.size() < size) {
-    std::string piece;
-    const size_t choice = kind == 5 ? below(random, 4) : kind;
-    if (choice == 0) { // words
-      if (below(random, 3) > 0)
-        piece = " ";
-      for (size_t i = below(random, below(random, 8) == 0 ? 40 : 8) + 1; i > 0; --i)
-        piece += static_cast<char>((below(random, 6) == 0 ? 'A' : 'a') + below(random, 26));
-    } else if (choice == 1) {
-      piece = nasty_pieces[below(random, std::size(nasty_pieces))];
-    } else if (choice == 2) {
-      append_character(piece, any_character(random));
-    } else if (choice == 3) { // few letters, so merges go deep
-      for (size_t i = below(random, 30) + 1; i > 0; --i)
-        piece += "abc -\n"[below(random, below(random, 4) == 0 ? 6 : 3)];
-    } else { // a run
-      append_character(piece, below(random, 50) == 0 ? any_character(random) : repeated);
-    }
-    if (text.size() + piece.size() > size)
-      piece.assign(size - text.size(), ' ');
-    text += piece;
-  }
-  return text;
-}
-
-// Around the widths of registers, blocks, groups, batches and what a cache takes.
-std::vector<size_t> sizes_around_widths() {
-  std::set<size_t> sizes;
-  for (const size_t width :
-       {0, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 192, 256, 320, 512, 1024, 4096, 8192, 16384})
-    for (const int off : {-4, -3, -2, -1, 0, 1, 2, 3, 4})
-      if (off >= 0 || width >= 4)
-        sizes.insert(width + static_cast<size_t>(off));
-  return {sizes.begin(), sizes.end()};
-}
-
-struct Rules { // what a Vocabulary is made from
-  const char *name;
-  std::vector<std::string> entries; // by id
-  std::vector<std::pair<std::string, std::string>> merges;
-  bool is_rank_file;
-
-  bpe::Vocabulary vocabulary() const { return {views(), merge_views(), true}; }
-  bpe::Encoder encoder(const std::shared_ptr<const bpe::Automaton> &automaton, bool ignore_merges,
-                       size_t cache_bytes) const {
-    const std::vector<bpe::SpecialToken> end{{"<|end|>", static_cast<uint32_t>(entries.size())}};
-    return {views(), merge_views(), bpe::AddedTokens(end, end, {}), automaton, ignore_merges, cache_bytes};
-  }
-
-private:
-  std::vector<bpe::Vocabulary::Entry> views() const {
-    std::vector<bpe::Vocabulary::Entry> views;
-    for (size_t id = 0; id < entries.size(); ++id)
-      views.push_back({static_cast<uint32_t>(id), entries[id]});
-    return views;
-  }
-  std::optional<bpe::Vocabulary::Merges> merge_views() const {
-    if (is_rank_file)
-      return std::nullopt;
-    return bpe::Vocabulary::Merges(merges.begin(), merges.end());
-  }
-};
-
-// A vocabulary of random merges. shuffled: ids and ranks in no order, so a merge may make one of a lower rank
-// possible.
-Rules make_rules(Random &random, const char *name, bool is_rank_file, bool shuffled) {
-  Rules rules{name, {}, {}, is_rank_file};
-  for (int byte = 0; byte < 256; ++byte)
-    rules.entries.emplace_back(1, static_cast<char>(byte));
-  std::vector<std::string> parts = {"a", "b", "c", " ",    "-",    "\n",   "e",    "t",
-                                    "1", "2", "3", "\xe4", "\xb8", "\xad", "\xd0", "\xb6"};
-  std::set<std::string> known(rules.entries.begin(), rules.entries.end());
-  while (known.size() < 1200) {
-    const std::string left = parts[below(random, parts.size())];
-    const std::string right = below(random, 10) == 0 ? left : parts[below(random, parts.size())]; // runs
-    const std::string both = left + right;
-    if (both.size() > 40 || !known.insert(both).second)
-      continue;
-    rules.merges.emplace_back(left, right);
-    rules.entries.push_back(both);
-    parts.push_back(both);
-  }
-  if (shuffled) {
-    std::shuffle(rules.entries.begin() + (is_rank_file ? 256 : 0), rules.entries.end(), random);
-    std::shuffle(rules.merges.begin(), rules.merges.end(), random);
-  }
-  return rules;
-}
 
 struct Check {
   size_t compared = 0, unequal = 0;
@@ -241,74 +37,6 @@ struct Check {
       std::printf("error: %s differs in %s, %zu bytes (number %zu)\n", variant, what, size, compared);
   }
 };
-
-struct Pattern {
-  std::string name;
-  std::shared_ptr<const bpe::Automaton> automaton;
-};
-
-// What write_tables.py writes.
-std::vector<Pattern> read_tables(const char *path) {
-  std::ifstream file(path);
-  const auto number = [&] {
-    unsigned value = 0;
-    file >> value;
-    return value;
-  };
-  const auto each = [&](const auto &take) {
-    for (unsigned left = number(); left > 0 && file; --left)
-      take();
-  };
-  const auto start = [&] {
-    const auto age = static_cast<uint8_t>(number()), reg = static_cast<uint8_t>(number());
-    return bpe::Automaton::Start{age, reg, static_cast<uint8_t>(number())};
-  };
-  std::vector<Pattern> patterns;
-  for (std::string name; file >> name;) {
-    auto made = std::make_shared<bpe::Automaton>();
-    each([&] { made->then.push_back(static_cast<uint8_t>(number())); });
-    made->initial = static_cast<uint8_t>(number());
-    for (unsigned *end : {&made->before_end, &made->both_end, &made->here_end, &made->silent_end})
-      *end = number();
-    made->drops = false;
-    const auto add_starts = [&](bpe::Automaton::Actions &actions) {
-      each([&] {
-        actions.starts[actions.start_count++] = start();
-        made->drops |= actions.starts[actions.start_count - 1].drops != 0;
-      });
-    };
-    each([&] {
-      bpe::Automaton::Actions &actions = made->actions.emplace_back();
-      add_starts(actions);
-      each([&] {
-        const auto reg = static_cast<uint8_t>(number());
-        actions.moves[actions.move_count++] = {reg, start()};
-      });
-    });
-    each([&] { add_starts(made->at_end.emplace_back()); });
-    for (size_t state = 0; state < made->at_end.size(); ++state) {
-      bpe::Automaton::Start &oldest = made->oldest_pending.emplace_back();
-      oldest = {0, bpe::Automaton::nothing, 0};
-      each([&] { oldest = start(); });
-    }
-    std::vector<uint8_t> runs, pages;
-    each([&] { runs.push_back(static_cast<uint8_t>(number())); });
-    made->has_runs =
-        runs.size() * bpe::Automaton::row == made->then.size() && runs.size() <= sizeof made->runs;
-    std::fill(std::begin(made->runs), std::end(made->runs), 0);
-    if (made->has_runs)
-      std::copy(runs.begin(), runs.end(), made->runs);
-    made->cuts.resize(made->then.size()); // texts are not cut here
-    each([&] { made->classes.page_of.push_back(static_cast<uint16_t>(number())); });
-    each([&] { pages.push_back(static_cast<uint8_t>(number())); });
-    made->classes.pages.resize(pages.size() / 64);
-    for (size_t page = 0; page < made->classes.pages.size(); ++page)
-      std::copy_n(pages.data() + 64 * page, 64, made->classes.pages[page].begin());
-    made->complete(made->then.size() / bpe::Automaton::row);
-    patterns.push_back({name, std::move(made)});
-  }
-  return patterns;
-}
 
 std::vector<uint64_t> pretoken_ends(const bpe::Automaton &automaton, const GuardedText &text) {
   const auto window = std::make_unique<bpe::TextWindow>(automaton);
@@ -376,6 +104,46 @@ Check check_validation(const std::string &variant, const std::deque<GuardedText>
         compare_validation(check, variant, text.data(), text.size());
         std::memset(at, 'x', 4);
       }
+  return check;
+}
+
+using Found = std::vector<std::pair<size_t, size_t>>; // places and tokens
+
+Found search_each_place(const std::vector<std::string> &tokens, std::string_view text) {
+  Found found;
+  for (size_t place = 0; place < text.size();) {
+    size_t longest = tokens.size();
+    for (size_t token = 0; token < tokens.size(); ++token)
+      if (text.substr(place).starts_with(tokens[token]) &&
+          (longest == tokens.size() || tokens[token].size() > tokens[longest].size()))
+        longest = token;
+    if (longest < tokens.size())
+      found.emplace_back(place, longest);
+    place += longest < tokens.size() ? tokens[longest].size() : 1;
+  }
+  return found;
+}
+
+// Tokens are pieces of the text, so that they are met, of one first byte or of many.
+Check check_special_tokens(const std::string &variant, const std::deque<GuardedText> &texts, Random &random) {
+  Check check;
+  bpe::choose_simd_variant(variant);
+  for (const GuardedText &text : texts) {
+    const std::string_view view = text.view();
+    std::set<std::string> distinct{"<|end|>"};
+    for (size_t left = below(random, 30); left > 0 && !view.empty(); --left)
+      distinct.emplace(view.substr(below(random, view.size()), 1 + below(random, 6)));
+    const std::vector<std::string> tokens(distinct.begin(), distinct.end());
+    std::vector<bpe::SpecialToken> values;
+    for (size_t token = 0; token < tokens.size(); ++token)
+      values.push_back({tokens[token], static_cast<uint32_t>(token)});
+    const bpe::SpecialTokens special(std::move(values));
+    bpe::SpecialTokens::Search search(special, bpe::bytes_of(view), view.size());
+    Found found;
+    for (bpe::SpecialTokens::Match match; (match = search.next()).value != bpe::no_special;)
+      found.emplace_back(match.start, match.value);
+    check.expect(found == search_each_place(tokens, view), variant.c_str(), "special tokens", text.size());
+  }
   return check;
 }
 
@@ -554,6 +322,7 @@ int main(int argc, char **argv) {
       report("pretokenizers", "", check_pretokenizers(variant, patterns, texts));
       report("UTF-8 validation", "", check_validation(variant, texts, random));
     }
+    report("special tokens", "", check_special_tokens(variant, texts, random));
     for (const Rules &rules : all_rules) {
       report("merging short pretokens", rules.name, check_short_merges(variant, rules, random, rounds));
       report("merge_rank_at_a_time", rules.name, check_long_merges(variant, rules, random, rounds));
