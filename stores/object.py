@@ -32,6 +32,10 @@ _UNTRIED = re.compile("response body error|Requested|retries: 0,.*kind: Timeout"
 _Result = TypeVar("_Result")
 
 
+class _WrongLength(StoreError):
+    """More or fewer bytes came than the head of the answer says."""
+
+
 class ObjectStore:
     """A container of an object store, or a folder of keys in it; see `stores.store.Store`.
 
@@ -61,13 +65,17 @@ class ObjectStore:
         raise StoreError(f"{self.url} is no local folder")
 
     @property
+    def _is_web(self) -> bool:
+        return self._location.scheme in ("http", "https")
+
+    @property
     def excludes(self) -> bool:
         """See Store."""
         return self._excludes is not False
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
         """See Store. One request for each thousand objects."""
-        if self._location.scheme in ("http", "https"):
+        if self._is_web:
             raise StoreError(f"{self.url}: a web server does not list its files; name each of them")
         folder = self._location.below(prefix.strip("/")).path if prefix.strip("/") else self._location.path
         cut = len(self._location.path.rstrip("/")) + 1 if self._location.path.rstrip("/") else 0
@@ -95,7 +103,13 @@ class ObjectStore:
                 yield Entry(found["path"][cut:], found["size"], _version(found))
 
     def head(self, key: str) -> Entry:
-        """See Store."""
+        """See Store. Of a web server by a part of the file: some tell another size, or none, to a HEAD."""
+        if self._is_web:
+            try:
+                return self._head_of_part(key)
+            except Exception as error:
+                if status_of(error) != 416:  # as of an empty file
+                    raise self._explained(error, key) from None
         try:
             found = call(lambda: self._client.head(self._path(key)))
         except Exception as error:
@@ -120,7 +134,7 @@ class ObjectStore:
         ):  # an entity tag; a weak one (W/"...") may not be asked for, but can be compared
             options["if_match"] = version
         try:
-            meta, data = _sent(lambda: _got(self._client.get(self._path(key), options=options)))
+            meta, data = _sent(lambda: self._got(key, options))
         except Exception as error:
             if status_of(error) == 416 or "Wanted range starting at" in str(error):
                 return b""
@@ -138,9 +152,7 @@ class ObjectStore:
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         """See Store."""
         try:
-            meta, data = _sent(
-                lambda: _got(self._client.get(self._path(key), options={"range": {"suffix": count}}))
-            )
+            meta, data = _sent(lambda: self._got(key, {"range": {"suffix": count}}))
         except Exception as error:
             if status_of(error) == 416 or knows_no_range(error):
                 return end_by_size(self, key, count)  # an empty object; Azure, which knows no such ranges
@@ -234,16 +246,32 @@ class ObjectStore:
         except Exception as error:
             return True if type(error).__name__ == "AlreadyExistsError" else None
 
+    def _got(self, key: str, options: obstore.GetOptions) -> tuple[obstore.ObjectMeta, Bytes]:
+        """The head and the bytes of an answer, as many as its head says, which the client does not compare."""
+        result = self._client.get(self._path(key), options=options)
+        data = memoryview(result.bytes())
+        start, stop = result.range
+        if len(data) != stop - start:
+            raise _WrongLength(
+                f"{self._shown(key)}: {len(data)} bytes came where {stop - start} were to come, again and again; check "
+                "what lies between this machine and the store"
+            )
+        return result.meta, data
+
     def _head_by_get(self, key: str, why: Exception) -> Entry:
         """The entry by a request for the first byte, where a HEAD is refused; its answer says why, if that is too."""
         try:
-            meta = _sent(lambda: self._client.get(self._path(key), options={"range": (0, 1)}).meta)
+            return self._head_of_part(key)
         except Exception as error:
             raise self._explained(why if status_of(error) == 416 else error, key) from None
+
+    def _head_of_part(self, key: str) -> Entry:
+        """The entry by a request for the first byte, which is refused of an empty object."""
+        meta = _sent(lambda: self._client.get(self._path(key), options={"range": (0, 1)}).meta)
         return Entry(key, meta["size"], _version(meta))
 
     def _check_writable(self) -> None:
-        if self._location.scheme in ("http", "https"):
+        if self._is_web:
             raise StoreError(f"{self.url}: a web server is read only; write to an object store or a folder")
 
     def _try(self, key: str, request: Callable[[], _Result]) -> _Result:
@@ -273,16 +301,11 @@ def _sent(request: Callable[[], _Result]) -> _Result:
         try:
             return call(request)
         except Exception as error:
-            untried = not status_of(error) and _UNTRIED.search(str(error))
+            untried = not status_of(error) and (isinstance(error, _WrongLength) or _UNTRIED.search(str(error)))
             if not untried or attempt == _ATTEMPTS - 1:
                 raise
         time.sleep(0.2 * 2**attempt)
     raise AssertionError
-
-
-def _got(result: obstore.GetResult) -> tuple[obstore.ObjectMeta, Bytes]:
-    """The head and the bytes of an answer."""
-    return result.meta, memoryview(result.bytes())
 
 
 def _version(found: obstore.ObjectMeta) -> str:

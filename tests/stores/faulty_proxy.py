@@ -35,12 +35,14 @@ KINDS = (
     "slow",  # the body comes in small pieces with pauses
     "stall",  # no answer for longer than the client's patience
     "short",  # a part that is shorter than asked for, said so in its header
+    "less",  # ... or not said so, but in the length of the body
+    "more",  # a part with a byte too many
     "etag",  # the answer has another entity tag: the object was written anew
     "expired",  # the credential is refused as expired
     "denied",
     "region",  # a redirect without a place, as another region's server sends it
 )
-HARMLESS = ("refuse", "reset", "torn", "cut", "503", "500", "429", "slow", "short")
+HARMLESS = ("refuse", "reset", "torn", "cut", "503", "500", "429", "slow", "short", "less", "more")
 """Faults that a client must get over by itself."""
 
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "server", "date", "content-length"}
@@ -232,6 +234,8 @@ def _handler(proxy: Proxy) -> type[http.server.BaseHTTPRequestHandler]:
                 content = content[: len(content) // 2]
                 begin, _, size = names["content-range"].removeprefix("bytes ").replace("/", "-").split("-")
                 names["content-range"] = f"bytes {begin}-{int(begin) + len(content) - 1}/{size}"
+            if status == 206 and kind in ("less", "more"):
+                content = content[:-1] if kind == "less" else content + b"!"
             # rclone's server sends a part with the status of a whole, which no client must take for a part.
             self.send_response(206 if status == 200 and "content-range" in names else status)
             for name, value in names.items():

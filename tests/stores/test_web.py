@@ -51,6 +51,13 @@ def test_an_empty_file_whose_head_is_refused(web: WebServer) -> None:
         read(f"{web.url}/nohead/empty", 0, 10)
 
 
+def test_a_size_that_head_tells_wrong(web: WebServer) -> None:
+    """The file was taken for an empty one."""
+    web.files["/emptyhead/a"] = TEXT
+    assert read(f"{web.url}/emptyhead/a", 0, 10) == TEXT[:10]
+    assert open_store(f"{web.url}/emptyhead").head("a").size == len(TEXT)
+
+
 def test_a_server_without_ranges(web: WebServer) -> None:
     web.files["/norange/a"] = TEXT
     with pytest.raises(StoreError, match="does not give parts of a file.*download it first"):

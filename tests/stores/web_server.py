@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 
 class WebServer:
-    """files: path -> content, decoded. A path that contains a word of these behaves so: "norange", "nohead", "notag"
-    (a time in place of a tag), "login" (asks for a password), "moved" (a redirect to the path without it)."""
+    """files: path -> content, decoded. A path that contains a word of these behaves so: "norange", "nohead", "emptyhead"
+    (tells HEAD a size of 0), "notag" (a time in place of a tag), "login" (asks for a password), "moved" (a redirect to the path without it)."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -52,6 +52,8 @@ def _handler(server: WebServer) -> type[http.server.BaseHTTPRequestHandler]:
                 self._answer(401)
             elif self.command == "HEAD" and "nohead" in path:
                 self._answer(403)
+            elif self.command == "HEAD" and "emptyhead" in path:
+                self._answer(200, b"", etag=f'"{hash(content):x}"')
             elif content is None:
                 self._answer(404)
             else:
