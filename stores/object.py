@@ -32,7 +32,7 @@ _UNTRIED = re.compile("response body error|Requested|retries: 0,.*kind: Timeout"
 _Result = TypeVar("_Result")
 
 
-class _WrongLength(StoreError):
+class _WrongLengthError(StoreError):
     """More or fewer bytes came than the head of the answer says."""
 
 
@@ -252,7 +252,7 @@ class ObjectStore:
         data = memoryview(result.bytes())
         start, stop = result.range
         if len(data) != stop - start:
-            raise _WrongLength(
+            raise _WrongLengthError(
                 f"{self._shown(key)}: {len(data)} bytes came where {stop - start} were to come, again and again; check "
                 "what lies between this machine and the store"
             )
@@ -301,7 +301,7 @@ def _sent(request: Callable[[], _Result]) -> _Result:
         try:
             return call(request)
         except Exception as error:
-            untried = not status_of(error) and (isinstance(error, _WrongLength) or _UNTRIED.search(str(error)))
+            untried = not status_of(error) and (isinstance(error, _WrongLengthError) or _UNTRIED.search(str(error)))
             if not untried or attempt == _ATTEMPTS - 1:
                 raise
         time.sleep(0.2 * 2**attempt)

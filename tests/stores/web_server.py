@@ -10,8 +10,9 @@ from urllib.parse import unquote, urlsplit
 
 
 class WebServer:
-    """files: path -> content, decoded. A path that contains a word of these behaves so: "norange", "nohead", "emptyhead"
-    (tells HEAD a size of 0), "notag" (a time in place of a tag), "login" (asks for a password), "moved" (a redirect to the path without it)."""
+    """files: path -> content, decoded. A path that contains a word of these behaves so: "norange", "nohead",
+    "emptyhead" (tells HEAD a size of 0), "notag" (a time in place of a tag), "login" (asks for a password), "moved" (a
+    redirect to the path without it)."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
