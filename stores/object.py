@@ -301,7 +301,9 @@ def _sent(request: Callable[[], _Result]) -> _Result:
         try:
             return call(request)
         except Exception as error:
-            untried = not status_of(error) and (isinstance(error, _WrongLengthError) or _UNTRIED.search(str(error)))
+            untried = not status_of(error) and (
+                isinstance(error, _WrongLengthError) or _UNTRIED.search(str(error))
+            )
             if not untried or attempt == _ATTEMPTS - 1:
                 raise
         time.sleep(0.2 * 2**attempt)
