@@ -11,6 +11,7 @@ drive each other's data out of the cache.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -58,10 +59,13 @@ def working_ahead(prefetch: bool | None) -> Iterator[Ahead]:
     if prefetch or (prefetch is None and usable_cores() > 1):
         process = os.getpid()
         thread = ThreadPoolExecutor(1, "flat_tokens-prefetch")
+        # Held here: a pass that is dropped as the interpreter ends finds its module emptied, and its thread has ended.
+        current_process, is_ending = os.getpid, sys.is_finalizing
         try:
             yield Ahead(thread)
         finally:
-            thread.shutdown(wait=os.getpid() == process)
+            if not is_ending():
+                thread.shutdown(wait=current_process() == process)
     else:
         yield Ahead(None)
 

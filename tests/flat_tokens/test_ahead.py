@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -100,3 +102,25 @@ def test_a_generator_that_a_child_of_a_fork_lets_go(make_dataset: Any, random_se
         running.close()  # type: ignore[attr-defined]
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_pass_let_go_as_the_interpreter_ends_says_nothing(
+    make_dataset: Any, random_sequences: Any
+) -> None:
+    """A library may hold it, as jax does what a compiled function refers to; modules are emptied before."""
+    program = (
+        "import os, sys, flat_tokens\n"
+        "from flat_tokens.rows import ahead\n"
+        "train = flat_tokens.open(sys.argv[1]).train\n"
+        "running = flat_tokens.Loader(train, 7, 4, 3).from_step(0, prefetch=True)\n"
+        "next(running), next(running)\n"
+        "os.kept = running, ahead, os\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(make_dataset(random_sequences(5, 200)))],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
