@@ -1,4 +1,4 @@
-"""The parts of a version written as one dataset, for plain zarr readers and for another layout; views likewise."""
+"""The parts of a version written as one dataset, for plain zarr readers and for another layout."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import ArgumentError, DatasetError, printable
 from flat_tokens.exchange.blocks import blocks_of
 from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
 from flat_tokens.exchange.unfinished import Unfinished, check_apart
 from flat_tokens.format import SPLITS
 from flat_tokens.opening import Dataset
+from flat_tokens.sources import open_places
 from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES
 from flat_tokens.storage.existing_output import not_ours
 from flat_tokens.storage.layout import ArrayLayout
@@ -30,22 +31,35 @@ def compact(
     """Write the sequences that `dataset` shows, in its order, as one dataset at `output`, verified.
 
     layout: None for that of the dataset, or of its first part. Tokenizer and options are those of the first part,
-    sources and counts those of all. One thread; memory for two units of writing. ArgumentError, RefusedError;
-    DatasetError for a dataset that is damaged or has no manifest. Nothing is left of a run that fails."""
+    sources and counts those of all; it is told where sequences begin in their sources if each part tells it. One
+    thread; memory for two units of writing. ArgumentError, for a view too, RefusedError; DatasetError for a dataset
+    that is damaged or has no manifest. Nothing is left of a run that fails."""
     parts = dataset.parts or (dataset,)
     check_apart(output, [dataset.path])
     manifests = [found for part in parts if (found := part.manifest) is not None]
     if len(manifests) < len(parts):
         raise DatasetError(f"{printable(str(dataset.path))}: has no manifest that says what is to be kept")
     first = manifests[0]
+    for split in SPLITS:
+        if dataset[split].seq_count != sum(manifest.splits[split].seq_count for manifest in manifests):
+            raise ArgumentError(
+                f"{printable(str(dataset.path))}/{split}: shows some of its sequences; give the whole dataset, export "
+                "writes those of some sources"
+            )
     layout = ArrayLayout(**first.layout) if layout is None else layout
+    places = {split: [open_places(part.path, split) for part in parts] for split in SPLITS}
+    has_places = not any(found is None for of_split in places.values() for found in of_split)
     with Unfinished(output, overwrite, not_ours) as unfinished:
         root, written = unfinished.folder, {}
         files = list(_tokenizer(dataset, root))
         for split in SPLITS:
-            writer = SplitWriter(root, split, layout, dataset[split].loss_mask is not None)
+            writer = SplitWriter(root, split, layout, dataset[split].loss_mask is not None, has_places)
             for block in blocks_of(dataset[split]):
                 writer.add(block)
+            for found in places[split] if has_places else ():
+                assert found is not None
+                for _, values in found.blocks(0, len(found)):
+                    writer.add_places(values)
             written[split] = writer.end()
             files += written[split].files
         write_root(
@@ -55,7 +69,7 @@ def compact(
             layout,
             tokenizer=first.tokenizer,
             sources=(source for manifest in manifests for source in manifest.sources),
-            options={**first.options, **_counts(manifests), **_layout_options(first, layout)},
+            options={**first.options, **_counts(manifests), **_facts(first, layout, has_places)},
             versions=first.versions,
         )
         verify_dataset(root).require_ok()
@@ -84,7 +98,11 @@ def _counts(manifests: Iterable[Manifest]) -> dict[str, Any]:
     return total
 
 
-def _layout_options(manifest: Manifest, layout: ArrayLayout) -> Mapping[str, Any]:
-    """How the arrays are laid out now, where the options say it."""
-    said = {"zarr_format": layout.zarr_format, "compression": layout.compression}
+def _facts(manifest: Manifest, layout: ArrayLayout, has_places: bool) -> Mapping[str, Any]:
+    """What the arrays are now, where the options say it."""
+    said = {
+        "zarr_format": layout.zarr_format,
+        "compression": layout.compression,
+        "source_places": "yes" if has_places else "no",
+    }
     return {name: value for name, value in said.items() if name in manifest.options}

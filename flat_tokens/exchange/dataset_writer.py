@@ -8,10 +8,13 @@ for split, blocks in ...:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flat_tokens import format as flat_format
 from flat_tokens import writer
@@ -29,28 +32,68 @@ class WrittenSplit(NamedTuple):
     empty_documents: int
 
 
-class SplitWriter:
-    """Writes one split. has_mask: with a loss mask, which blocks have. Ids must be in [0, 2^31), and the last document
-    must have ended when `end` is called."""
+class _Run:
+    """The values of one array, written as soon as they fill a unit. write: one of the writer's functions, from the
+    position of the first value on."""
 
-    def __init__(self, root: Path, split: str, layout: ArrayLayout, has_mask: bool = False) -> None:
+    def __init__(
+        self, unit: int, dtype: npt.DTypeLike, write: Callable[[int, npt.NDArray[Any]], list[FileRecord]]
+    ) -> None:
+        self._held = np.empty(unit, dtype)
+        self._write = write
+        self.count = 0
+        self.files: list[FileRecord] = []
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        unit = len(self._held)
+        while len(values):
+            filled = self.count % unit
+            part, values = values[: unit - filled], values[unit - filled :]
+            self._held[filled : filled + len(part)] = part
+            self.count += len(part)
+            if self.count % unit == 0:
+                self._put(unit)
+
+    def end(self) -> list[FileRecord]:
+        """Write what is left; the records of all files."""
+        if rest := self.count % len(self._held):
+            self._put(rest)
+        return self.files
+
+    def _put(self, count: int) -> None:
+        self.files += self._write(self.count - count, self._held[:count])
+
+
+class SplitWriter:
+    """Writes one split. has_mask: with a loss mask, which blocks have. has_places: with seq_places, for `add_places`.
+    Ids must be in [0, 2^31), and the last document must have ended when `end` is called."""
+
+    def __init__(
+        self, root: Path, split: str, layout: ArrayLayout, has_mask: bool = False, has_places: bool = False
+    ) -> None:
         self._root, self._split, self._layout = root, split, layout
-        writer.create_arrays(root, split, layout, has_mask=has_mask)
-        self._trained = np.empty(layout.write_unit_tokens, np.bool_) if has_mask else None
-        self._trained_count = 0
-        self._tokens = np.empty(layout.write_unit_tokens, flat_format.TOKENS_DTYPE)
-        self._starts = np.empty(layout.write_unit_starts, flat_format.STARTS_DTYPE)
-        self._token_count = self._seq_count = self._max_token_id = self._empty = 0
+        writer.create_arrays(root, split, layout, has_places, has_mask)
+
+        def run(unit: int, dtype: npt.DTypeLike, write: Callable[..., list[FileRecord]]) -> _Run:
+            return _Run(unit, dtype, partial(write, root, split, layout))
+
+        of_tokens, of_sequences = layout.write_unit_tokens, layout.write_unit_starts
+        self._tokens = run(of_tokens, flat_format.TOKENS_DTYPE, writer.write_tokens)
+        self._starts = run(of_sequences, flat_format.STARTS_DTYPE, writer.write_starts)
+        self._mask = run(of_tokens, np.bool_, writer.write_mask) if has_mask else None
+        self._places = (
+            run(of_sequences, flat_format.STARTS_DTYPE, writer.write_places) if has_places else None
+        )
+        self._trained_count = self._max_token_id = self._empty = 0
         self._is_open = False  # whether a document has begun and not ended
-        self._files: list[FileRecord] = []
 
     def add(self, block: Block) -> None:
         """The next tokens, and where documents end among them. ArgumentError for a mask of another length, or one that
         has no place."""
         ids, ends, trained = block
         assert ends is not None
-        if trained is not None and (self._trained is None or len(trained) != len(ids)):
-            why = "is not written" if self._trained is None else f"is not that of {len(ids)} tokens"
+        if trained is not None and (self._mask is None or len(trained) != len(ids)):
+            why = "is not written" if self._mask is None else f"is not that of {len(ids)} tokens"
             raise ArgumentError(f"{self._split}: a mask of {len(trained)} {why}")
         count, was_open = len(ids), self._is_open
         # A document begins at each end of another; not if no token follows before the next end.
@@ -63,56 +106,33 @@ class SplitWriter:
         encoded = ids.astype(flat_format.TOKENS_DTYPE)
         encoded <<= 1
         encoded[starts] |= 1
-        self._add_starts(starts.astype(flat_format.STARTS_DTYPE) + np.uint64(self._token_count))
-        self._add_tokens(encoded, np.ones(count, np.bool_) if trained is None else trained)
+        self._starts.add(starts.astype(flat_format.STARTS_DTYPE) + np.uint64(self._tokens.count))
+        self._tokens.add(encoded)
+        if self._mask is not None:
+            bits = np.ones(count, np.bool_) if trained is None else trained
+            self._trained_count += int(np.count_nonzero(bits))
+            self._mask.add(bits)
 
-    def _add_tokens(self, encoded: flat_format.Uint32, trained: flat_format.Bools) -> None:
-        unit = len(self._tokens)
-        while len(encoded):
-            filled = self._token_count % unit
-            part, encoded = encoded[: unit - filled], encoded[unit - filled :]
-            self._tokens[filled : filled + len(part)] = part
-            if self._trained is not None:
-                self._trained[filled : filled + len(part)] = trained[: len(part)]
-                self._trained_count += int(np.count_nonzero(trained[: len(part)]))
-            trained = trained[len(part) :]
-            self._token_count += len(part)
-            if self._token_count % unit == 0:
-                self._put_tokens(unit)
-
-    def _put_tokens(self, count: int) -> None:
-        first = self._token_count - count
-        self._files += writer.write_tokens(self._root, self._split, self._layout, first, self._tokens[:count])
-        if self._trained is not None:
-            self._files += writer.write_mask(
-                self._root, self._split, self._layout, first, self._trained[:count]
-            )
-
-    def _add_starts(self, starts: flat_format.Uint64) -> None:
-        unit = len(self._starts)
-        while len(starts):
-            filled = self._seq_count % unit
-            part, starts = starts[: unit - filled], starts[unit - filled :]
-            self._starts[filled : filled + len(part)] = part
-            self._seq_count += len(part)
-            if self._seq_count % unit == 0:
-                self._put_starts(unit)
-
-    def _put_starts(self, count: int) -> None:
-        first = self._seq_count - count
-        self._files += writer.write_starts(self._root, self._split, self._layout, first, self._starts[:count])
+    def add_places(self, places: flat_format.Uint64) -> None:
+        """Where the next documents that have tokens begin in their sources."""
+        assert self._places is not None
+        self._places.add(places)
 
     def end(self) -> WrittenSplit:
         """Write what is left, and the split's metadata."""
         assert not self._is_open
-        trained = None if self._trained is None else self._trained_count
-        record = SplitRecord(self._token_count, self._seq_count, self._max_token_id, trained)
-        if rest := self._token_count % len(self._tokens):
-            self._put_tokens(rest)
-        self._add_starts(np.array([self._token_count], flat_format.STARTS_DTYPE))  # the closing one
-        if rest := self._seq_count % len(self._starts):
-            self._put_starts(rest)
-        self._files += writer.create_split(
-            self._root, self._split, *record[:3], self._layout, has_mask=trained is not None
+        trained = None if self._mask is None else self._trained_count
+        record = SplitRecord(self._tokens.count, self._starts.count, self._max_token_id, trained)
+        assert self._places is None or self._places.count == record.seq_count
+        self._starts.add(np.array([record.token_count], flat_format.STARTS_DTYPE))  # the closing one
+        runs = (self._tokens, self._starts, self._mask, self._places)
+        files = [file for run in runs if run is not None for file in run.end()]
+        files += writer.create_split(
+            self._root,
+            self._split,
+            *record[:3],
+            self._layout,
+            has_places=self._places is not None,
+            has_mask=trained is not None,
         )
-        return WrittenSplit(record, self._files, self._empty)
+        return WrittenSplit(record, files, self._empty)

@@ -25,6 +25,7 @@ from convert.retokenize.__main__ import main as retokenize_main
 from engines.inline_engine import InlineEngine
 from flat_tokens import DatasetError, verify_dataset
 from flat_tokens.__main__ import main as flat_tokens_main
+from flat_tokens.exchange.compact import compact
 
 
 @pytest.fixture
@@ -89,6 +90,28 @@ def test_compacted_it_is_one_conversion_of_both(grown: Path, capsys: pytest.Capt
     assert "whole exists" in capsys.readouterr().err
     assert flat_tokens_main(["compact", "out", "-o", "out", "--overwrite"]) == 2
     assert "is it or lies in it" in capsys.readouterr().err
+
+
+def test_compacting_lost_where_sequences_come_from(grown: Path) -> None:
+    """And its manifest said that it was there. Parts without it: none is kept, and the manifest says so."""
+    run_conversion(options(output="told", source_places="yes"), InlineEngine())
+    append(more(output="told", source_places="yes"), InlineEngine())
+    run_conversion(more(inputs=["en.txt", "more.txt"], output="both", source_places="yes"), InlineEngine())
+    assert flat_tokens_main(["compact", "told", "-o", "whole"]) == 0
+    assert tree(grown / "whole") == tree(grown / "both")
+    assert flat_tokens.open("whole").train.source_of(-1).path == "more.txt"
+    append(more(output="told", source_places="no"), InlineEngine())
+    assert flat_tokens_main(["compact", "told", "-o", "untold"]) == 0
+    manifest = flat_tokens.open("untold").manifest
+    assert manifest is not None
+    assert manifest.options["source_places"] == "no"
+    assert verify_dataset("untold").ok
+
+
+def test_a_view_is_not_compacted_with_all_sources(grown: Path) -> None:
+    append(more(), InlineEngine())
+    with pytest.raises(flat_tokens.ArgumentError, match="out/train: shows some of its sequences"):
+        compact(flat_tokens.open("out").of_sources("more.txt"), grown / "whole")
 
 
 def test_on_a_store(grown: Path) -> None:

@@ -104,9 +104,7 @@ def test_a_generator_that_a_child_of_a_fork_lets_go(make_dataset: Any, random_se
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_pass_let_go_as_the_interpreter_ends_says_nothing(
-    make_dataset: Any, random_sequences: Any
-) -> None:
+def test_a_pass_let_go_as_the_interpreter_ends_says_nothing(make_dataset: Any, random_sequences: Any) -> None:
     """A library may hold it, as jax does what a compiled function refers to; modules are emptied before."""
     program = (
         "import os, sys, flat_tokens\n"
