@@ -56,9 +56,9 @@ def compact(
             writer = SplitWriter(root, split, layout, dataset[split].loss_mask is not None, has_places)
             for block in blocks_of(dataset[split]):
                 writer.add(block)
-            for found in places[split] if has_places else ():
-                assert found is not None
-                for _, values in found.blocks(0, len(found)):
+            for elements in places[split] if has_places else ():
+                assert elements is not None
+                for _, values in elements.blocks(0, len(elements)):
                     writer.add_places(values)
             written[split] = writer.end()
             files += written[split].files
