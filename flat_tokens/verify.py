@@ -33,7 +33,7 @@ from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.storage.versions import (
     describe_part,
     is_of_versions,
-    newest,
+    listed,
     read_version,
     version_path,
     within,
@@ -108,9 +108,9 @@ def verify_dataset(
     place = locate("root", root, storage_options)
     if isinstance(place, Path) and not place.is_dir():
         raise DatasetError(f"{printable(str(place))}: not a directory; give a dataset's path")
-    number = newest(place)
-    if number:
-        return _verify_versions(place, number, executor, progress)
+    versions = listed(place)
+    if versions:
+        return _verify_versions(place, versions[-1], executor, progress)
     return _verify_part(place, executor, progress, facts or {})
 
 

@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from flat_tokens.errors import DatasetError, printable
@@ -23,7 +26,7 @@ from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord, check_relative_path
 from flat_tokens.storage.manifest_head import read_head
-from flat_tokens.storage.places import Place, is_there, open_file, read_whole
+from flat_tokens.storage.places import Place, is_there, open_file, read_whole, walk
 from flat_tokens.storage.zarr_metadata import parse_json
 from stores import Store
 
@@ -32,6 +35,7 @@ FORMAT_VERSION = 1
 VERSIONS_NAME = "versions"
 PART_PREFIX = "part-"
 LARGEST_BYTES = 2**26  # some hundred thousand parts
+_VERSION_NAME = re.compile(r"([1-9][0-9]*)\.json")
 
 
 class Part(NamedTuple):
@@ -51,8 +55,19 @@ class Version(NamedTuple):
 
 
 def newest(root: Place) -> int:
-    """The number of the newest version, 0 if nothing was appended. Versions have no gaps, so it is searched for by a
-    few looks, one where there is none: a web server has no listing."""
+    """The number of the newest version, 0 if nothing was appended; DatasetError where one before it is gone.
+
+    Versions have no gaps, so on a store, of which a web server has no listing, it is searched for by a few looks, one
+    where there is none."""
+    if isinstance(root, Path):
+        found = listed(root)
+        for number, there in enumerate(found, 1):
+            if number != there:
+                raise DatasetError(
+                    f"{printable(str(root))}: {version_path(number)} is gone, and {version_path(found[-1])} is there; "
+                    "restore it, or name a version"
+                )
+        return len(found)
     low, high = 0, 1
     while is_there(within(root, version_path(high))):
         low, high = high, 2 * high
@@ -60,6 +75,16 @@ def newest(root: Place) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if is_there(within(root, version_path(middle))) else (low, middle)
     return low
+
+
+def listed(root: Place) -> list[int]:
+    """The numbers of the versions that are there, rising. StoreError of a store that has no listing."""
+    folder = root / VERSIONS_NAME
+    if isinstance(folder, Path):
+        names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208 - a Path each costs more
+    else:
+        names = [relative for relative, _, _ in walk(folder)]
+    return sorted(int(found[1]) for found in map(_VERSION_NAME.fullmatch, names) if found)
 
 
 def version_path(number: int) -> str:

@@ -58,7 +58,7 @@ def test_a_sound_dataset_takes_two_requests_an_object(sound: Path) -> None:
         expected.token_count,
         expected.seq_count,
     )
-    assert store.requests["list"] == 1
+    assert store.requests["list"] == 2  # the versions, and all objects
     # Of each object its size and its bytes; and what opening reads, and the starts that units of tokens compare.
     assert store.requests.total() < 2 * objects + 90
 

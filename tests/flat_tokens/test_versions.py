@@ -115,6 +115,25 @@ def test_a_changed_version_is_found(grown: Path, number: int) -> None:
         assert "versions/1.json" in verify_dataset(grown).problems[0]
 
 
+@pytest.mark.parametrize("is_on_store", [False, True])
+def test_a_lost_version_hid_all_behind_it(tmp_path: Path, is_on_store: bool) -> None:
+    """The dataset without its parts was opened, and verified as sound."""
+    if is_on_store:
+        pytest.importorskip("obstore", reason="obstore is not installed")
+    url = f"memory://{uuid4().hex}/a.zarr" if is_on_store else str(tmp_path / "a.zarr")
+    place = grow(url)
+    open_store(url).delete(["versions/1.json"])
+    problems = verify_dataset(place).problems
+    assert len(problems) == 1
+    assert "version" in problems[0]
+    assert " 1" in problems[0] or "versions/1.json is gone" in problems[0]
+    if not is_on_store:
+        with pytest.raises(DatasetError, match=r"versions/1\.json is gone, and versions/2\.json is there"):
+            flat_tokens.open(place)
+    assert flat_tokens.open(place, version=2).train.seq_count == 4
+    assert flat_tokens.open(place, version=0).train.seq_count == 2
+
+
 def test_versions_that_disagree_are_found(grown: Path) -> None:
     (grown / "versions" / "1.json").unlink()
     write_version(open_store(str(grown)), Version(1, (describe_part(grown, "part-2"),)))
