@@ -137,21 +137,16 @@ class Loader(StepBatches):
             self._source = PackedRows(self.array, self.seq_len, not drop_last, padding_id)
         else:
             self._source = SequenceRows(self.array, self.seq_len, long_sequences, padding_id)
-        if block_tokens is None:
-            block_tokens = BLOCK_TOKENS if packs is None else packs.block_tokens
-        block_tokens = min(integer("block_tokens", block_tokens, 1), LARGEST_BLOCK)
+        block_tokens = block_tokens_of(array, block_tokens)
         if shuffle_blocks is None:
             shuffle_blocks = 16 if packs is None else max(1, WINDOW_TOKENS // block_tokens)
-        if streams is None:
-            most = MOST_STREAMS if packs is None else min(MOST_STREAMS, MOST_BLOCK_TOKENS // block_tokens)
-            streams = _divisor(self.batch_size, max(1, most))
         self._left_out = self._source.row_count % self.batch_size if drop_last else 0
         self.order = RowOrder.create(
             self._source.row_count
             if drop_last
             else -(-self._source.row_count // self.batch_size) * self.batch_size,
             self.batch_size,
-            integer("streams", streams),
+            streams_of(array, self.batch_size, streams, block_tokens),
             max(1, block_tokens // self.seq_len),
             integer("shuffle_blocks", shuffle_blocks),
             integer("seed", seed),
@@ -159,7 +154,7 @@ class Loader(StepBatches):
             may_be_empty=not drop_last,
         )
         if drop_last and self.batch_size % self.host_count:
-            raise _hosts_error(self.sizes, self.host_count)
+            raise hosts_error(self.sizes, self.host_count)
         self.host = HostOrder.of(self.order, self.host_index, self.host_count)
         self.rows_per_batch = self.host.rows_per_batch
         if isinstance(self._source, PackedRows) and not drop_last:
@@ -306,12 +301,27 @@ def _pack_rows(packs: PackedSequences, seq_len: int) -> RowSource:
     return packs.rows
 
 
-def _divisor(batch_size: int, most: int) -> int:
-    """The largest divisor up to `most`: it depends on batch_size and the kind of rows alone, so the order does."""
+def block_tokens_of(array: FlatTokensArray | PackedSequences, given: int | None) -> int:
+    """Tokens that stay neighbours when blocks are permuted."""
+    if given is None:
+        given = array.block_tokens if isinstance(array, PackedSequences) else BLOCK_TOKENS
+    return min(integer("block_tokens", given, 1), LARGEST_BLOCK)
+
+
+def streams_of(
+    array: FlatTokensArray | PackedSequences, batch_size: int, given: int | None, block_tokens: int
+) -> int:
+    """The streams of batches: by default the largest divisor of batch_size up to 8, fewer of large packs, so the order
+    depends on batch_size and the kind of rows alone."""
+    if given is not None:
+        return integer("streams", given)
+    most = MOST_STREAMS
+    if isinstance(array, PackedSequences):
+        most = max(1, min(most, MOST_BLOCK_TOKENS // block_tokens))
     return max(count for count in range(1, most + 1) if batch_size % count == 0)
 
 
-def _hosts_error(sizes: BatchSizes, host_count: int) -> ArgumentError:
+def hosts_error(sizes: BatchSizes, host_count: int) -> ArgumentError:
     """Names the nearest numbers of hosts that divide the batch, and the nearest batches that the hosts divide."""
     if not sizes.is_constant:
         return ArgumentError(

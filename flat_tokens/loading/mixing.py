@@ -29,17 +29,17 @@ import numpy.typing as npt
 from flat_tokens.arguments import count_of, integer
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.batch import Batch
-from flat_tokens.loading.loader import WINDOW_TOKENS, Loader
+from flat_tokens.loading.loader import WINDOW_TOKENS, Loader, block_tokens_of, hosts_error, streams_of
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.ahead import Ahead
 from flat_tokens.rows.mixed_rows import MixedRows
 from flat_tokens.rows.permutation import derive_key, permute
 from flat_tokens.rows.row_cut import RowCut
-from flat_tokens.rows.row_order import HostOrder
+from flat_tokens.rows.row_order import HostOrder, RowOrder, TooFewRowsError
 from flat_tokens.rows.schedule import BatchSizes, entries_of
 from flat_tokens.rows.shares import Shares
-from flat_tokens.rows.steps import HOST_NAMES, StepBatches
+from flat_tokens.rows.steps import HOST_NAMES, StepBatches, host_of
 
 PERIOD = 4096  # draws of a stream that are permuted among themselves
 LARGEST_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
@@ -89,32 +89,50 @@ class Mixture(StepBatches):
         self.sizes = BatchSizes(batch_size)
         self._entries = [(first, Shares(values, may_be_zero=len(entries) > 1)) for first, values in entries]
         self.shares = self._entries[0][1]
-        # Only to choose and check the streams as a Loader does.
-        probe = Loader(arrays[0], seq_len, batch_size, seed, streams=streams, **options)
-        for name in itertools.chain(*HOST_NAMES):
-            options.pop(name, None)
-        self.seed = probe.order.seed
-        self.seq_len, self.dtype, self.start_id = probe.seq_len, probe.dtype, probe.start_id
-        self.batch_size = probe.batch_size
-        self.streams = probe.order.streams
-        self.host, self.host_index, self.host_count = probe.host, probe.host_index, probe.host_count
-        self.rows_per_batch = probe.rows_per_batch
+        self.batch_size = self.sizes.unit
+        self.host_index, self.host_count = host_of(
+            {name: options.pop(name, None) for name in itertools.chain(*HOST_NAMES)}
+        )
+        block_tokens = block_tokens_of(arrays[0], options.get("block_tokens"))
+        streams = streams_of(arrays[0], self.batch_size, streams, block_tokens)
+        # Of one batch: only how its rows are dealt to streams and hosts is asked for.
+        batch = RowOrder.create(self.batch_size, self.batch_size, streams, 1, 1, integer("seed", seed))
+        if self.batch_size % self.host_count:
+            raise hosts_error(self.sizes, self.host_count)
+        self.seed, self.streams = batch.seed, batch.streams
+        self.host = HostOrder.of(batch, self.host_index, self.host_count)
+        self.rows_per_batch = self.host.rows_per_batch
         self._per_stream = self.batch_size // self.streams
         self._first_draws = [self.sizes.units(first)[0] * self._per_stream for first, _ in self._entries]
         greatest = [max(shares.fractions[i] for _, shares in self._entries) for i in range(array_count)]
         self.members = [
-            Loader(
-                array,
-                seq_len,
-                self.streams,
-                derive_key(self.seed, MEMBER, number),
-                streams=self.streams,
-                shuffle_blocks=max(1, round(_blocks(array, shuffle_blocks) * share)),
-                **options,
-            )
+            self._member(number, array, seq_len, max(1, round(_blocks(array, shuffle_blocks) * share)), options)
             for number, (array, share) in enumerate(zip(arrays, greatest, strict=True))
         ]
+        first = self.members[0]
+        self.seq_len, self.dtype, self.start_id = first.seq_len, first.dtype, first.start_id
         self._begin()
+
+    def _member(
+        self,
+        number: int,
+        array: FlatTokensArray | PackedSequences,
+        seq_len: int,
+        shuffle_blocks: int,
+        options: dict[str, Any],
+    ) -> Loader:
+        key, streams = derive_key(self.seed, MEMBER, number), self.streams
+        try:
+            return Loader(
+                array, seq_len, streams, key, streams=streams, shuffle_blocks=shuffle_blocks, **options
+            )
+        except TooFewRowsError as error:
+            counts = (count for count in range(error.row_count, 0, -1) if self.batch_size % count == 0)
+            fewer = "".join(f"streams={count}, " for count in itertools.islice(counts, 1))
+            raise ArgumentError(
+                f"arrays[{number}] has {error.row_count} rows, fewer than the {streams} streams of the mixture; take "
+                f"{fewer}a smaller seq_len, or leave it out"
+            ) from None
 
     def _forget(self) -> None:
         super()._forget()

@@ -33,6 +33,16 @@ BLOCKS, TAIL, WINDOW = 1, 2, 3
 Int64 = npt.NDArray[np.int64]
 
 
+class TooFewRowsError(ArgumentError):
+    """Rows that fill no batch."""
+
+    def __init__(self, row_count: int, batch_size: int) -> None:
+        super().__init__(
+            f"{row_count} rows do not fill a batch of {batch_size}; take a smaller batch_size or seq_len"
+        )
+        self.row_count = row_count
+
+
 @dataclass(frozen=True)
 class WindowId:
     """A stretch of steps whose rows are read together. first_step: within the epoch; index: of the epoch's
@@ -84,9 +94,7 @@ class RowOrder:
         if not 0 <= seed <= LARGEST_SEED:
             raise ArgumentError(f"seed must be in [0, 2^64), got {seed}")
         if row_count < batch_size and (row_count or not may_be_empty):
-            raise ArgumentError(
-                f"{row_count} rows do not fill a batch of {batch_size}; take a smaller batch_size or seq_len"
-            )
+            raise TooFewRowsError(row_count, batch_size)
         rows_per_stream = batch_size // streams
         rounded = -(-block_rows // rows_per_stream) * rows_per_stream
         return cls(row_count, batch_size, streams, rounded, max(1, shuffle_blocks // streams), seed, shuffle)

@@ -188,3 +188,16 @@ def test_errors(arrays: list[Any], weights: list[float], message: str) -> None:
             call()
     with pytest.raises(ArgumentError, match="stop must be at least step = 3, got 2"):
         mixture.from_step(3, 2)
+
+
+def test_the_first_dataset_had_to_fill_a_batch(make_dataset: Any) -> None:
+    """The others need a row a stream only, so that the order of the datasets decided whether there was a mixture."""
+    small = flat_tokens.open(make_dataset([[1, 2, 3, 4]] * 9, name="s")).train
+    large = flat_tokens.open(make_dataset([[5, 6, 7, 8]] * 99, name="l")).train
+    for arrays, number in (([small, large], 0), ([large, small], 1)):
+        mixture = Mixture(arrays, [1, 1], 4, 64, seed=1)
+        chosen, _, _ = mixture.draws(0)
+        assert np.array_equal(chosen == number, mixture.batch(0).targets[:, 0] == 1)
+        message = rf"arrays\[{number}\] has 9 rows, fewer than the 16 .* take streams=8, "
+        with pytest.raises(ArgumentError, match=message):
+            Mixture(arrays, [1, 1], 4, 64, streams=16)
