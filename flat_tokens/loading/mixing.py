@@ -106,7 +106,9 @@ class Mixture(StepBatches):
         self._first_draws = [self.sizes.units(first)[0] * self._per_stream for first, _ in self._entries]
         greatest = [max(shares.fractions[i] for _, shares in self._entries) for i in range(array_count)]
         self.members = [
-            self._member(number, array, seq_len, max(1, round(_blocks(array, shuffle_blocks) * share)), options)
+            self._member(
+                number, array, seq_len, max(1, round(_blocks(array, shuffle_blocks) * share)), options
+            )
             for number, (array, share) in enumerate(zip(arrays, greatest, strict=True))
         ]
         first = self.members[0]
