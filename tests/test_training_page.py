@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import bpe
 import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens import writer
@@ -19,6 +22,7 @@ from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import SplitRecord
 
 ROOT = Path(__file__).parents[1]
+END = "<|endoftext|>"
 
 
 def test_the_python_of_the_page_runs() -> None:
@@ -97,8 +101,29 @@ def test_an_evaluation_is_the_same_over_any_number_of_ranks(tmp_path: Path) -> N
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     sample, tokenizer, output = ROOT / "data" / "sample.txt", tmp_path / "t.json", tmp_path / "d.zarr"
     commands = [
-        ["-m", "bpe", "train", str(sample), "--vocab-size", "300", "--output", str(tokenizer)],
-        ["-m", "convert", str(sample), "--tokenizer", str(tokenizer), "--output", str(output)],
+        [
+            "-m",
+            "bpe",
+            "train",
+            str(sample),
+            "--vocab-size",
+            "300",
+            "--special-token",
+            END,
+            "--output",
+            str(tokenizer),
+        ],
+        [
+            "-m",
+            "convert",
+            str(sample),
+            "--tokenizer",
+            str(tokenizer),
+            "--output",
+            str(output),
+            "--append-token",
+            END,
+        ],
         *(
             ["docs/examples/evaluate.py", str(output), "--split", "train", "--ranks", str(ranks)]
             for ranks in (1, 3, 40)
@@ -113,3 +138,12 @@ def test_an_evaluation_is_the_same_over_any_number_of_ranks(tmp_path: Path) -> N
         said.append(done.stdout)
     assert re.fullmatch(r"train: [\d,]+ tokens, [\d.]+ bits a token, [\d.]+ bits a byte\n", said[-1])
     assert said[-3:] == [said[-1]] * 3
+    # The end tokens are no text: neither their loss nor their name.
+    documents = [ids.tolist() for ids in flat_tokens.open(output).train]
+    known = bpe.Tokenizer.load(str(tokenizer))
+    counts = Counter(id_ for ids in documents for id_ in ids)
+    id_count = flat_tokens.open(output).train.max_token_id + 1
+    total = sum(counts.values()) + id_count
+    bits = sum(-math.log2((counts[id_] + 1) / total) for ids in documents for id_ in ids[:-1])
+    size = sum(len(known.decode_bytes(ids[:-1])) for ids in documents)
+    assert said[-1].endswith(f", {bits / size:.4f} bits a byte\n")

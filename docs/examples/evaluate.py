@@ -4,7 +4,8 @@
 
 The model is the frequencies of the ids of `train`, so numpy is enough; a real one gives its losses in their place. Each
 rank adds up losses and counts of its own batches, and the sums are added over the ranks: what torch.distributed's
-all_reduce does. All ranks have as many batches of one shape; what is padding is -100 in `targets`.
+all_reduce does. All ranks have as many batches of one shape; what is padding, or not to be learned, is -100 in
+`targets`. Special tokens stand for no bytes of text, so what they cost is in the bits a token alone.
 """
 
 from __future__ import annotations
@@ -30,31 +31,39 @@ def main() -> None:
     dataset = flat_tokens.open(options.dataset)
     split = dataset[options.split]
     bits = bits_of_ids(dataset.train, max(dataset.train.max_token_id, split.max_token_id) + 1)
-    tokenizer = bpe.Tokenizer.load(str(dataset.tokenizer_path))
-    token_bytes = np.array([len(tokenizer.vocab.get(id, b"")) for id in range(len(bits))])
+    token_bytes = bytes_of_ids(bpe.Tokenizer.load(str(dataset.tokenizer_path)), len(bits))
     sums = [evaluate(split, bits, token_bytes, rank, options.ranks) for rank in range(options.ranks)]
-    loss, tokens, size = np.sum(sums, axis=0)
+    loss, text_loss, tokens, size = np.sum(sums, axis=0)
     print(
         f"{options.split}: {int(tokens):,} tokens, {loss / max(tokens, 1):.4f} bits a token, "
-        f"{loss / max(size, 1):.4f} bits a byte"
+        f"{text_loss / max(size, 1):.4f} bits a byte"
     )
-    assert tokens == split.token_count
+    assert split.loss_mask is not None or tokens == split.token_count
 
 
-def evaluate(split: Any, bits: Any, token_bytes: Any, rank: int, world_size: int) -> tuple[float, int, int]:
-    """Bits, tokens and bytes of the batches of one rank."""
+def evaluate(
+    split: Any, bits: Any, token_bytes: Any, rank: int, world_size: int
+) -> tuple[float, float, int, int]:
+    """Bits, bits of tokens that stand for text, tokens and bytes of the batches of one rank."""
     loader = flat_tokens.Loader(
         split, SEQ_LEN, BATCH_SIZE, shuffle=False, drop_last=False, rank=rank, world_size=world_size
     )
     fields = Fields(("inputs", "targets"))
-    loss, tokens, size = 0.0, 0, 0
+    loss, text_loss, tokens, size = 0.0, 0.0, 0, 0
     for batch in loader:
         targets = fields.make(batch, np.int64)["targets"]
         targets = targets[targets != -100]
         loss += float(bits[targets].sum())
+        text_loss += float(bits[targets][token_bytes[targets] > 0].sum())
         tokens += len(targets)
         size += int(token_bytes[targets].sum())
-    return loss, tokens, size
+    return loss, text_loss, tokens, size
+
+
+def bytes_of_ids(tokenizer: bpe.Tokenizer, id_count: int) -> Any:
+    """Bytes of text of each id."""
+    special = set(tokenizer.special_tokens.values())
+    return np.array([0 if id in special else len(tokenizer.vocab.get(id, b"")) for id in range(id_count)])
 
 
 def bits_of_ids(train: Any, id_count: int) -> Any:
