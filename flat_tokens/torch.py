@@ -44,6 +44,7 @@ except ImportError as error:
 
 Tensors = dict[str, Any]  # Tensor, but max_seqlen int and block_mask BlockMask
 FIELDS = (*NAMES, "block_mask")
+MOST_WORKERS = 256  # of a DataLoader that are told apart by more than the seed of their pass
 OF_A_ROW = tuple(name for name in NAMES if name not in ("cu_seqlens", "max_seqlen"))
 
 
@@ -190,12 +191,16 @@ class BatchDataset(IterableDataset[Tensors]):
         self._cut = loader.cut_as(np.int64, self._fields.is_cut_with_labels)
         self._next_step = self.step
         self._resumed_at: int | None = None
+        self._has_own_state = False  # whether it was loaded in this process, a worker
         self._shared = SharedWithWorkers()
 
     def __iter__(self) -> Iterator[Tensors]:
         worker = get_worker_info()
         self._shared.begin_pass(is_worker=worker is not None)
         resumed_at, self._resumed_at = self._resumed_at, None
+        if worker is not None and not self._has_own_state and not self._shared.takes_up(worker):
+            resumed_at = None  # an earlier pass began there
+        self._has_own_state = False
         # set before the first batch is asked for: a StatefulDataLoader takes states of workers that have made none
         self._next_step = (self.step if resumed_at is None else resumed_at) + _place_of(worker)
         return self._pass(1 if worker is None else worker.num_workers)
@@ -230,6 +235,7 @@ class BatchDataset(IterableDataset[Tensors]):
         self._next_step = self.loader.step_of(state)
         worker = get_worker_info()
         self._resumed_at = self._next_step - _place_of(worker)
+        self._has_own_state = worker is not None
         if worker is None:
             self._shared.load_state()
 
@@ -237,15 +243,17 @@ class BatchDataset(IterableDataset[Tensors]):
 class SharedWithWorkers:
     """What the process that starts workers and the copies of a dataset in them know of each other.
 
-    Two numbers in memory that forked and spawned workers share: whether a worker has begun a pass since this process
-    did, and how many states were loaded in this process. Other copies share nothing: those by pickle or deepcopy, and
-    those in processes that are no workers of a DataLoader, such as the ranks of a training."""
+    Numbers in memory that forked and spawned workers share: whether a worker has begun a pass since this process did;
+    how many states were loaded in this process; the last of them that workers have begun with, and the seed of their
+    pass; and the same for each worker, so that passes of equal seeds are told apart. Other copies share nothing: those
+    by pickle or deepcopy, and those in processes that are no workers of a DataLoader, such as the ranks of a
+    training."""
 
     def __init__(self) -> None:
         self._new_memory()
 
     def _new_memory(self) -> None:
-        memory: Any = torch.zeros(2, dtype=torch.int64)  # Any: what is called of it is untyped in torch
+        memory: Any = torch.zeros(4 + MOST_WORKERS, dtype=torch.int64)  # Any: its calls are untyped in torch
         self._memory: Any = memory.share_memory_()
         self._loaded = 0  # the number of states that this copy knows of
         self._process = os.getpid()
@@ -269,6 +277,19 @@ class SharedWithWorkers:
         self._own_memory()
         self._loaded += 1
         self._memory[0], self._memory[1] = 0, self._loaded
+
+    def takes_up(self, worker: Any) -> bool:
+        """Whether a worker begins where the state was taken that was loaded before it was started: in the first pass
+        since, not in later ones, whose workers know of it as well."""
+        pass_seed = worker.seed - worker.id  # the same for all workers of a pass
+        memory, own = self._memory, 4 + worker.id
+        is_first = int(memory[2]) != self._loaded or int(memory[3]) == pass_seed
+        if worker.id < MOST_WORKERS:
+            is_first = is_first and int(memory[own]) != self._loaded
+            memory[own] = self._loaded
+        if is_first:
+            memory[3], memory[2] = pass_seed, self._loaded
+        return is_first
 
     def check_no_worker_reads(self) -> None:
         """ArgumentError if a worker has begun a pass since this process, which is no worker, did."""

@@ -111,6 +111,30 @@ def test_each_pass_begins_anew(train: Any, workers: int, is_kept: bool) -> None:
         assert found == [loader.batch(step).targets.tolist() for step in range(3, 9)]
 
 
+@pytest.mark.parametrize(("method", "is_kept"), [("fork", False), ("fork", True), ("spawn", False)])
+@pytest.mark.parametrize("is_seeded", [False, True])
+def test_passes_behind_the_one_that_a_state_began(
+    train: Any, method: str, is_kept: bool, is_seeded: bool
+) -> None:
+    """With workers each of them began where the state was taken, so the steps before it were lost in every epoch."""
+    import torch
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader, 3, 9)
+    options = {"multiprocessing_context": method, "persistent_workers": is_kept}
+    for number in range(1 if is_kept or method == "spawn" else 2):
+        dataset.load_state_dict(loader.state_at(6 + number))
+        batches = DataLoader(dataset, None, num_workers=2, **options)
+        for first in (6 + number, 3, 3):
+            if is_seeded:
+                torch.manual_seed(0)
+            found = [batch["input_ids"].tolist() for batch in batches]
+            assert found == [loader.batch(step).targets.tolist() for step in range(first, 9)]
+
+
 def test_state_of_other_rows(train: Any) -> None:
     from flat_tokens.torch import BatchDataset
 
