@@ -106,19 +106,23 @@ class GlobalBatches(Iterator[dict[str, Any]]):
 def global_batches(
     loader: StepBatches,
     sharding: jax.sharding.Sharding,
-    step: int = 0,
+    step: int | None = None,
     stop: int | None = None,
     *,
     fields: Sequence[str] = WITH_STARTS,
     ignore_first_labels: bool = True,
 ) -> GlobalBatches:
     """An iterator of the global batches of a Loader or a Mixture of the steps [step, stop), without end if stop is
-    None, but with drop_last=False to the end of the epoch. fields: the arrays of a batch. ignore_first_labels: False
+    None, but with drop_last=False to the end of the epoch. step: 0 by default, or where a state was taken that the
+    loader has loaded. fields: the arrays of a batch. ignore_first_labels: False
     keeps the labels of the first tokens of sequences. It has state_dict() and load_state_dict(state)."""
     if not isinstance(loader, StepBatches):
         raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
     if not isinstance(sharding, jax.sharding.Sharding):
         raise ArgumentError(f"sharding must be a jax.sharding.Sharding, got {shown(sharding)}")
     made = Fields(fields, ignore_first_labels)
-    stop = loader.last_step(step) if stop is None else stop
-    return GlobalBatches(loader, sharding, step, stop, made)
+    stop = loader.last_step(step or 0) if stop is None else stop
+    batches = GlobalBatches(loader, sharding, step or 0, stop, made)
+    if step is None and loader.loaded_step is not None:
+        batches.load_state_dict(loader.state_at(loader.loaded_step))
+    return batches

@@ -39,7 +39,7 @@ class StepBatches(ABC):
     dtype: np.dtype[Any]
     start_id: int
     _is_labelled = False
-    _own: tuple[str, ...] = ("_lock", "_next_step")  # what a copy in another process makes anew
+    _own: tuple[str, ...] = ("_lock", "_next_step", "_cuts")  # what a copy in another process makes anew
 
     def _forget(self) -> None:
         """Lose what may have been half done, and all that a copy cannot share."""
@@ -50,6 +50,7 @@ class StepBatches(ABC):
         """To be called last by the constructors."""
         self._passed = 0  # the step behind the last batch of a pass
         self._resumed_at: int | None = None
+        self._cuts: weakref.WeakSet[StepBatches] = weakref.WeakSet()
         self._forget()
         _ALL.add(self)
 
@@ -58,6 +59,7 @@ class StepBatches(ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._cuts = weakref.WeakSet()
         self._forget()
         _ALL.add(self)
 
@@ -116,6 +118,7 @@ class StepBatches(ABC):
         """One with the same rows, whose batches have ids of `dtype` and, with is_labelled, cut_labels in place of
         inputs: for adapters, so that each id is written once, in its last form."""
         other = copy.copy(self)
+        self._cuts.add(other)
         other.dtype = self._checked_dtype(dtype)
         other._is_labelled = is_labelled
         return other
@@ -191,13 +194,31 @@ class StepBatches(ABC):
         return step
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the last pass is: the step behind its last batch, and what the batches follow from."""
+        """Where the last pass is: the step behind its last batch, and what the batches follow from. ArgumentError where
+        an adapter makes batches of this: it has the state."""
+        self._check_no_adapter("take its state_dict()")
         return self.state_at(self._passed if self._resumed_at is None else self._resumed_at)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass, `for batch in ...`, begins where the state was taken, on any number of hosts. ArgumentError
-        names what differs: another dataset, seed, batch size, schedule up to here, or order."""
-        self._resumed_at = self.step_of(state)
+        """The next pass, `for batch in ...`, begins where the state was taken, on any number of hosts, and so does an
+        adapter that is made of this. ArgumentError names what differs: another dataset, seed, batch size, schedule up
+        to here, or order."""
+        step = self.step_of(state)
+        self._check_no_adapter("load the state into that")
+        self._resumed_at = step
+
+    @property
+    def loaded_step(self) -> int | None:
+        """Where the next pass begins by a state that was loaded; None without one."""
+        return self._resumed_at
+
+    def _check_no_adapter(self, instead: str) -> None:
+        if len(self._cuts):
+            name = type(self).__name__
+            raise ArgumentError(
+                f"an adapter (BatchDataset, global_batches, BatchSource) makes the batches of this {name}, which does "
+                f"not know how far it is; {instead}"
+            )
 
 
 def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:

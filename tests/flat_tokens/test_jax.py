@@ -63,6 +63,10 @@ for again in (batches, global_batches(loader, sharding, stop=6, fields=("targets
     again.load_state_dict(state)
     found = [np.asarray(batch["targets"]) for batch in again]
     assert len(found) == 3 and all(map(np.array_equal, found, rest))
+loaded = flat_tokens.Loader(train, 5, 16, 3)
+loaded.load_state_dict(state)
+found = [np.asarray(batch["targets"]) for batch in global_batches(loaded, sharding, stop=6, fields=("targets",))]
+assert len(found) == 3 and all(map(np.array_equal, found, rest))
 other = global_batches(flat_tokens.Loader(train, 5, 16, 4), sharding)
 for wrong in (state, {"step": 3}, None):
     try:
