@@ -47,9 +47,8 @@ def info(arguments: argparse.Namespace) -> int:
                 f"{split['compression']}, {_cuts(split)}"
             )
             if split["chunk_tokens"] is not None:
-                print(
-                    f"  checksums: {split['checksum'] or 'none that reading compares; verify compares the files'}"
-                )
+                more = "; verify compares the files" if facts["has_manifest"] else ""
+                print(f"  checksums: {split['checksum'] or f'none that reading compares{more}'}")
     if facts["parts"]:
         print(f"version {facts['version']}, of {len(facts['parts'])} parts:")
         for part in facts["parts"]:
