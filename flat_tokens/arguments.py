@@ -55,7 +55,9 @@ def path(name: str, value: Any) -> Path:
 
 def count_of(name: str, value: Any) -> int:
     """How many a list, tuple or array has."""
-    if isinstance(value, str | bytes) or not hasattr(value, "__len__") or hasattr(value, "encoded_tokens"):
+    is_list = hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)
+    # A split has a length, and an array of no dimensions the method alone.
+    if not is_list or hasattr(value, "encoded_tokens") or getattr(value, "ndim", 1) == 0:
         raise ArgumentError(f"{name} must be a list, got {shown(value)}")
     return len(value)
 

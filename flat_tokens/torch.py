@@ -52,6 +52,8 @@ def to_tensors(
     batch: Batch, fields: Sequence[str] = UNSHIFTED, *, ignore_first_labels: bool = True
 ) -> Tensors:
     """The named tensors of a batch of a Loader; see the module. Cost: no copy of what is int64, but for labels."""
+    if not isinstance(batch, Batch):
+        raise ArgumentError(f"batch must be a Batch, as a Loader gives them, got {shown(batch)}")
     return _tensors(batch, Fields(fields, ignore_first_labels, FIELDS))
 
 

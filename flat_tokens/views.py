@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import shown
+from flat_tokens.arguments import shown, split
 from flat_tokens.errors import ArgumentError, DatasetError, printable
 from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, decode_ids
 from flat_tokens.masks import AllTrained
@@ -54,6 +54,7 @@ def selected(array: FlatTokensArray, sequences: npt.ArrayLike) -> FlatTokensArra
     sequences: integer[n], rising, each in [0, array.seq_count). Cost: one read of seq_starts for each run of
     neighbours, and 60 bytes of memory. ArgumentError where they do not rise or are outside.
     max_token_id is that of the whole split, of which the sequences may have less."""
+    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
     chosen = indices_of(sequences)
     falls = np.flatnonzero(np.diff(chosen) <= 0)
     if len(falls):
@@ -74,6 +75,7 @@ def of_sources(array: FlatTokensArray, *patterns: str) -> FlatTokensArray:
     patterns: paths of sources as the manifest has them and `info` shows them, or globs in which * stands for any
     characters, / too. Cost: the manifest with all its sources, once. ArgumentError where a pattern is no source's,
     DatasetError where it is not recorded how many sequences each has."""
+    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
     for pattern in patterns:
         if not isinstance(pattern, str) or not pattern:
             raise ArgumentError(f"a source must be the name of one or a glob, got {shown(pattern)}")
@@ -132,6 +134,7 @@ def _of_runs(array: FlatTokensArray, firsts: Int64, counts: Int64) -> FlatTokens
 
 def all_trained(array: FlatTokensArray) -> FlatTokensArray:
     """A split without its loss_mask: every token is to be learned."""
+    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
     view = copy.copy(array)
     view.loss_mask = None
     return view
@@ -141,6 +144,7 @@ def first_of_equals(array: FlatTokensArray) -> Int64:
     """The sequences that equal none before them, int64[n], rising: `selected(array, first_of_equals(array))` is the
     split without exact duplicates. Cost: one pass over all tokens and 150 bytes a different sequence; equal is what
     BLAKE2b of 128 bits says."""
+    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
     kept: list[int] = []
     seen: set[bytes] = set()
     for first in range(0, array.seq_count, _STARTS_AT_A_TIME):

@@ -40,8 +40,8 @@ class MixedRows:
         streams = stop_stream - first_stream
         most = max(1, most_tokens // (len(orders) * streams * (self._length + 1)))
         self._epoch_steps = np.array([order.steps_per_epoch for order in orders])
-        self._window_steps = np.array([order.window_steps for order in orders])
-        steps = np.minimum(self._epoch_steps, self._window_steps)
+        steps = np.array([min(order.window_steps, order.steps_per_epoch) for order in orders])
+        self._window_steps = steps
         self._part_steps = -(-steps // -(-steps // most))
         self._begins = np.cumsum(self._part_steps * streams) - self._part_steps * streams
         self._held = np.full((len(orders), streams), -1, dtype=np.int64)  # which part each stream has

@@ -19,6 +19,7 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.batch import Batch
 
 Entries = list[tuple[int, Any]]
+LARGEST_BATCH = 2**31  # rows, more than memory holds
 
 
 def entries_of(name: str, value: Any) -> Entries:
@@ -43,7 +44,8 @@ class BatchSizes:
 
     def __init__(self, batch_size: Any) -> None:
         self.entries = [
-            (first, integer("batch_size", size, 1)) for first, size in entries_of("batch_size", batch_size)
+            (first, integer("batch_size", size, 1, LARGEST_BATCH))
+            for first, size in entries_of("batch_size", batch_size)
         ]
         self.unit = math.gcd(*(size for _, size in self.entries))
         self.is_constant = len(self.entries) == 1

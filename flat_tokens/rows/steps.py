@@ -173,6 +173,7 @@ class StepBatches(ABC):
 
     def state_at(self, step: int) -> dict[str, Any]:
         """The state to go on at a step with: small, picklable and made of plain values."""
+        step = integer("step", step, 0)
         return {"step": step, "loader": self.identity(step)}
 
     def step_of(self, state: Any) -> int:

@@ -201,3 +201,9 @@ def test_the_first_dataset_had_to_fill_a_batch(make_dataset: Any) -> None:
         message = rf"arrays\[{number}\] has 9 rows, fewer than the 16 .* take streams=8, "
         with pytest.raises(ArgumentError, match=message):
             Mixture(arrays, [1, 1], 4, 64, streams=16)
+
+
+def test_windows_of_any_size(make_dataset: Any) -> None:
+    train = flat_tokens.open(make_dataset([[1, 2, 3]] * 40)).train
+    for blocks in (2**40, 2**70):
+        assert Mixture([train], [1], 4, 8, shuffle_blocks=blocks).batch(0).targets.shape == (8, 4)

@@ -18,6 +18,7 @@ from flat_tokens import (
     PackedSequences,
     RangeError,
     verify_dataset,
+    views,
 )
 from flat_tokens.grain import RowSource
 
@@ -150,6 +151,7 @@ LOADER |= {
     "batch(1.5)": lambda d: Loader(d.train, 4, 8).batch(1.5),  # type: ignore[arg-type]
     "batch('1')": lambda d: Loader(d.train, 4, 8).batch("1"),  # type: ignore[arg-type]
     "batch(nan)": lambda d: Loader(d.train, 4, 8).batch(NAN),  # type: ignore[arg-type]
+    "state_at(None)": lambda d: Loader(d.train, 4, 8).state_at(None),  # type: ignore[arg-type]
     "rows_of('a')": lambda d: Loader(d.train, 4, 8).rows_of("a"),  # type: ignore[arg-type]
     "strided_batch(0, 0)": lambda d: Loader(d.train, 4, 8).strided_batch(0, 0),
     "from_step(-1)": lambda d: Loader(d.train, 4, 8).from_step(-1),
@@ -186,6 +188,9 @@ MIXTURE |= {
     "batch(-1)": lambda d: Mixture([d.train], [1], 4, 8).batch(-1),
     "batch(1.5)": lambda d: Mixture([d.train], [1], 4, 8).batch(1.5),  # type: ignore[arg-type]
     "draws(None)": lambda d: Mixture([d.train], [1], 4, 8).draws(None),  # type: ignore[arg-type]
+    "batch_size=2**63": lambda d: Mixture([d.train], [1], 4, 2**63),
+    "no list of arrays": lambda d: Mixture(np.array(1), [1], 4, 8),  # type: ignore[arg-type]
+    "no list of weights": lambda d: Mixture([d.train], np.array(1), 4, 8),  # type: ignore[arg-type]
     "draws(2**80)": lambda d: Mixture([d.train], [1], 4, 8).draws(2**80),
     "from_step('a')": lambda d: Mixture([d.train], [1], 4, 8).from_step("a"),  # type: ignore[arg-type]
     "from_step(0, 1.5)": lambda d: Mixture([d.train], [1], 4, 8).from_step(0, 1.5),  # type: ignore[arg-type]
@@ -247,6 +252,12 @@ LAYOUT |= {
     "create(array)": lambda d: ArrayLayout.create(np.array([1, 2])),  # type: ignore[arg-type]
     "create(compression=[])": lambda d: ArrayLayout.create(compression=[]),  # type: ignore[arg-type]
 }
+VIEWS: dict[str, Call] = {
+    "selected of the whole dataset": lambda d: views.selected(d, [1]),
+    "of_sources of nothing": lambda d: views.of_sources(None, "a"),  # type: ignore[arg-type]
+    "all_trained of the whole dataset": lambda d: views.all_trained(d),
+    "first_of_equals of the whole dataset": lambda d: views.first_of_equals(d),
+}
 CALLS = {
     f"{kind}: {name}": call
     for kind, calls in [
@@ -255,6 +266,7 @@ CALLS = {
         ("loader", LOADER),
         ("mixture", MIXTURE),
         ("packs", PACKS),
+        ("views", VIEWS),
         ("layout", LAYOUT),
     ]
     for name, call in calls.items()
