@@ -44,9 +44,9 @@ class BatchSizes:
 
     def __init__(self, batch_size: Any) -> None:
         self.entries = [
-            (first, integer("batch_size", size, 1, LARGEST_BATCH))
-            for first, size in entries_of("batch_size", batch_size)
+            (first, integer("batch_size", size, 1)) for first, size in entries_of("batch_size", batch_size)
         ]
+        integer("batch_size", max(size for _, size in self.entries), 1, LARGEST_BATCH)
         self.unit = math.gcd(*(size for _, size in self.entries))
         self.is_constant = len(self.entries) == 1
         self._firsts = [first for first, _ in self.entries]
