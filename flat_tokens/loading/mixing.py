@@ -56,9 +56,10 @@ class Mixture(StepBatches):
     positive numbers of any sum, or a schedule [(first_step, weights), ...] from step 0 on, where some may be 0.
 
     The other arguments are those of Loader, but drop_last: there are no epochs, step goes on without end. So are the
-    methods. shuffle_blocks is shared out by weight, at least one each. draws(step) says which dataset each row comes
-    from. Memory: 160 MiB for windows at most; the windows of many datasets are read in several parts, and each part
-    decodes the zarr chunks of the window again. ArgumentError for values outside their ranges."""
+    methods. shuffle_blocks is shared out by weight, in a schedule by the first above 0, at least one each. draws(step)
+    says which dataset each row comes from. Memory: 160 MiB for windows at most; the windows of many datasets are read
+    in several parts, and each part decodes the zarr chunks of the window again. ArgumentError for values outside their
+    ranges."""
 
     _own = (*StepBatches._own, "_rows", "_stretch", "_before", "_cut")
 
@@ -104,12 +105,20 @@ class Mixture(StepBatches):
         self.rows_per_batch = self.host.rows_per_batch
         self._per_stream = self.batch_size // self.streams
         self._first_draws = [self.sizes.units(first)[0] * self._per_stream for first, _ in self._entries]
-        greatest = [max(shares.fractions[i] for _, shares in self._entries) for i in range(array_count)]
+        # Of each dataset the first entry that draws from it, if any does: it decides on the windows, so that the order
+        # does not follow from later ones, which may be changed.
+        self._begun_in = [
+            next((entry for entry, (_, shares) in enumerate(self._entries) if shares.fractions[i]), None)
+            for i in range(array_count)
+        ]
+        of_windows = [
+            0 if entry is None else self._entries[entry][1].fractions[i] for i, entry in enumerate(self._begun_in)
+        ]
         self.members = [
             self._member(
                 number, array, seq_len, max(1, round(_blocks(array, shuffle_blocks) * share)), options
             )
-            for number, (array, share) in enumerate(zip(arrays, greatest, strict=True))
+            for number, (array, share) in enumerate(zip(arrays, of_windows, strict=True))
         ]
         first = self.members[0]
         self.seq_len, self.dtype, self.start_id = first.seq_len, first.dtype, first.start_id
@@ -167,8 +176,11 @@ class Mixture(StepBatches):
         }
         if past := self.sizes.past(step):
             found["batch_sizes"] = past
-        for number, member in enumerate(self.members):
-            found |= {f"datasets[{number}].{name}": value for name, value in member.identity().items()}
+        for number, (member, entry) in enumerate(zip(self.members, self._begun_in, strict=True)):
+            of_member = member.identity()
+            if entry is None or (entry and self._entries[entry][0] >= step):  # nothing was drawn from it
+                del of_member["window_blocks"]
+            found |= {f"datasets[{number}].{name}": value for name, value in of_member.items()}
         return found
 
     def draws(self, step: int) -> Draws:

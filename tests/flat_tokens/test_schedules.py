@@ -255,6 +255,28 @@ def test_the_same_counts_and_other_tokens(make_dataset: Any) -> None:
         Loader(one, 3, 2).load_state_dict(state)
 
 
+def test_weights_behind_the_step_decided_on_windows(arrays: list[Any]) -> None:
+    """The largest weight of the whole schedule did, so the order of steps before it changed with a later entry, and a
+    state was refused that the pages say is taken."""
+
+    def mixture(weights: list[Any]) -> Mixture:
+        return Mixture(arrays[:2], weights, 4, 16, 3, block_tokens=16, shuffle_blocks=64)
+
+    given = mixture([(0, [1, 0]), (2, [1, 1]), (4, [1, 3])])
+    for step, weights in (
+        (4, [(0, [1, 0]), (2, [1, 1]), (4, [0, 1])]),
+        (4, [(0, [1, 0]), (2, [1, 1])]),
+        (2, [(0, [1, 0]), (2, [1, 50])]),
+        (2, [(0, [1, 0]), (9, [1, 0])]),
+    ):
+        other = mixture(weights)
+        other.load_state_dict(given.state_at(step))
+        for before in range(step):
+            assert np.array_equal(other.batch(before).targets, given.batch(before).targets)
+    with pytest.raises(ArgumentError, match="weights"):
+        mixture([(0, [1, 0]), (2, [1, 50])]).load_state_dict(given.state_at(3))
+
+
 def test_a_state_of_a_mixture(arrays: list[Any]) -> None:
     state = make("mixture", arrays, 16).state_at(5)
     with pytest.raises(ArgumentError, match=r"weights .*, this one has"):
