@@ -112,7 +112,8 @@ class Mixture(StepBatches):
             for i in range(array_count)
         ]
         of_windows = [
-            0 if entry is None else self._entries[entry][1].fractions[i] for i, entry in enumerate(self._begun_in)
+            0 if entry is None else self._entries[entry][1].fractions[i]
+            for i, entry in enumerate(self._begun_in)
         ]
         self.members = [
             self._member(
