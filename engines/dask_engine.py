@@ -61,7 +61,8 @@ class DaskEngine(Engine):
         return max(1, sum(self._workers.values()))
 
     def start(self, most_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
-        """Have each worker that is there do prepare(*arguments); the first error is raised."""
+        """Have each worker that is there do prepare(*arguments); the first error is raised. One that goes away meanwhile is
+        not missed, and one that comes back is asked by its first task."""
         call = pickled(prepare, *arguments)
         try:
             found = self._client.run(attempt, call, on_error="return", callback_timeout=CHECK_SECONDS)
@@ -71,6 +72,8 @@ class DaskEngine(Engine):
                 f"those that hang"
             ) from None
         for worker, answer in found.items():
+            if isinstance(answer, OSError):  # the connection broke off
+                continue
             if isinstance(answer, BaseException):
                 raise EngineFailure(
                     f"the dask worker {worker} can't run tokenmill, install the same on all workers: {cause_of(answer)}"

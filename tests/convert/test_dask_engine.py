@@ -19,6 +19,7 @@ from naive_conversion import make_documents, tree
 
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from engines.errors import EngineFailure
 from engines.inline_engine import InlineEngine
 
 pytestmark = pytest.mark.skipif(
@@ -220,3 +221,20 @@ def test_a_worker_that_can_not_do_the_work_is_one_line(
         code, found = ended(begin(cluster.address))
     assert (code, found.count("\n")) == (5, 1), found
     assert said in found
+
+
+def test_a_worker_that_goes_away_while_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was told as one without the program, and ended the run."""
+    from distributed.comm import CommClosedError
+
+    from engines.dask_engine import DaskEngine
+
+    answers = {"tcp://gone": CommClosedError("reset by peer"), "tcp://here": (True, None)}
+    engine = object.__new__(DaskEngine)
+    engine._address = "tcp://scheduler"
+    client = type("Client", (), {"run": lambda self, *arguments, **options: answers})
+    monkeypatch.setattr(engine, "_client", client(), raising=False)
+    engine.start(1, print)
+    answers["tcp://here"] = ModuleNotFoundError("No module named 'engines'")
+    with pytest.raises(EngineFailure, match="the dask worker tcp://here can't run tokenmill"):
+        engine.start(1, print)
