@@ -61,8 +61,9 @@ class DaskEngine(Engine):
         return max(1, sum(self._workers.values()))
 
     def start(self, most_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
-        """Have each worker that is there do prepare(*arguments); the first error is raised. One that goes away meanwhile is
-        not missed, and one that comes back is asked by its first task."""
+        """Have each worker that is there do prepare(*arguments); the first error is raised.
+
+        One that goes away meanwhile is not missed, and one that comes back is asked by its first task."""
         call = pickled(prepare, *arguments)
         try:
             found = self._client.run(attempt, call, on_error="return", callback_timeout=CHECK_SECONDS)
