@@ -34,22 +34,11 @@ except ImportError as error:
     raise ImportError("flat_tokens.jax needs JAX: pip install jax") from error
 
 
-def to_global(
-    batch: Batch,
-    sharding: jax.sharding.Sharding,
-    batch_size: int,
-    fields: Sequence[str] = WITH_STARTS,
-    *,
-    ignore_first_labels: bool = True,
-) -> dict[str, Any]:
-    """The named arrays of a batch of a Loader, int32[batch_size, seq_len], is_seq_start bool, all sharded, but for
-    cu_seqlens and max_seqlen; every process calls it with its own rows of the step. Cost: one copy to the devices."""
-    return _assembled(batch, sharding, batch_size, Fields(fields, ignore_first_labels))
-
-
 def _assembled(
     batch: Batch, sharding: jax.sharding.Sharding, batch_size: int, fields: Fields
 ) -> dict[str, Any]:
+    """The arrays of the fields, int32[batch_size, seq_len], is_seq_start bool, all sharded, but for cu_seqlens and
+    max_seqlen; every process calls it with its own rows of the step. Cost: one copy to the devices."""
     assemble: Any = jax.make_array_from_process_local_data  # untyped in jax
     arrays: dict[str, Any] = {}
     for name, local in fields.make(batch, np.int32).items():
