@@ -26,9 +26,10 @@ from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord, check_relative_path
 from flat_tokens.storage.manifest_head import read_head
-from flat_tokens.storage.places import Place, is_there, open_file, read_whole, walk
+from flat_tokens.storage.places import Place, StorePath, is_there, open_file, read_whole, walk
 from flat_tokens.storage.zarr_metadata import parse_json
 from stores import Store
+from stores.errors import StoreDenied
 
 FORMAT = "flat-tokens-version"
 FORMAT_VERSION = 1
@@ -68,6 +69,16 @@ def newest(root: Place) -> int:
                     "restore it, or name a version"
                 )
         return len(found)
+    try:
+        return _searched(root)
+    except StoreDenied as error:  # of what is not there, too, where listing is not allowed
+        raise StoreDenied(
+            f"{error}. A store may not tell that an object is not there (S3 without s3:ListBucket): name the version "
+            "then, 0 where nothing was appended"
+        ) from None
+
+
+def _searched(root: StorePath) -> int:
     low, high = 0, 1
     while is_there(within(root, version_path(high))):
         low, high = high, 2 * high

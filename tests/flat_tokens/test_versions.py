@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -16,6 +17,7 @@ from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.versions import Part, Version, describe_part, newest, part_path, write_version
 from stores import AlreadyThere, open_store
+from stores.errors import StoreDenied, StoreNotFound
 
 PARTS = [([[1, 2], [3, 4, 5]], [[9]]), ([[6, 7, 8]], []), ([[5]], [[4, 4]])]
 LAYOUT = ArrayLayout.create(zarr_format=3, chunk_tokens=2, shard_tokens=4)
@@ -132,6 +134,28 @@ def test_a_lost_version_hid_all_behind_it(tmp_path: Path, is_on_store: bool) -> 
             flat_tokens.open(place)
     assert flat_tokens.open(place, version=2).train.seq_count == 4
     assert flat_tokens.open(place, version=0).train.seq_count == 2
+
+
+def test_a_store_that_does_not_tell_what_is_not_there(tmp_path: Path) -> None:
+    """S3 says "denied" of an object that is not there to who may not list the bucket."""
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    from counting_store import CountingStore
+
+    class Unlisted(CountingStore):
+        def read(self, key: str, *arguments: Any, **options: Any) -> Any:
+            try:
+                return super().read(key, *arguments, **options)
+            except StoreNotFound:
+                raise StoreDenied(f"{key}: permission denied") from None
+
+    place = grow(f"memory://{uuid4().hex}/a.zarr")
+    assert isinstance(place, StorePath)
+    store = Unlisted(place.store)
+    with pytest.raises(
+        StoreDenied, match=r"versions/4\.json: permission denied\. .*name the version then, 0 where"
+    ):
+        flat_tokens.open(store)  # type: ignore[arg-type]
+    assert flat_tokens.open(store, version=2).train.seq_count == 4  # type: ignore[arg-type]
 
 
 def test_versions_that_disagree_are_found(grown: Path) -> None:
