@@ -3,10 +3,10 @@
 
 #include "encode/encoder.hpp"
 #include "guarded_text.hpp"
+#include "pattern_tables.hpp"
 #include "pretokenize/automaton.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -65,72 +65,4 @@ inline Rules make_rules(Random &random, const char *name, bool is_rank_file, boo
     std::shuffle(rules.merges.begin(), rules.merges.end(), random);
   }
   return rules;
-}
-
-struct Pattern {
-  std::string name;
-  std::shared_ptr<const bpe::Automaton> automaton;
-};
-
-// What write_tables.py writes.
-inline std::vector<Pattern> read_tables(const char *path) {
-  std::ifstream file(path);
-  const auto number = [&] {
-    unsigned value = 0;
-    file >> value;
-    return value;
-  };
-  const auto each = [&](const auto &take) {
-    for (unsigned left = number(); left > 0 && file; --left)
-      take();
-  };
-  const auto start = [&] {
-    const auto age = static_cast<uint8_t>(number()), reg = static_cast<uint8_t>(number());
-    return bpe::Automaton::Start{age, reg, static_cast<uint8_t>(number())};
-  };
-  std::vector<Pattern> patterns;
-  for (std::string name; file >> name;) {
-    auto made = std::make_shared<bpe::Automaton>();
-    each([&] { made->then.push_back(static_cast<uint8_t>(number())); });
-    made->initial = static_cast<uint8_t>(number());
-    for (unsigned *end : {&made->before_end, &made->both_end, &made->here_end, &made->silent_end})
-      *end = number();
-    made->drops = false;
-    const auto add_starts = [&](bpe::Automaton::Actions &actions) {
-      each([&] {
-        actions.starts[actions.start_count++] = start();
-        made->drops |= actions.starts[actions.start_count - 1].drops != 0;
-      });
-    };
-    each([&] {
-      bpe::Automaton::Actions &actions = made->actions.emplace_back();
-      add_starts(actions);
-      each([&] {
-        const auto reg = static_cast<uint8_t>(number());
-        actions.moves[actions.move_count++] = {reg, start()};
-      });
-    });
-    each([&] { add_starts(made->at_end.emplace_back()); });
-    for (size_t state = 0; state < made->at_end.size(); ++state) {
-      bpe::Automaton::Start &oldest = made->oldest_pending.emplace_back();
-      oldest = {0, bpe::Automaton::nothing, 0};
-      each([&] { oldest = start(); });
-    }
-    std::vector<uint8_t> runs, pages;
-    each([&] { runs.push_back(static_cast<uint8_t>(number())); });
-    made->has_runs =
-        runs.size() * bpe::Automaton::row == made->then.size() && runs.size() <= sizeof made->runs;
-    std::fill(std::begin(made->runs), std::end(made->runs), 0);
-    if (made->has_runs)
-      std::copy(runs.begin(), runs.end(), made->runs);
-    made->cuts.resize(made->then.size()); // texts are not cut here
-    each([&] { made->classes.page_of.push_back(static_cast<uint16_t>(number())); });
-    each([&] { pages.push_back(static_cast<uint8_t>(number())); });
-    made->classes.pages.resize(pages.size() / 64);
-    for (size_t page = 0; page < made->classes.pages.size(); ++page)
-      std::copy_n(pages.data() + 64 * page, 64, made->classes.pages[page].begin());
-    made->complete(made->then.size() / bpe::Automaton::row);
-    patterns.push_back({name, std::move(made)});
-  }
-  return patterns;
 }

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from targets_tokenizers import tokenizer_documents
 
 from bpe import BadTokenizer, Tokenizer
 from bpe.formats import huggingface
+from bpe.normalizers import Charsmap, Normalizer
 from bpe.pretokenization import ways
 from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
@@ -51,6 +53,31 @@ def test_replacements_that_grow_what_replacements_made(pattern: dict[str, str]) 
     root["normalizer"] = {"type": "Sequence", "normalizers": [replace] * 2}
     with pytest.raises(BadTokenizer, match=f"supported: {MOST_GROWTH:,} times"):
         huggingface.read(json.dumps(root).encode())
+
+
+def test_a_charsmap_key_that_ends_within_a_character() -> None:
+    """What was left of the character was no UTF-8, and went on to what takes valid text for granted."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+    from charsmap import build
+
+    whole = build({"\u4e2d": "m", "abc": "A"})
+    units = np.frombuffer(whole[4 : 4 + int.from_bytes(whole[:4], "little")], np.uint32).copy()
+    first = np.flatnonzero(units & 0x800000FF == 0xE4)[0]  # of the three bytes; made a key by itself
+    second = int(first) ^ (int(units[first]) >> 10 << ((int(units[first]) & 1 << 9) >> 6))
+    units[first] |= 1 << 8
+    units[second] = 1 << 31
+    damaged = whole[:4] + units.tobytes() + whole[4 + units.nbytes :]
+    assert Normalizer((Charsmap(whole),)).apply_to_text("\u4e2d abc \u4e8c") == "m A \u4e8c"
+    assert Normalizer((Charsmap(damaged),)).apply_to_text("\u4e2d abc \u4e8c") == "m A \u4e8c"
+
+
+def test_a_charsmap_with_a_key_of_three_letters() -> None:
+    """The first of them was taken for one that stays, since no key of one or two was found."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+    from charsmap import build
+
+    normalizer = Normalizer((Charsmap(build({"abc": "A", "d": "D", "efgh\u4e2d": "E"})),))
+    assert normalizer.apply_to_text("abcab abcd efgh efgh\u4e2d") == "Aab AD efgh E"
 
 
 def test_a_pattern_with_many_walks_is_compiled_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,10 @@ Charsmap::Charsmap(std::string_view charsmap) : table_(charsmap) {
     start = stop + 1;
   }
   for (uint8_t c = 0; c < 0x80; ++c) {
-    same_ascii_[c] = true;
+    same_ascii_[c] = !table_.longest(&c, 1);
     for (uint8_t next = 0; next < 0x80; ++next) {
       const uint8_t both[2] = {c, next};
-      same_ascii_[c] = same_ascii_[c] && !table_.longest(both, 2);
+      same_ascii_[c] = same_ascii_[c] && !table_.goes_on(both, 2);
     }
   }
 }

@@ -78,13 +78,24 @@ std::optional<CharsmapTable::Found> CharsmapTable::find(const uint8_t *text, siz
       break;
     const uint32_t unit = units_[place];
     place ^= offset(unit);
-    if (!has_leaf(unit))
+    if (!has_leaf(unit) || (!first && i + 1 < size && continues_character(text[i + 1])))
       continue;
     found = Found{i + 1, text_at(units_[place])};
     if (first)
       break;
   }
   return found;
+}
+
+bool CharsmapTable::goes_on(const uint8_t *text, size_t size) const {
+  uint64_t place = offset(units_[0]);
+  for (size_t i = 0; i < size; ++i) {
+    place ^= text[i];
+    if (place >= units_.size() || label(units_[place]) != text[i])
+      return false;
+    place ^= offset(units_[place]);
+  }
+  return true;
 }
 
 std::optional<CharsmapTable::Found> CharsmapTable::shortest(const uint8_t *text, size_t size) const {

@@ -23,9 +23,12 @@ public:
   // Throws std::invalid_argument for a charsmap that is cut short or names a replacement that is not there.
   explicit CharsmapTable(std::string_view charsmap);
 
-  // The shortest or longest key that the text begins with.
+  // The shortest or longest key that the text begins with; the longest ends with a character of the text, so
+  // that valid text stays valid whatever the keys of a damaged table are.
   std::optional<Found> shortest(const uint8_t *text, size_t size) const;
   std::optional<Found> longest(const uint8_t *text, size_t size) const;
+  // Whether the text is a key or the beginning of one.
+  bool goes_on(const uint8_t *text, size_t size) const;
   // All replacements, end to end.
   std::string_view texts() const { return texts_; }
 

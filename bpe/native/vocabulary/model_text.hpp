@@ -19,8 +19,8 @@ namespace bpe {
 std::vector<uint32_t> listed_merges(const Vocabulary &vocabulary);
 
 // Both are written in pieces of some size, or of one entry or merge where that is longer: the text of a
-// vocabulary never lies in memory whole. next() gives a piece, or false after the last; the vocabulary must
-// outlive the writer.
+// vocabulary never lies in memory whole. next() gives a piece, or false after the last, and takes a size
+// of 2 bytes at least; the vocabulary must outlive the writer.
 
 // The object {entry in the byte alphabet, or as text: id} by ascending id. special_keys: id and key, as a
 // JSON string with its quotes, of each special token, by ascending id; they stand in place of an entry with

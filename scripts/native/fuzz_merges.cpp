@@ -1,0 +1,82 @@
+// Pretokens merged many at once, short ones and long ones, by every variant as by the plainest form of the
+// rule.
+//
+// The vocabulary follows from two bytes, and is kept for the inputs that have the same.
+//
+// planted: bpe/native/vocabulary/pair_table.cpp: `*last = *entry;` -> `*last = std::min(*last, *entry);`
+#include "fuzz_known.hpp"
+
+#include "merge/long_merge.hpp"
+#include "merge/merge_by_heap.hpp"
+#include "simd/simd_variants.hpp"
+
+namespace {
+
+// Symbols of a pretoken that is no entry as a whole.
+std::vector<uint32_t> ids_of(const bpe::Vocabulary &vocabulary, const uint32_t *symbols, size_t count) {
+  std::vector<uint32_t> ids;
+  for (size_t i = 0; i < count; ++i)
+    ids.push_back(vocabulary.id(symbols[i]));
+  return ids;
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const std::vector<std::string> variants = bpe::simd_variant_names();
+  static const auto scratch = std::make_unique<bpe::RankMergeScratch>();
+  fuzz::Input input(data, size);
+  const fuzz::KnownVocabulary &known = fuzz::vocabulary_of(static_cast<uint32_t>(input.below(65536)));
+  const bpe::MergeTables tables = known.vocabulary.merge_tables();
+  std::vector<fuzz::Exact> pretokens;
+  while (input.left() > 0 && pretokens.size() < bpe::max_short_merges) {
+    const uint8_t options = input.byte();
+    std::string bytes(input.bytes(1 + options % 32));
+    if (options >= 240) // longer than what is merged in short ways
+      bytes = fuzz::stretched(input, bytes, 700);
+    if (!bytes.empty())
+      pretokens.emplace_back(bytes);
+  }
+  std::vector<std::vector<uint32_t>> wanted;
+  bpe::HeapMerge heap;
+  for (const fuzz::Exact &pretoken : pretokens) {
+    wanted.push_back(known.plain.merged_bytes(pretoken.view()));
+    const std::vector<uint32_t> &symbols = heap.merge(known.vocabulary, pretoken.data(), pretoken.size());
+    fuzz::expect(ids_of(known.vocabulary, symbols.data(), symbols.size()) == wanted.back(),
+                 "the heap merges as the plain rule");
+  }
+  for (const std::string &variant : variants) {
+    bpe::choose_simd_variant(variant);
+    const bpe::SimdVariant &chosen = bpe::simd_variant();
+    std::vector<bpe::ShortMerge> few;
+    std::vector<size_t> few_numbers;
+    std::vector<bpe::LongMerge> many;
+    std::vector<std::unique_ptr<uint32_t[]>> rooms;
+    for (size_t i = 0; i < pretokens.size(); ++i) {
+      const fuzz::Exact &pretoken = pretokens[i];
+      rooms.emplace_back(new uint32_t[pretoken.size()]);
+      many.push_back({pretoken.data(), static_cast<uint32_t>(pretoken.size()), 0, rooms.back().get()});
+      if (pretoken.size() > bpe::short_pretoken_bytes)
+        continue;
+      bpe::ShortMerge &merge = few.emplace_back();
+      std::memset(&merge, static_cast<int>(i), sizeof merge); // what is behind does not count
+      merge.size = static_cast<uint32_t>(pretoken.size());
+      std::memcpy(merge.bytes, pretoken.data(), pretoken.size());
+      few_numbers.push_back(i);
+    }
+    chosen.merge_short_pretokens(tables, few.data(), few.size());
+    for (size_t i = 0; i < few.size(); ++i)
+      fuzz::expect(ids_of(known.vocabulary, few[i].symbols, few[i].count) == wanted[few_numbers[i]],
+                   "short pretokens are merged as the plain rule");
+    chosen.merge_long_pretokens(tables, many.data(), many.size(), *scratch);
+    for (size_t i = 0; i < many.size(); ++i) {
+      fuzz::expect(ids_of(known.vocabulary, many[i].symbols, many[i].count) == wanted[i],
+                   "long pretokens are merged as the plain rule");
+      const size_t count = chosen.merge_long_pretoken(tables, pretokens[i].data(), pretokens[i].size(),
+                                                      *scratch, rooms[i].get());
+      fuzz::expect(ids_of(known.vocabulary, rooms[i].get(), count) == wanted[i],
+                   "a long pretoken is merged as the plain rule");
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,1 @@
+"""What scripts/fuzz_native builds, begins with and runs."""
