@@ -60,7 +60,7 @@ class TrainingOptions:
     this field, bad records "fail" or are left out ("skip").
     separator: of the documents of text, as for `convert`; None: text is cut at special tokens alone, or, where bad
     documents are left out, at `<|endoftext|>`.
-    storage_options: of the stores that URLs among the inputs name.
+    storage_options: of the stores that URLs among the inputs and counts name.
     """
 
     special_tokens: Sequence[str] | None = None

@@ -47,7 +47,7 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
             initial_bytes(options.initial_alphabet)
         if rule.text_rules is not None and options.max_token_length is not None:
             raise BadArgument("max_token_length counts bytes; for a vocabulary of text give max_token_bytes")
-    cut = cut_of_files(options.counts, special_tokens, options.pattern, rule)
+    cut = cut_of_files(options.counts, special_tokens, options.pattern, rule, options.storage_options)
     special_tokens = more if isinstance(old, Tokenizer) else cut.special_tokens
     options = replace(options, special_tokens=special_tokens)
     smallest = 256 + len(special_tokens)

@@ -41,7 +41,7 @@ def report(options: Namespace) -> int:
     check_measurable(tokenizer.text_rules)
     counts, measured_on = None, ""
     if options.counts:
-        counts = _load_counts(options.counts, tokenizer)
+        counts = _load_counts(options.counts, tokenizer, dict(options.storage_option))
         measured_on = _listed(options.counts)
     elif options.inputs:
         counts = _count(sources, options.inputs, tokenizer, options)
@@ -96,8 +96,10 @@ def _count(
     return counts
 
 
-def _load_counts(paths: list[str], tokenizer: Tokenizer) -> PretokenCounts:
-    facts = CountSet.of_files(paths).facts
+def _load_counts(
+    paths: list[str], tokenizer: Tokenizer, storage_options: dict[str, str]
+) -> PretokenCounts:
+    facts = CountSet.of_files(paths, storage_options).facts
     if facts.pretokenizer != tokenizer.pretokenizer:
         raise BadArgument(
             f"{paths[0]} was counted with the pattern {shown(facts.pattern)}, the tokenizer has "
@@ -108,7 +110,7 @@ def _load_counts(paths: list[str], tokenizer: Tokenizer) -> PretokenCounts:
             f"{paths[0]} was counted with the normalizer {facts.normalizer or 'none'}, the tokenizer has "
             f"{tokenizer.normalizer or 'none'}; count the text with that one"
         )
-    return PretokenCounts.load(*paths)
+    return PretokenCounts.load(*paths, storage_options=storage_options)
 
 
 def _listed(names: list[str]) -> str:

@@ -66,6 +66,7 @@ def train(options: Namespace) -> int:
             max_token_length=options.max_token_length,
             initial_alphabet=options.initial_alphabet,
             limit_alphabet=options.limit_alphabet,
+            storage_options=dict(options.storage_option),
         ),
         options.vocab_size,
     )
@@ -106,7 +107,8 @@ def count(options: Namespace) -> int:
     """Count the inputs, add the counts files, and write one counts file."""
     engine = _engine(options)
     sources = counted_inputs(options)
-    check_output(options.output, storage_options=dict(options.storage_option))
+    storage_options = dict(options.storage_option)
+    check_output(options.output, storage_options=storage_options)
     keep = Path(options.output)
     if is_url(options.output):
         keep = Path(split_key(options.output)[1]).with_suffix(".counts")
@@ -116,7 +118,7 @@ def count(options: Namespace) -> int:
     if options.like is not None and options.pattern is not None:
         raise BadArgument("--like says the pattern and the normalizer; give --like or --pattern, not both")
     rule = rule_like(options.like) if options.like is not None else None
-    cut = cut_of_files(options.counts, options.special_token, options.pattern, rule)
+    cut = cut_of_files(options.counts, options.special_token, options.pattern, rule, storage_options)
     with CountingRun(options, sources, cut, keep, engine) as run:
         counts = run.gather()
         run.save(options.output)

@@ -50,9 +50,11 @@ class CountSet:
         self.facts = facts
 
     @staticmethod
-    def of_files(paths: Iterable[str | os.PathLike[str]]) -> CountSet:
-        """The counts of the files together; BadArgument naming two whose pattern or special tokens differ."""
-        files = [CountsFile(path) for path in paths]
+    def of_files(
+        paths: Iterable[str | os.PathLike[str]], storage_options: StorageOptions = NO_OPTIONS
+    ) -> CountSet:
+        """The counts of the files, or objects of stores, together; BadArgument naming two whose pattern or special tokens differ."""
+        files = [CountsFile(path, storage_options) for path in paths]
         return CountSet(files, facts_of(files))
 
     def with_parts_of(self, other: CountSet, name: str, other_name: str) -> CountSet:

@@ -18,6 +18,7 @@ from bpe.pretoken_counts.counts_writer import cut_in_blocks, write_counts_file
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
+from stores import NO_OPTIONS, StorageOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,12 +82,14 @@ class PretokenCounts:
         return {text[start:stop]: count for start, stop, count in spans}
 
     @staticmethod
-    def load(*paths: str | os.PathLike[str]) -> PretokenCounts:
-        """The counts of one or more files, added up.
+    def load(
+        *paths: str | os.PathLike[str], storage_options: StorageOptions = NO_OPTIONS
+    ) -> PretokenCounts:
+        """The counts of one or more files, or objects of stores, added up.
 
         MissingInput and BadCounts name the file that is at fault, BadArgument two that were not cut in the same way.
         """
-        files = [CountsFile(path) for path in paths]
+        files = [CountsFile(path, storage_options) for path in paths]
         with Workspace() as workspace:
             distinct = sum(map(len, files))
             pretoken_bytes = sum(file.pretoken_bytes for file in files)

@@ -19,6 +19,7 @@ from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.sources import FileRange, StreamRest, identity, object_of, path_of
 from bpe.pretokenizer import Pretokenizer
 from corpus.source_list import Source as File
+from stores import NO_OPTIONS, StorageOptions
 
 if TYPE_CHECKING:
     from bpe.like import TextRule
@@ -41,6 +42,7 @@ def cut_of_files(
     special_tokens: Sequence[str] | None,
     pattern: str | Pretokenizer | None,
     rule: TextRule | None = None,
+    storage_options: StorageOptions = NO_OPTIONS,
 ) -> Cut:
     """The counts files and the special tokens and pattern they were counted with, or those asked for without files.
 
@@ -59,7 +61,7 @@ def cut_of_files(
             None,
             None if rule is None else rule.normalizer,
         )
-    counted = CountSet.of_files(paths)
+    counted = CountSet.of_files(paths, storage_options)
     facts = counted.facts
     where = str(paths[0])
     if pattern is not None and facts.pretokenizer is not None:

@@ -85,6 +85,18 @@ def test_the_commands_take_urls(server: WebServer, tmp_path: Path, capfd: pytest
         made.append(output.read_bytes())
     assert made[0] == made[1]
     assert main(["report", str(output), urls[0], "--json"]) == 0
+    counts = tmp_path / "in.counts"
+    assert main(["count", urls[0], "--special-token", END, "--output", str(counts), "--quiet"]) == 0
+    put(server, counts)
+    settings = {"aws_endpoint": server.url, "aws_skip_signature": "true", "aws_region": "us-east-1"}
+    bucket = [f"--storage-option={name}={value}" for name, value in settings.items()]
+    server.files["/bucket/in.counts"] = counts.read_bytes()
+    for place in (put(server, counts), "s3://bucket/in.counts"):  # whose settings were not passed on
+        options = ["--vocab-size", "300", "--output", str(output), "--quiet", *bucket]
+        assert main(["train", "--counts", place, *options]) == 0
+        assert output.read_bytes() == made[0]
+        assert main(["report", str(output), "--counts", place, "--json", *bucket]) == 0
+        assert main(["count", "--counts", place, "--output", str(tmp_path / "sum"), "--quiet", *bucket]) == 0
     ids = []
     for url in (urls[0], str(tmp_path / "in.txt.gz")):
         assert main(["encode", url, "--tokenizer", str(output), "--output", str(tmp_path / "ids")]) == 0
