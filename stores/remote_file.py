@@ -81,6 +81,8 @@ class RemoteFile:
             held = self._fetch(offset, len(view))
         place = offset - held.start
         count = min(len(view), len(held.data) - place)
+        if count <= 0:
+            raise self._changed()  # it ends before its size of then
         view[:count] = held.data[place : place + count]
         return count
 

@@ -96,9 +96,7 @@ def _count(
     return counts
 
 
-def _load_counts(
-    paths: list[str], tokenizer: Tokenizer, storage_options: dict[str, str]
-) -> PretokenCounts:
+def _load_counts(paths: list[str], tokenizer: Tokenizer, storage_options: dict[str, str]) -> PretokenCounts:
     facts = CountSet.of_files(paths, storage_options).facts
     if facts.pretokenizer != tokenizer.pretokenizer:
         raise BadArgument(

@@ -53,7 +53,7 @@ class CountSet:
     def of_files(
         paths: Iterable[str | os.PathLike[str]], storage_options: StorageOptions = NO_OPTIONS
     ) -> CountSet:
-        """The counts of the files, or objects, together; BadArgument naming two whose pattern or special tokens differ."""
+        """The counts of the files, or objects, together; BadArgument naming two of other patterns or special tokens."""
         files = [CountsFile(path, storage_options) for path in paths]
         return CountSet(files, facts_of(files))
 

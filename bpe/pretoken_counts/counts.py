@@ -82,9 +82,7 @@ class PretokenCounts:
         return {text[start:stop]: count for start, stop, count in spans}
 
     @staticmethod
-    def load(
-        *paths: str | os.PathLike[str], storage_options: StorageOptions = NO_OPTIONS
-    ) -> PretokenCounts:
+    def load(*paths: str | os.PathLike[str], storage_options: StorageOptions = NO_OPTIONS) -> PretokenCounts:
         """The counts of one or more files, or objects of stores, added up.
 
         MissingInput and BadCounts name the file that is at fault, BadArgument two that were not cut in the same way.

@@ -154,3 +154,14 @@ def test_nothing_is_left_open(tmp_path: Path) -> None:
         with pytest.raises((StoreChanged, OSError)):
             attempt()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_an_object_that_is_shorter_than_it_was_said_to_be() -> None:
+    """A read behind its end was an error of Python's."""
+    folder = f"memory://{uuid4().hex}"
+    entry = open_store(folder).put("a", bytes(1000))
+    for place in (1000, 1003):
+        with open_file(f"{folder}/a", {}, entry.version, 1007) as file:
+            assert file.readinto_at(990, memoryview(bytearray(100))) == 10
+            with pytest.raises(StoreChanged):
+                file.readinto_at(place, memoryview(bytearray(1)))
