@@ -2,7 +2,8 @@
 
     s3://bucket/a.txt   s3://bucket/data/   s3://bucket/data   s3://bucket/**/*.jsonl.gz   https://host/a.parquet
 
-What a folder or a glob stands for is listed in the order of the keys' bytes. Names that begin with a dot are left out,
+What a folder or a glob stands for is listed in the order of the keys' bytes; of a folder that `save_to_disk` wrote, the
+files that it lists. Names that begin with a dot are left out,
 as in local folders. * and ? match within a name, ** any number of folders. A web server lists nothing: each of its
 files is an argument, and * and ? in it are themselves.
 """
@@ -10,12 +11,14 @@ files is an argument, and * and ? in it are themselves.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
 
-from corpus.errors import printable
+from corpus.errors import BadInput, printable
 from corpus.kinds import FORMATS, kind_of
+from corpus.saved_dataset import LISTS, is_list, listed
 from corpus.source_list import Source
 from stores import (
     Entry,
@@ -56,7 +59,7 @@ def find_objects(
                 problems.append(f"{shown_url(place)}: is empty, which no {form.name} file is")
                 continue
             yield Source(place, entry.size, 0, kind=kind, version=entry.version, options=pairs)
-    except (StoreNotFound, UnknownScheme) as error:
+    except (StoreNotFound, UnknownScheme, BadInput) as error:
         problems.append(str(error))
         return
     if not found:
@@ -90,7 +93,7 @@ def _entries(url: str, options: StorageOptions) -> Iterator[tuple[str, Entry]]:
     else:
         there_is_none = None
     is_empty = True
-    for entry in _visible(url.rstrip("/"), options):
+    for entry in _in_folder(url.rstrip("/"), options):
         is_empty = False
         yield entry
     if is_empty and there_is_none is not None:
@@ -100,6 +103,26 @@ def _entries(url: str, options: StorageOptions) -> Iterator[tuple[str, Entry]]:
 def _head(url: str, options: StorageOptions) -> Entry:
     folder, key = split_key(url)
     return open_store(folder, options).head(key)
+
+
+def _in_folder(folder: str, options: StorageOptions) -> Iterator[tuple[str, Entry]]:
+    """What a folder stands for: what `save_to_disk` lists, if it wrote it, else all objects below it."""
+    store = open_store(folder, options)
+    for name in LISTS:
+        try:
+            data = bytes(store.read(name))
+        except StoreNotFound:
+            continue
+        entries = {entry.key: entry for entry in store.list()}
+        names = {os.fsencode(key.partition("/")[0]) for key in entries}
+        if is_list(name, names):
+            for part in map(os.fsdecode, listed(shown_url(f"{folder}/{name}"), data, names)):
+                if part in entries:
+                    yield f"{folder}/{part}", entries[part]
+                else:
+                    yield from _in_folder(f"{folder}/{part}", options)
+            return
+    yield from _visible(folder, options)
 
 
 def _visible(folder: str, options: StorageOptions) -> Iterator[tuple[str, Entry]]:
