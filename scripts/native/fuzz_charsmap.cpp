@@ -1,8 +1,7 @@
 // Charsmaps of any bytes, and good ones with bytes changed: refused, or applied within their memory to valid
 // text, by SentencePiece's rule and by that of Hugging Face.
 //
-// planted: bpe/native/normalize/charsmap_table.cpp: `place >= units_.size() || label(units_[place]) !=
-// text[i]` -> `label(units_[place]) != text[i]`
+// planted: bpe/native/normalize/charsmap_table.cpp: `!first && i + 1 < size` -> `!first && i + 2 < size`
 #include "fuzz_input.hpp"
 
 #include "normalize/charsmap.hpp"

@@ -36,7 +36,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string image = image_of(vocabulary);
   bpe::ImageReader reader(image);
   const bpe::Vocabulary again(reader);
-  fuzz::expect(reader.at_end() && image_of(again) == image, "an image is read back as it was written");
+  // What merges do not reach is in no order.
+  fuzz::expect(reader.at_end() && image_of(again).size() == image.size(), "an image is read back to its end");
+  for (const std::string &entry : rules.entries)
+    fuzz::expect(again.find(entry) == vocabulary.find(entry) &&
+                     again.find_unreachable(entry) == vocabulary.find_unreachable(entry),
+                 "an image is read back as it was written");
 
   const std::string vocab = written(bpe::VocabText(vocabulary, {}), piece_bytes);
   const std::string merges = written(bpe::MergesText(vocabulary, as_pairs), piece_bytes);

@@ -12,10 +12,12 @@ from family_patterns import FAMILY_PATTERNS
 from peer_pieces import tiktoken_pieces, tokenizers_pieces
 from random_patterns import random_pattern, random_text
 
+from bpe import _core
 from bpe.errors import BadTokenizer
+from bpe.patterns import PATTERNS
 from bpe.pretokenization import read_oniguruma, read_rust, repeats
 from bpe.pretokenization.automaton import automaton_of
-from bpe.pretokenization.compiled import _never_cut
+from bpe.pretokenization.compiled import _never_cut, compiled_of
 from bpe.pretokenization.components import (
     Behavior,
     BertPreTokenizer,
@@ -266,3 +268,13 @@ def test_bytes_that_are_never_cut_apart() -> None:
     found = _never_cut(automaton_of([Stage(read_oniguruma.read(r"\d|!"))]), range(128))
     assert set(b"abcxyzABC,.?") <= found
     assert not found & set(b"0123456789!")
+
+
+@pytest.mark.parametrize("repeats", [1, 100, 200, 1000])
+def test_a_long_piece_whose_first_character_asks_for_what_a_register_holds(repeats: int) -> None:
+    """Found by scripts/fuzz_native: the register held what came later in the piece, and the piece was cut there."""
+    lower, title, upper = "\u6587", "\u01c5", "\u212a"
+    text = f"{lower}{upper * 3}%{lower}{upper * 6}{(lower * 4 + title * 2) * repeats}{lower}"
+    ends = np.cumsum([len(match.encode()) for match in regex.findall(PATTERNS["o200k"], text)])
+    starts, _ = _core.pieces(compiled_of((Split(PATTERNS["o200k"], "rust"),)).automaton, text.encode())
+    assert starts.tolist() == [0, *ends[:-1].tolist()]

@@ -189,8 +189,10 @@ const uint8_t *TextWindow::end_of_long_piece() {
     if (first_start_ < settled(end))
       break;
   }
-  // The state before what is found.
+  // The state before what is found. What the registers hold is of places further on, and would be told as
+  // starts of places that come before.
   state = before_;
+  std::fill(std::begin(registers_), std::end(registers_), nullptr);
   for (const uint8_t *from = origin_; from < first_start_; state = last_state_)
     from = scan(from, first_start_, state);
   before_ = state;
