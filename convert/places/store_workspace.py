@@ -25,11 +25,12 @@ from convert.places.scratch import NOTE_NAME, check_scratch, remove_folder
 from convert.places.store_log import FOLDER as LOG_NAME
 from convert.places.store_log import StoreLog
 from convert.places.unpublished import UnpublishedStore
-from convert.places.workspace import JOB_NAME, PLAN_NAME, SHARDS_NAME, Workspace
+from convert.places.workspace import JOB_NAME, MADE_MEANWHILE, PLAN_NAME, SHARDS_NAME, Workspace
 from convert.planning.plan_record import PlanRecord
 from convert.shards.shard_store import FolderShards, ShardStore, StoreShards
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
+from flat_tokens.storage.versions import is_part_name
 from flat_tokens.writer import place_of
 from stores import (
     AlreadyThere,
@@ -141,7 +142,7 @@ class StoreWorkspace:
             )
         if not self._is_published():
             return  # its run was taken over, and put the manifest all the same: `open` goes on
-        if not self._overwrite:
+        if not self._may_replace():
             self.remove_remains()
             raise self._exists()
         listed = {file.path for file in manifest.files} | {MANIFEST_NAME}
@@ -152,7 +153,20 @@ class StoreWorkspace:
                 f"--output"
             )
 
+    def _is_part(self) -> bool:
+        parent, _, name = self._url.rpartition("/")
+        return (
+            is_part_name(name)
+            and bool(parse(parent).path.strip("/"))
+            and _holds(open_store(parent, self._options), MANIFEST_NAME)
+        )
+
+    def _may_replace(self) -> bool:
+        return self._overwrite and not self._is_part()
+
     def _exists(self) -> Refused:
+        if self._is_part():
+            return Refused(f"{self.output} exists: {MADE_MEANWHILE}")
         return Refused(
             f"{self.output} exists, a finished dataset; choose another --output, or replace it with --overwrite"
         )
@@ -206,7 +220,7 @@ class StoreWorkspace:
         self.take()
         self.log.take_over()
         if self._is_published():  # since `check_output`, or to be replaced
-            if not self._overwrite:
+            if not self._may_replace():
                 self._remove()
                 raise self._exists()
             self._local.clear()
@@ -218,7 +232,7 @@ class StoreWorkspace:
             self._delete(self._partial, [MANIFEST_NAME])
             self._delete(self._target, [MANIFEST_NAME])
             self._go_on_with_scratch()
-        elif not self._overwrite and _holds(self._target, MANIFEST_NAME):
+        elif _holds(self._target, MANIFEST_NAME) and not self._may_replace():
             raise self._exists()
         else:
             self._clear(everything=False)

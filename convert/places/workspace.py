@@ -33,7 +33,7 @@ from convert.places.scratch import (
 )
 from convert.planning.plan_record import PlanRecord, RecordFile, changed_source, compare, told
 from convert.shards.shard_store import FolderShards
-from flat_tokens.storage.existing_output import is_empty_folder, not_ours
+from flat_tokens.storage.existing_output import is_empty_folder, is_part, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from stores.durability import sync, sync_folders
 from stores.folder_lock import FolderLock
@@ -48,6 +48,9 @@ INPUT_NAME = "stdin"
 CRASH_NAME = "crashed-text"
 JOB_NAME = "job"
 SHOWN_DIFFERENCES = 4
+MADE_MEANWHILE = (
+    "another run has made this part of the dataset, and parts are never replaced; run the command again"
+)
 _OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME}
 _OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME, NOTE_NAME, NOTE_NAME + ".tmp"}
 _OWN_NAMES |= {name + REMOVED for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME)}
@@ -84,6 +87,9 @@ class Workspace:
         What is left of a run that ended after it had published is removed.
         """
         if os.path.lexists(self.output) and not is_empty_folder(self.output):
+            if is_part(self.output):
+                self.remove_remains()
+                raise Refused(f"{self.output} exists: {MADE_MEANWHILE}")
             if not self._overwrite:
                 self.remove_remains()
                 if (self.output / MANIFEST_NAME).is_file() and not self.output.is_symlink():

@@ -11,6 +11,7 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.files import read_whole
 from flat_tokens.storage.manifest import LARGEST_MANIFEST_BYTES, LARGEST_WHOLE_BYTES, MANIFEST_NAME
 from flat_tokens.storage.manifest_lines import read_lines
+from flat_tokens.storage.versions import is_part_name
 
 
 def is_empty_folder(path: Path) -> bool:
@@ -19,10 +20,17 @@ def is_empty_folder(path: Path) -> bool:
     return False
 
 
+def is_part(output: Path) -> bool:
+    """Whether this is the place of a part of a dataset, which is never replaced."""
+    return is_part_name(output.name) and (output.absolute().parent / MANIFEST_NAME).is_file()
+
+
 def not_ours(output: Path) -> str | None:
     """Why the dataset at `output` must not be replaced, None if it is one of ours and holds nothing else."""
     if output.is_symlink():
         return "it is a link"
+    if is_part(output):
+        return "it is a part of a dataset that grew"
     if not output.is_dir():
         return "it is not a dataset of ours"
     manifest_path = output / MANIFEST_NAME

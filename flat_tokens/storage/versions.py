@@ -36,6 +36,7 @@ FORMAT_VERSION = 1
 VERSIONS_NAME = "versions"
 PART_PREFIX = "part-"
 LARGEST_BYTES = 2**26  # some hundred thousand parts
+_PART_NAME = re.compile(f"{PART_PREFIX}[1-9][0-9]*")
 _VERSION_NAME = re.compile(r"([1-9][0-9]*)\.json")
 
 
@@ -106,6 +107,11 @@ def version_path(number: int) -> str:
 def part_path(number: int) -> str:
     """Where the part that a version adds lies within the dataset."""
     return f"{PART_PREFIX}{number}"
+
+
+def is_part_name(name: str) -> bool:
+    """Whether a folder in a dataset that has this name is one of its parts."""
+    return _PART_NAME.fullmatch(name) is not None
 
 
 def within(root: Place, path: str) -> Place:

@@ -15,6 +15,7 @@ from stopped_runs import encode_or_fail, options
 
 import bpe
 import convert.driver.append
+import convert.driver.conversion
 import convert.encode.worker
 import flat_tokens
 from convert import append
@@ -112,6 +113,37 @@ def test_a_view_is_not_compacted_with_all_sources(grown: Path) -> None:
     append(more(), InlineEngine())
     with pytest.raises(flat_tokens.ArgumentError, match="out/train: shows some of its sequences"):
         compact(flat_tokens.open("out").of_sources("more.txt"), grown / "whole")
+
+
+@pytest.mark.parametrize("is_on_store", [False, True])
+def test_a_part_of_another_run_is_not_overwritten(
+    grown: Path, monkeypatch: pytest.MonkeyPatch, is_on_store: bool
+) -> None:
+    """Of two runs that appended at once the second, with --overwrite, put its part in the place of the first's."""
+    output = "out"
+    if is_on_store:
+        pytest.importorskip("obstore", reason="obstore is not installed")
+        output = f"memory://{uuid4().hex}/out"
+        run_conversion(options(output=output), InlineEngine())
+    (grown / "third.txt").write_text(END.join(make_documents(10, seed=7)), newline="")
+    prepare = convert.driver.conversion.prepare
+
+    def meanwhile(*given: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(convert.driver.conversion, "prepare", prepare)
+            append(more(output=output), InlineEngine())
+        return prepare(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.driver.conversion, "prepare", meanwhile)
+        with pytest.raises(Refused, match="part-1 exists: another run has made this part"):
+            append(more(inputs=["third.txt"], output=output, overwrite=True), InlineEngine())
+    assert verify_dataset(output).ok
+    first = len(ids(output, "train"))
+    append(more(inputs=["third.txt"], output=output, overwrite=True), InlineEngine())
+    assert len(ids(output, "train", version=2)) > first
+    assert ids(output, "train", version=1) == ids(output, "train")[:first]
+    assert verify_dataset(output).ok
 
 
 def test_on_a_store(grown: Path) -> None:
