@@ -139,6 +139,10 @@ def _list_part(place: Place, number: int) -> None:
     try:
         write_version(open_store(place) if isinstance(place, Path) else place.store, version)
     except AlreadyThere:
+        if (
+            read_version(place, number) == version
+        ):  # a run that began meanwhile took this one for ended, and listed it
+            return
         raise Refused(
             f"{place}: another run has listed version {number} meanwhile; look at it, then run the command "
             "again"

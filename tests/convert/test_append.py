@@ -182,6 +182,23 @@ def append_and_die_unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
             append(more(), InlineEngine())
 
 
+def test_a_part_listed_by_another_run_meanwhile_is_appended(
+    grown: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that had made it ended with exit 6, and was to be given again: its documents would be there twice."""
+    write = convert.driver.append.write_version
+
+    def listed_twice(*given: Any) -> None:
+        write(*given)
+        write(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.driver.append, "write_version", listed_twice)
+        append(more(), InlineEngine())
+    assert flat_tokens.open("out").version == 1
+    assert verify_dataset("out").ok
+
+
 def test_a_part_that_was_finished_is_listed_once(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     append_and_die_unlisted(monkeypatch)
     assert flat_tokens.open("out").version == 0
