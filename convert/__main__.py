@@ -27,7 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from command_line.failures import MACHINE, MEMORY, ended_by, exit_code_of, one_line
-from command_line.standard_streams import flush_and_leave, prepare_standard_streams
+from command_line.standard_streams import complain, flush_and_leave, prepare_standard_streams
 from convert.errors import BadInput, printable
 from convert.shown.arguments import build_parser as build_parser
 from convert.shown.arguments import parse_arguments
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
     """Convert as the arguments say; the exit code. prog: how the program was called."""
     started = time.perf_counter()
     words = sys.argv[1:] if arguments is None else list(arguments)
-    output = "the output"
+    output, parsed, is_made = "the output", None, False
     prepare_standard_streams()
     try:
         options, parsed = parse_arguments(words, prog)
@@ -66,6 +66,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
         with stop_signals():
             shown = False
             for summary in _summaries(options, parsed, started):
+                is_made = parsed.part_bytes is None
                 if not parsed.quiet:
                     _print("\n".join(summary.lines(parsed.timings)))
                 shown = True
@@ -76,6 +77,9 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
                 )
         return 0
     except (KeyboardInterrupt, Exception) as error:
+        if isinstance(error, KeyboardInterrupt) and (is_made or _has_made(error, output, parsed)):
+            complain(f"interrupted when {shown_url(output)} was made", "note")
+            return 0  # who saw another code would give the command again, and append twice
         more, memory = _how_to_go_on(output, error), "lower --workers or --text-chunk-bytes"
         return ended_by(error, "--debug" in words, more=more, with_less_memory=memory)
 
@@ -96,6 +100,11 @@ def _summaries(options: ConvertOptions, parsed: argparse.Namespace, started: flo
         from convert.driver.pipeline import convert
 
         yield convert(options, started=started)
+
+
+def _has_made(error: BaseException, output: str, parsed: argparse.Namespace | None) -> bool:
+    """Whether what was asked for was there when the error came."""
+    return parsed is not None and parsed.part_bytes is None and getattr(error, "made", None) == output
 
 
 def _how_to_go_on(output: str, error: BaseException) -> str:

@@ -82,7 +82,7 @@ def append(
     opening.check_tokenizer(dataset, options.tokenizer if is_imported else tokenizer)
     _check_template(options, tokenizer, dataset)
     summary = run(prepared, tokenizer, source, executor)
-    _list_part(place, number)
+    _list_part(place, number, options.output)
     return summary
 
 
@@ -121,7 +121,7 @@ def list_finished(options: ConvertOptions, number: int) -> bool:
         return False
     part = as_part(options, number)
     open_workspace(part.output, False, part.scratch, part.storage_options).remove_remains()
-    _list_part(place, number)
+    _list_part(place, number, options.output)
     return True
 
 
@@ -133,7 +133,7 @@ def as_part(options: ConvertOptions, number: int | None = None) -> ConvertOption
     return replace(options, output=f"{root}/{part_path(number)}")
 
 
-def _list_part(place: Place, number: int) -> None:
+def _list_part(place: Place, number: int, output: str) -> None:
     before = read_version(place, number - 1).parts if number > 1 else (describe_part(place, ""),)
     version = Version(number, (*before, describe_part(place, part_path(number))))
     try:
@@ -147,9 +147,16 @@ def _list_part(place: Place, number: int) -> None:
             f"{place}: another run has listed version {number} meanwhile; look at it, then run the command "
             "again"
         ) from None
-    if isinstance(place, Path):
-        for path in (place / VERSIONS_NAME, place):  # the file itself was on the disk before it had its name
-            sync(path)
+    try:
+        if isinstance(place, Path):
+            for path in (
+                place / VERSIONS_NAME,
+                place,
+            ):  # the file itself was on the disk before it had its name
+                sync(path)
+    except KeyboardInterrupt as error:
+        error.made = output  # type: ignore[attr-defined]
+        raise
 
 
 def inherited(root: str, storage_options: Mapping[str, str]) -> dict[str, Any]:

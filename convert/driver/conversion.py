@@ -142,6 +142,7 @@ def run(
     except BaseException as error:
         # For who tells of it.
         error.kept_work, error.work_at = workspace.holds_work, str(workspace.root)  # type: ignore[attr-defined]
+        error.made = prepared.options.output if workspace.is_published else None  # type: ignore[attr-defined]
         raise
     finally:
         engine.shutdown()

@@ -66,6 +66,7 @@ class StoreWorkspace:
         if not parse(output).path.strip("/"):
             raise UsageError(f"--output {shown_url(output)} is all of a store; name a folder in it")
         self.output = shown_url(url)
+        self.is_published = False
         self._url, self._options, self._overwrite = url, dict(options or {}), overwrite
         self._target = open_store(url, self._options)
         self._partial = open_store(f"{url}.partial", self._options)
@@ -307,6 +308,7 @@ class StoreWorkspace:
             if is_ours:
                 self.log.confirm()
                 self._target.put(MANIFEST_NAME, manifest)
+        self.is_published = is_ours
         with suppress(Refused):  # whoever takes over now removes it
             self._remove()
         self._local.clear()

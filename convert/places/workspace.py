@@ -76,6 +76,7 @@ class Workspace:
         self.stacks = self.root / STACKS_NAME
         # Of the sources of an earlier run that goes on, by number: those whose bytes may be others by now.
         self.maybe_modified = array("q")
+        self.is_published = False
         self._plan: PlanRecord | None = None
         self._overwrite = overwrite
         self._lock = FolderLock(self.root / LOCK_NAME, self.output, Refused)
@@ -212,6 +213,7 @@ class Workspace:
             self.output.rename(self.root / REPLACED_NAME)
         self.dataset.rename(self.output)
         sync(self.output.parent)
+        self.is_published = True
         self._remove()
         self.close()
 
@@ -230,7 +232,7 @@ class Workspace:
     def close(self) -> None:
         """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""
         if self._lock.is_held:
-            if not self.holds_work and not (self.root / REPLACED_NAME).exists():
+            if self.is_published or not (self.holds_work or (self.root / REPLACED_NAME).exists()):
                 with suppress(OSError):  # what ended the run may stand in the way of this too
                     self._remove()
             self._lock.release()

@@ -22,6 +22,7 @@ from convert import append
 from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.errors import BadInput, Refused
+from convert.places.workspace import Workspace
 from convert.retokenize.__main__ import main as retokenize_main
 from engines.inline_engine import InlineEngine
 from flat_tokens import DatasetError, verify_dataset
@@ -406,3 +407,31 @@ def test_killed_between_part_and_version(grown: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "out: an earlier run had made this part, which is listed now\n"
     assert verify_dataset("out").ok
     assert flat_tokens.open("out").version == 1
+
+
+def test_a_signal_when_all_was_done_is_no_failure(
+    grown: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It ended with 130, and the same command, given again, appended the same documents once more."""
+    remove = Workspace._remove
+
+    def interrupted(*_: Any) -> None:
+        monkeypatch.setattr(Workspace, "_remove", remove)
+        raise KeyboardInterrupt
+
+    plain = ["more.txt", "--tokenizer", "tok.json", "--workers", "1", "--quiet", "--progress", "none"]
+    monkeypatch.setattr(Workspace, "_remove", interrupted)
+    assert main([*plain, "--output", "alone"]) == 0
+    assert "note: interrupted when alone was made" in capfd.readouterr().err
+    assert not Path("alone.partial").exists()
+    assert verify_dataset("alone").ok
+    before = len(ids("out", "train"))
+    monkeypatch.setattr(Workspace, "_remove", interrupted)
+    assert main([*plain, "--append-to", "out"]) == 130  # the part is there, and not listed
+    assert len(ids("out", "train")) == before
+    assert main([*plain, "--append-to", "out"]) == 0
+    added = len(ids("out", "train")) - before
+    assert added > 0
+    monkeypatch.setattr(convert.driver.append, "sync", interrupted)
+    assert main([*plain, "--append-to", "out"]) == 0
+    assert len(ids("out", "train")) == before + 2 * added
