@@ -139,20 +139,16 @@ def _list_part(place: Place, number: int, output: str) -> None:
     try:
         write_version(open_store(place) if isinstance(place, Path) else place.store, version)
     except AlreadyThere:
-        if (
-            read_version(place, number) == version
-        ):  # a run that began meanwhile took this one for ended, and listed it
-            return
-        raise Refused(
-            f"{place}: another run has listed version {number} meanwhile; look at it, then run the command "
-            "again"
-        ) from None
+        # A run that began meanwhile may have taken this one for ended, and listed its part.
+        if read_version(place, number) != version:
+            raise Refused(
+                f"{place}: another run has listed version {number} meanwhile; look at it, then run the command "
+                "again"
+            ) from None
     try:
         if isinstance(place, Path):
-            for path in (
-                place / VERSIONS_NAME,
-                place,
-            ):  # the file itself was on the disk before it had its name
+            # The file itself was on the disk before it had its name.
+            for path in (place / VERSIONS_NAME, place):
                 sync(path)
     except KeyboardInterrupt as error:
         error.made = output  # type: ignore[attr-defined]
