@@ -110,24 +110,27 @@ class ProcessEngine(Engine):
         context = multiprocessing.get_context(method)
         if method == "fork":
             gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
-        try:
-            start = Start(prepare, arguments, pickled=method != "fork")
-            with held_back(STOP_SIGNALS):
+        with held_back(STOP_SIGNALS):  # to be raised when somebody ends what was started
+            try:
+                start = Start(prepare, arguments, pickled=method != "fork")
                 for index in range(self._count):
                     self._workers.append(Worker(index, context, self._workers, start, self._stacks))
-        except BaseException:
-            self._kill_workers()
-            raise
-        finally:
-            gc.unfreeze()
-        self._wake_read, self._wake_write = os.pipe()
-        self._thread = threading.Thread(target=self._manage, name="convert-workers", daemon=True)
+                self._wake_read, self._wake_write = os.pipe()
+                self._thread = self._managing()
+            except BaseException:
+                self._kill_workers()
+                raise
+            finally:
+                gc.unfreeze()
+
+    def _managing(self) -> threading.Thread:
+        """A thread that hands tasks to the workers, started."""
+        thread = threading.Thread(target=self._manage, name="convert-workers", daemon=True)
         try:
-            self._thread.start()
+            thread.start()
         except RuntimeError:
-            self._thread = None
-            self._kill_workers()
             raise OSError(errno.EAGAIN, "no thread can be started") from None
+        return thread
 
     def __enter__(self) -> ProcessEngine:
         """The engine; its workers are started, if they are not yet."""

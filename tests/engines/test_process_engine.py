@@ -384,3 +384,24 @@ def test_a_second_ctrl_c_at_the_notice_of_the_first_left_the_workers() -> None:
     for process in processes:
         process.join(5)
         assert process.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("at", ["_start_new_thread", "pipe"])
+def test_ctrl_c_while_the_engine_starts(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it came as the thread was started, the engine could not be shut down: a RuntimeError in place of the end."""
+    module = threading if at == "_start_new_thread" else os
+    real = getattr(module, at)
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(module, at, real)
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(*arguments)
+
+    engine = ProcessEngine(1)
+    monkeypatch.setattr(module, at, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.start(1)
+    engine.shutdown()
+    for worker in engine._workers:
+        worker.process.join(10)
+        assert worker.process.exitcode is not None
