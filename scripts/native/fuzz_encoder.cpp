@@ -3,7 +3,8 @@
 //
 // The vocabulary follows from two bytes, and is kept for the inputs that have the same.
 //
-// planted: bpe/native/encode/cut_long_pretokens.cpp: `joined ? end - 3 : end` -> `end`
+// planted: bpe/native/encode/cut_long_pretokens.cpp: `return vocabulary_.may_join(p[-1], p[0])` -> `return
+// false`
 #include "fuzz_known.hpp"
 #include "fuzz_patterns.hpp"
 #include "plain_pieces.hpp"

@@ -3,7 +3,7 @@
 //
 // The vocabulary follows from two bytes, and is kept for the inputs that have the same.
 //
-// planted: bpe/native/vocabulary/pair_table.cpp: `*last = *entry;` -> `*last = std::min(*last, *entry);`
+// planted: bpe/native/vocabulary/pair_table.cpp: `static_cast<uint16_t>(displacement)` -> `displacement & 1`
 #include "fuzz_known.hpp"
 
 #include "merge/long_merge.hpp"

@@ -95,6 +95,8 @@ KINDS: Final = {
         ("utf8", "content_hash", "matches", "rows", "vocabulary_image", "charsmap", "stored_ids"), "bytes"
     ),
 }
+# What comes before the text, where it must not be lost among options.
+OPTION_BYTES: Final = {"json_lines": 10, "model_json": 1}
 
 
 def write_seeds(target: str, folder: Path) -> None:
