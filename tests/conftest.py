@@ -46,9 +46,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure() -> None:
-    """A shell's background job ignores Ctrl-C, and so would the processes that tests start and interrupt."""
+    """A shell's background job ignores Ctrl-C, and one under nohup SIGHUP; so would the processes that tests start and
+    end by these."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 CORPUS = """The quick brown fox jumps over the lazy dog. It's what they'll say: we've seen THEM, I'm sure you'd agree!
