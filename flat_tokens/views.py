@@ -48,13 +48,17 @@ def joined(path: Place, name: str, parts: Sequence[FlatTokensArray]) -> FlatToke
     )
 
 
+def _check_split(array: FlatTokensArray) -> None:
+    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
+
+
 def selected(array: FlatTokensArray, sequences: npt.ArrayLike) -> FlatTokensArray:
     """Some sequences of a split as a split, without a copy.
 
     sequences: integer[n], rising, each in [0, array.seq_count). Cost: one read of seq_starts for each run of
     neighbours, and 60 bytes of memory. ArgumentError where they do not rise or are outside.
     max_token_id is that of the whole split, of which the sequences may have less."""
-    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
+    _check_split(array)
     chosen = indices_of(sequences)
     falls = np.flatnonzero(np.diff(chosen) <= 0)
     if len(falls):
@@ -75,7 +79,7 @@ def of_sources(array: FlatTokensArray, *patterns: str) -> FlatTokensArray:
     patterns: paths of sources as the manifest has them and `info` shows them, or globs in which * stands for any
     characters, / too. Cost: the manifest with all its sources, once. ArgumentError where a pattern is no source's,
     DatasetError where it is not recorded how many sequences each has."""
-    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
+    _check_split(array)
     for pattern in patterns:
         if not isinstance(pattern, str) or not pattern:
             raise ArgumentError(f"a source must be the name of one or a glob, got {shown(pattern)}")
@@ -134,7 +138,7 @@ def _of_runs(array: FlatTokensArray, firsts: Int64, counts: Int64) -> FlatTokens
 
 def all_trained(array: FlatTokensArray) -> FlatTokensArray:
     """A split without its loss_mask: every token is to be learned."""
-    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
+    _check_split(array)
     view = copy.copy(array)
     view.loss_mask = None
     return view
@@ -144,7 +148,7 @@ def first_of_equals(array: FlatTokensArray) -> Int64:
     """The sequences that equal none before them, int64[n], rising: `selected(array, first_of_equals(array))` is the
     split without exact duplicates. Cost: one pass over all tokens and 150 bytes a different sequence; equal is what
     BLAKE2b of 128 bits says."""
-    split("array", array, "seq_count", "seq_starts", "encoded_tokens")
+    _check_split(array)
     kept: list[int] = []
     seen: set[bytes] = set()
     for first in range(0, array.seq_count, _STARTS_AT_A_TIME):

@@ -59,8 +59,8 @@ class Version(NamedTuple):
 def newest(root: Place) -> int:
     """The number of the newest version, 0 if nothing was appended; DatasetError where one before it is gone.
 
-    Versions have no gaps, so on a store, of which a web server has no listing, it is searched for by a few looks, one
-    where there is none."""
+    A store is searched by a few requests, one where there is no version: a web server has no listing, and versions have
+    no gaps."""
     if isinstance(root, Path):
         found = listed(root)
         for number, there in enumerate(found, 1):
