@@ -246,7 +246,7 @@ def head(arguments: argparse.Namespace) -> int:
     known = entries.load_entries(path) if path is not None else None
     split, array = arguments.split, dataset[arguments.split]
     parts = dataset.parts or (dataset,)
-    has_places = all(open_places(part.path, split) is not None for part in parts)
+    has_places = all(open_places(part.path, split, part.opened) is not None for part in parts)
     for index in range(min(arguments.sequences, array.seq_count)):
         start, stop = array.sequence_range(index)
         shown_stop = min(stop, start + arguments.tokens)

@@ -16,6 +16,7 @@ from flat_tokens.errors import DatasetError
 from flat_tokens.format import MASK_BITS, MASK_DTYPE, MASK_NAME, Bools
 from flat_tokens.storage.chunks import Positions
 from flat_tokens.storage.elements import Elements, open_elements
+from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, refuse_link
 from flat_tokens.storage.zarr_metadata import ReadMetadata
 
@@ -64,13 +65,16 @@ def _bytes_of(start: int, stop: int) -> tuple[int, int]:
     return start // MASK_BITS, -(-stop // MASK_BITS)
 
 
-def open_mask(path: Place, name: str, token_count: int, read: ReadMetadata) -> MaskElements | None:
-    """The loss_mask of the split at `path`, None if it has none. DatasetError unless it has a bit for each token."""
+def open_mask(
+    path: Place, name: str, token_count: int, opened: OpenedManifest | None, read: ReadMetadata
+) -> MaskElements | None:
+    """The loss_mask of the split at `path`, None if it has none. opened, read: see open_elements. DatasetError unless
+    it has a bit for each token."""
     folder = path / MASK_NAME
     refuse_link(folder)
     if all(read(folder / file) is None for file in ("zarr.json", ".zarray")):
         return None
-    packed = open_elements(f"{name}/{MASK_NAME}", folder, MASK_DTYPE, False, read=read)
+    packed = open_elements(f"{name}/{MASK_NAME}", folder, MASK_DTYPE, opened, read=read)
     if len(packed) != -(-token_count // MASK_BITS):
         raise DatasetError(
             f"{name}/{MASK_NAME}: {len(packed)} bytes are not one bit for each of {token_count} tokens; convert again"

@@ -25,8 +25,9 @@ from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, read_manifest
 from flat_tokens.storage.manifest_head import read_head
+from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
-from flat_tokens.storage.versions import newest, read_version, within
+from flat_tokens.storage.versions import newest, read_version, version_path, within
 from flat_tokens.views import joined, of_sources
 from stores.cached import CachedStore
 from stores.system import cached_property
@@ -50,15 +51,20 @@ class Dataset:
     zarr_format: int
     train: FlatTokensArray
     validation: FlatTokensArray
-    has_manifest: bool
+    opened: OpenedManifest | None
     version: int = 0
     parts: tuple[Dataset, ...] = ()
+
+    @property
+    def has_manifest(self) -> bool:
+        """Whether the dataset says what it is."""
+        return self.opened is not None
 
     @cached_property
     def manifest(self) -> Manifest | None:
         """What the dataset, or its first part, says of itself, None if it says nothing; read when it is asked for
         first, 15 us a file. DatasetError if it was changed."""
-        return read_manifest(self.path) if self.has_manifest else None
+        return self._read_manifest(None)
 
     @cached_property
     def without_sources(self) -> Manifest | None:
@@ -70,7 +76,14 @@ class Dataset:
         them, as there may be if they were read before."""
         if most is None or "manifest" in self.__dict__:
             return self.manifest
-        return read_manifest(self.path, most) if self.has_manifest else None
+        return self._read_manifest(most)
+
+    def _read_manifest(self, most_sources: int | None) -> Manifest | None:
+        if self.opened is None:
+            return None
+        manifest = read_manifest(self.path, most_sources)
+        self.opened.check()
+        return manifest
 
     def __getitem__(self, split: str) -> FlatTokensArray:
         name = arguments.choice("split", split, flat_format.SPLITS, SplitError)
@@ -149,7 +162,7 @@ def open_by_files(root: Place) -> Dataset:
             f"{where}: {'not a directory' if root.exists() else 'does not exist'}; give a dataset's path"
         )
     promised = is_there(root / MANIFEST_NAME)  # be it a link or pipe: it is not passed over
-    counts = read_head(root).counts if promised else None
+    head = read_head(root) if promised else None
     group = zarr_metadata.read_group(root)
     if group is None:
         raise DatasetError(
@@ -162,12 +175,13 @@ def open_by_files(root: Place) -> Dataset:
             else "foreign: a flat-tokens dataset has train and validation; give the path of one"
         )
         raise DatasetError(f"{where}: has no entry train ({found})")
-    splits = {name: open_split(root, name, promised) for name in flat_format.SPLITS}
+    opened = head and head.opened
+    splits = {name: open_split(root, name, opened) for name in flat_format.SPLITS}
     for array in splits.values():
         array.check_ends()
-    if counts is not None:
-        _check_counts(counts, splits, where)
-    return Dataset(root, group[0], splits["train"], splits["validation"], promised)
+    if head is not None:
+        _check_counts(head.counts, splits, where)
+    return Dataset(root, group[0], splits["train"], splits["validation"], opened)
 
 
 def open_by_manifest(root: StorePath) -> Dataset:
@@ -181,7 +195,7 @@ def open_by_manifest(root: StorePath) -> Dataset:
     try:
         layout = ArrayLayout(**head.layout)
         counts = {name: SplitRecord(**head.counts[name]) for name in flat_format.SPLITS}
-        return _open_promised(root, layout, counts)
+        return _open_promised(root, layout, counts, head.opened)
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(
             f"{where}/{MANIFEST_NAME}: {type(error).__name__} {printable(str(error), 80)} in its layout or splits; "
@@ -189,7 +203,9 @@ def open_by_manifest(root: StorePath) -> Dataset:
         ) from None
 
 
-def _open_promised(root: Place, layout: ArrayLayout, counts: Mapping[str, SplitRecord]) -> Dataset:
+def _open_promised(
+    root: Place, layout: ArrayLayout, counts: Mapping[str, SplitRecord], opened: OpenedManifest
+) -> Dataset:
     promised = {
         f"{root / name / file}": data
         for name, split in counts.items()
@@ -202,24 +218,25 @@ def _open_promised(root: Place, layout: ArrayLayout, counts: Mapping[str, SplitR
         data = promised.get(str(place))
         return None if data is None else zarr_metadata.parse_json(data, place)
 
-    train, validation = (open_split(root, name, True, read) for name in flat_format.SPLITS)
-    return Dataset(root, layout.zarr_format, train, validation, True)
+    train, validation = (open_split(root, name, opened, read) for name in flat_format.SPLITS)
+    return Dataset(root, layout.zarr_format, train, validation, opened)
 
 
 def _open_version(root: Place, number: int) -> Dataset:
     """A version of a dataset to which was appended, its splits one behind the other."""
     parts = []
+    opened = OpenedManifest.of(within(root, version_path(number)))
     for part in read_version(root, number).parts:
         place = within(root, part.path)
         if isinstance(place, StorePath):
-            parts.append(_open_promised(place, part.layout, part.splits))
+            parts.append(_open_promised(place, part.layout, part.splits, opened))
             continue
         parts.append(open_by_files(place))
         counts = {name: split.facts() for name, split in part.splits.items()}
         _check_counts(counts, {name: parts[-1][name] for name in flat_format.SPLITS}, str(place))
     splits = {name: joined(root / name, name, [part[name] for part in parts]) for name in flat_format.SPLITS}
     return Dataset(
-        root, parts[0].zarr_format, splits["train"], splits["validation"], True, number, tuple(parts)
+        root, parts[0].zarr_format, splits["train"], splits["validation"], opened, number, tuple(parts)
     )
 
 

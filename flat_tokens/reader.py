@@ -22,6 +22,7 @@ from flat_tokens.masks import open_mask
 from flat_tokens.sources import SequenceSources, SourcePlace, StoredSources
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.elements import Elements, open_elements
+from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, refuse_link
 from flat_tokens.storage.zarr_metadata import ReadMetadata
 
@@ -278,10 +279,13 @@ def indices_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def open_split(
-    root: Place, name: str, promised: bool, read: ReadMetadata = zarr_metadata.read_if_there
+    root: Place,
+    name: str,
+    opened: OpenedManifest | None,
+    read: ReadMetadata = zarr_metadata.read_if_there,
 ) -> FlatTokensArray:
-    """The split `name` of a dataset. promised: a manifest says that all its files are there; read: gives the metadata
-    that is in its folder, or must be."""
+    """The split `name` of a dataset. opened: its manifest, which says that all files are there, None if it has none.
+    read: gives the metadata that is in its folder, or must be."""
     path = root / name
     refuse_link(path)
     group = zarr_metadata.read_group(path, read)
@@ -294,7 +298,7 @@ def open_split(
         f"{name}/{flat_format.TOKENS_NAME}",
         path / flat_format.TOKENS_NAME,
         flat_format.TOKENS_DTYPE,
-        False,
+        opened,
         largest=2 * max_token_id + 1,
         read=read,
     )
@@ -302,15 +306,16 @@ def open_split(
         f"{name}/{flat_format.STARTS_NAME}",
         path / flat_format.STARTS_NAME,
         flat_format.STARTS_DTYPE,
-        not promised,
+        opened,
         read=read,
+        lone_zero_may_miss=opened is None,
     )
     if len(starts) == 0:
         raise DatasetError(
             f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
         )
-    sources = StoredSources(root, name, len(starts) - 1)
-    mask = open_mask(path, name, len(tokens), read)
+    sources = StoredSources(root, name, len(starts) - 1, opened)
+    mask = open_mask(path, name, len(tokens), opened, read)
     return FlatTokensArray(path, name, tokens, starts, max_token_id, sources, mask)
 
 

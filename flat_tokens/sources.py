@@ -18,6 +18,7 @@ from flat_tokens.format import PLACES_NAME, STARTS_DTYPE
 from flat_tokens.storage.chunks import Int64
 from flat_tokens.storage.elements import Elements, open_elements
 from flat_tokens.storage.manifest import read_manifest
+from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, is_there, refuse_link
 
 if TYPE_CHECKING:
@@ -72,15 +73,15 @@ class StoredSources:
     """Of a split of `root` that is stored. Nothing is read before it is asked for: the manifest then, with all of its
     sources, which is kept; and of seq_places the zarr chunks that are needed. Picklable."""
 
-    def __init__(self, root: Place, split: str, seq_count: int) -> None:
-        self._root, self._split, self._seq_count = root, split, seq_count
+    def __init__(self, root: Place, split: str, seq_count: int, opened: OpenedManifest | None) -> None:
+        self._root, self._split, self._seq_count, self._opened = root, split, seq_count, opened
         self._table: _Table | None = None
         self._places: Elements | None = None
 
-    def __getstate__(self) -> tuple[Place, str, int]:
-        return self._root, self._split, self._seq_count
+    def __getstate__(self) -> tuple[Place, str, int, OpenedManifest | None]:
+        return self._root, self._split, self._seq_count, self._opened
 
-    def __setstate__(self, state: tuple[Place, str, int]) -> None:
+    def __setstate__(self, state: tuple[Place, str, int, OpenedManifest | None]) -> None:
         self.__init__(*state)  # type: ignore[misc]
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
@@ -115,7 +116,10 @@ class StoredSources:
         return self._table
 
     def _read(self) -> _Table:
-        manifest = read_manifest(self._root)
+        manifest = None
+        if self._opened is not None:
+            manifest = read_manifest(self._root)
+            self._opened.check()
         if manifest is None:
             raise DatasetError(
                 f"{self._where}: has no manifest, so its sources are not known; convert it again"
@@ -132,7 +136,7 @@ class StoredSources:
         return _Table(paths, [source.get("place") == "row" for source in manifest.sources], stops)
 
     def _open_places(self) -> Elements:
-        places = open_places(self._root, self._split)
+        places = open_places(self._root, self._split, self._opened)
         if places is None:
             raise DatasetError(
                 f"{self._where}: has no {PLACES_NAME}, so it is not known where its sequences come from; convert it "
@@ -201,13 +205,14 @@ class SelectedSources:
         return paths, np.diff(before, prepend=0)
 
 
-def open_places(root: Place, split: str) -> Elements | None:
-    """The seq_places of a split, None if it has none. DatasetError if they are not of the format."""
+def open_places(root: Place, split: str, opened: OpenedManifest | None) -> Elements | None:
+    """The seq_places of a split, None if it has none. opened: see open_elements. DatasetError if they are not of the
+    format."""
     path = root / split / PLACES_NAME
     if not any(is_there(path / name) for name in (".zarray", "zarr.json")):
         return None
     refuse_link(path)
-    return open_elements(f"{split}/{PLACES_NAME}", path, STARTS_DTYPE, False)
+    return open_elements(f"{split}/{PLACES_NAME}", path, STARTS_DTYPE, opened)
 
 
 def parts_of_rows(array: FlatTokensArray, row_count: int, ranges: TokenRanges) -> list[list[RowPart]]:

@@ -28,6 +28,7 @@ from flat_tokens.sources import open_places
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import absence
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
+from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, locate, walk
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.storage.versions import (
@@ -186,6 +187,7 @@ class _Verification:
         self.done_bytes = 0
         self.total_bytes = 0
         self.unread = {} if manifest is None else {record.path: record for record in manifest.files}
+        self.opened = None if manifest is None else OpenedManifest.of(root / MANIFEST_NAME)
 
     def run(self) -> VerifyReport:
         self._list_files()
@@ -220,7 +222,7 @@ class _Verification:
         splits = []
         for name in SPLITS:
             try:
-                array = open_split(self.root, name, self.manifest is not None)
+                array = open_split(self.root, name, self.opened)
                 array.check_ends()
                 splits.append(array)
             except DatasetError as error:
@@ -288,7 +290,7 @@ class _Verification:
     def _verify_places(self, split: FlatTokensArray) -> None:
         """Any number may be a place: that they are those that were written the digests of the files say."""
         try:
-            places = open_places(self.root, split.name)
+            places = open_places(self.root, split.name, self.opened)
         except DatasetError as error:
             self.problems.setdefault(f"{split.name}/{PLACES_NAME}", str(error))
             return

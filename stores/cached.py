@@ -90,6 +90,10 @@ class CachedStore:
             return self._store.read(key, start, stop, version)
         return self.read_ranges(key, [(start, stop)], version)[0]
 
+    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """See Store. It is not kept."""
+        return self._store.read_begin(key, count)
+
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         """See Store. It takes two requests; the cache keeps the bytes of the second."""
         return end_by_size(self, key, count)

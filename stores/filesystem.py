@@ -17,7 +17,16 @@ from stores.causes import explained
 from stores.clients import own_options
 from stores.errors import StoreChanged, StoreError, StoreNotFound, UnknownScheme
 from stores.requests import call, read_joined
-from stores.store import NO_OPTIONS, Blocks, Bytes, Entry, StorageOptions, checked_key, end_by_size
+from stores.store import (
+    NO_OPTIONS,
+    Blocks,
+    Bytes,
+    Entry,
+    StorageOptions,
+    begin_by_size,
+    checked_key,
+    end_by_size,
+)
 from stores.system import cached_property
 from stores.url import Location
 
@@ -85,6 +94,10 @@ class FilesystemStore:
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
         """See Store."""
         return read_joined(lambda start, stop: self.read(key, start, stop, version), ranges)
+
+    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """See Store."""
+        return begin_by_size(self, key, count)
 
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         """See Store."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stores import system
 from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
-from stores.store import Blocks, Bytes, Entry, as_blocks, checked_key, end_by_size
+from stores.store import Blocks, Bytes, Entry, as_blocks, begin_by_size, checked_key, end_by_size
 
 TEMPORARY_PREFIX = ".put-"  # what a killed put leaves behind is named so; `list` leaves it out
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
@@ -77,6 +77,10 @@ class LocalStore:
             raise _not_found(place) from None
         finally:
             os.close(file)
+
+    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """See Store."""
+        return begin_by_size(self, key, count)
 
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         """See Store."""

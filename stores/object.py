@@ -13,7 +13,17 @@ from stores.causes import code_of, explained, knows_no_range, status_of
 from stores.clients import SCHEMES, check_process, client_of, unretried_client_of
 from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
 from stores.requests import call, read_joined
-from stores.store import NO_OPTIONS, Blocks, Bytes, Entry, StorageOptions, as_blocks, checked_key, end_by_size
+from stores.store import (
+    NO_OPTIONS,
+    Blocks,
+    Bytes,
+    Entry,
+    StorageOptions,
+    as_blocks,
+    begin_by_size,
+    checked_key,
+    end_by_size,
+)
 from stores.url import Location
 
 if TYPE_CHECKING:
@@ -74,13 +84,15 @@ class ObjectStore:
         return self._excludes is not False
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
-        """See Store. One request for each thousand objects."""
+        """See Store. One request for each thousand objects, and of so many one more: a page that something on the way
+        answers, as a proxy does, the client takes for the last one."""
         if self._is_web:
             raise StoreError(f"{self.url}: a web server does not list its files; name each of them")
         folder = self._location.below(prefix.strip("/")).path if prefix.strip("/") else self._location.path
         cut = len(self._location.path.rstrip("/")) + 1 if self._location.path.rstrip("/") else 0
         pages: Any = None
         last = ""
+        is_confirmed = True  # that nothing lies behind `last`, should the listing end there
 
         def next_page() -> Any:
             nonlocal pages
@@ -93,7 +105,14 @@ class ObjectStore:
                 pages = None
                 raise
 
-        while page := self._try("", next_page):
+        while True:
+            page = self._try("", next_page)
+            if not page:
+                if is_confirmed:
+                    return
+                pages, is_confirmed = None, True
+                continue
+            is_confirmed = len(page) < _PAGE_OBJECTS and is_confirmed
             for found in page:
                 if found["path"] < last:
                     raise StoreError(
@@ -136,7 +155,7 @@ class ObjectStore:
         try:
             meta, data = _sent(lambda: self._got(key, options))
         except Exception as error:
-            if status_of(error) == 416 or "Wanted range starting at" in str(error):
+            if _is_beyond(error):
                 return b""
             raise self._explained(error, key) from None
         if version and _version(meta) != version:
@@ -148,6 +167,16 @@ class ObjectStore:
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
         """See Store."""
         return read_joined(lambda start, stop: self.read(key, start, stop, version), ranges)
+
+    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """See Store."""
+        try:
+            meta, data = _sent(lambda: self._got(key, {"range": (0, count)}))
+        except Exception as error:
+            if _is_beyond(error):  # of an empty object
+                return begin_by_size(self, key, count)
+            raise self._explained(error, key) from None
+        return data, Entry(key, meta["size"], _version(meta))
 
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         """See Store."""
@@ -308,6 +337,11 @@ def _sent(request: Callable[[], _Result]) -> _Result:
                 raise
         time.sleep(0.2 * 2**attempt)
     raise AssertionError
+
+
+def _is_beyond(error: Exception) -> bool:
+    """Whether a range begins at the end of the object or behind it."""
+    return status_of(error) == 416 or "Wanted range starting at" in str(error)
 
 
 def _version(found: obstore.ObjectMeta) -> str:

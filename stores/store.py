@@ -73,6 +73,11 @@ class Store(Protocol):
         """Each [start, stop) of an object, in the order of `ranges`: neighbours in one request, several at once."""
         ...
 
+    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """The first `count` bytes of an object, all if it has no more, and size and version of what they are of: in one
+        request where that is not empty. StoreNotFound if there is none."""
+        ...
+
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         """The last `count` bytes of an object, all if it has no more, and size and version of what they are of: in one
         request where the store knows such ranges, else in two. StoreNotFound if there is none."""
@@ -89,6 +94,12 @@ class Store(Protocol):
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects; those that are not there are no error."""
         ...
+
+
+def begin_by_size(store: Store, key: str, count: int) -> tuple[Bytes, Entry]:
+    """Store.read_begin by two requests."""
+    entry = store.head(key)
+    return store.read(key, 0, min(count, entry.size), entry.version), entry
 
 
 def end_by_size(store: Store, key: str, count: int) -> tuple[Bytes, Entry]:

@@ -72,6 +72,10 @@ class UnpublishedStore:
         """See Store."""
         return self._of(key).read_ranges(key, ranges, version)
 
+    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        """See Store."""
+        return self._of(key).read_begin(key, count)
+
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         """See Store."""
         return self._of(key).read_end(key, count)

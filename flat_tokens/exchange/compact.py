@@ -47,7 +47,7 @@ def compact(
                 "writes those of some sources"
             )
     layout = ArrayLayout(**first.layout) if layout is None else layout
-    places = {split: [open_places(part.path, split) for part in parts] for split in SPLITS}
+    places = {split: [open_places(part.path, split, part.opened) for part in parts] for split in SPLITS}
     has_places = not any(found is None for of_split in places.values() for found in of_split)
     with Unfinished(output, overwrite, not_ours) as unfinished:
         root, written = unfinished.folder, {}

@@ -93,7 +93,8 @@ class ChunkSource:
         values = self._mapped.get(index)
         if values is None:
             try:
-                values = self._map(index)
+                with self.stored.reading():
+                    values = self._map(index)
             except AbsentFileError:
                 if not self._missing_is_zero:
                     raise

@@ -24,6 +24,7 @@ from flat_tokens.storage.chunk_source import ChunkSource, check_largest
 from flat_tokens.storage.chunks import Positions
 from flat_tokens.storage.foreign import ForeignArray
 from flat_tokens.storage.mapped_stream import MappedStream
+from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.zarr_metadata import ForeignLayoutError, ReadMetadata, StoredArray
 from flat_tokens.storage.zstd_frames import Took
@@ -284,14 +285,16 @@ def open_elements(
     name: str,
     path: Place,
     dtype: np.dtype[Any],
-    lone_zero_may_miss: bool,
+    opened: OpenedManifest | None,
     largest: int | None = None,
     read: ReadMetadata = zarr_metadata.read_if_there,
+    lone_zero_may_miss: bool = False,
 ) -> Elements:
-    """The array at `path`. DatasetError unless its data type is `dtype`; read: gives its metadata."""
+    """The array at `path`. DatasetError unless its data type is `dtype`; opened: the manifest of its dataset, None if
+    it has none; read: gives its metadata."""
     stored = foreign = None
     try:
-        stored = zarr_metadata.read_array(path, read)
+        stored = zarr_metadata.read_array(path, read)._replace(opened=opened)
         stored_dtype, count = np.dtype(stored.dtype), stored.element_count
     except ForeignLayoutError as error:
         if isinstance(path, StorePath):

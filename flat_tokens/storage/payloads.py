@@ -47,9 +47,10 @@ class FilePayloads:
         """See Payloads."""
         stored = self._stored
         path = stored.file_name(index * stored.chunk_elements // stored.shard_elements)
-        if stored.sharded:
-            return self.shards.part(index), path
-        return read_into(path, self._largest_file_bytes, buffer), path
+        with stored.reading():
+            if stored.sharded:
+                return self.shards.part(index), path
+            return read_into(path, self._largest_file_bytes, buffer), path
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False

@@ -57,10 +57,11 @@ class StorePath:
                 raise DatasetError(f"{printable(str(self))}: {what}")
         return [memoryview(data) for data in found]
 
-    def begin(self, count: int) -> bytes:
-        """The first `count` bytes of the object, all if it has fewer, in one request. DatasetError, StoreError."""
+    def begin(self, count: int) -> tuple[bytes, str]:
+        """The first `count` bytes of the object, all if it has fewer, and its version. DatasetError, StoreError."""
         with self.reading():
-            return bytes(self.store.read(self.key, 0, count))
+            data, entry = self.store.read_begin(self.key, count)
+        return bytes(data), entry.version
 
     @contextmanager
     def reading(self) -> Iterator[None]:

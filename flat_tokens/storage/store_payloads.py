@@ -105,6 +105,10 @@ class StorePayloads:
 
     def fetch(self, shard: int, indexes: list[int]) -> list[Payload]:
         """The encoded bytes of some zarr chunks of a shard. DatasetError, AbsentFileError, StoreError."""
+        with self._stored.reading():
+            return self._fetched(shard, indexes)
+
+    def _fetched(self, shard: int, indexes: list[int]) -> list[Payload]:
         place = self._object(shard)
         if not self._stored.sharded:
             limit = largest_file_bytes(self._stored)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from flat_tokens import format as flat_format
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
 from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, is_there, read_whole, refuse_link
 
 # What no dataset goes beyond. What is parsed or held by a reader is bounded by these, not by what a file claims.
@@ -34,6 +36,9 @@ LARGEST_SHARD_CHUNKS = 2**20  # 16 MiB of index; a random row reads 16 bytes of 
 ReadMetadata = Callable[[Place], dict[str, Any] | None]
 
 
+_NOTHING = nullcontext()
+
+
 class ForeignLayoutError(DatasetError):
     """Valid zarr perhaps, but nothing that this package decodes by itself; the zarr library may."""
 
@@ -44,7 +49,7 @@ class StoredArray(NamedTuple):
 
     path: the array's folder. chunk_elements: elements a zarr chunk; shard_elements: elements a file, the
     same in format 2. element_count may be 0. sharded: whether a file has a shard index at its end (or
-    start)."""
+    start). opened: the manifest of the dataset that the array is read as a part of, if it has one."""
 
     path: Place
     zarr_format: int
@@ -58,6 +63,7 @@ class StoredArray(NamedTuple):
     index_crc32c: bool = True
     key_prefix: str = ""
     compression: str = "none"
+    opened: OpenedManifest | None = None
 
     @property
     def file_count(self) -> int:
@@ -75,6 +81,10 @@ class StoredArray(NamedTuple):
     def file_key(self, file_index: int) -> str:
         """Its name in the array's folder: "c/7" in format 3."""
         return f"{self.key_prefix}{file_index}"
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A context in which its files are opened; see OpenedManifest.reading."""
+        return _NOTHING if self.opened is None else self.opened.reading()
 
 
 def group_files(zarr_format: int, attributes: Mapping[str, Any]) -> dict[str, bytes]:

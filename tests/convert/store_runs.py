@@ -91,6 +91,10 @@ class HarmedStore:
         with self._harm.around(f"read {key}"):
             return self._store.read_ranges(key, ranges, version)
 
+    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
+        with self._harm.around(f"read {key}"):
+            return self._store.read_begin(key, count)
+
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         with self._harm.around(f"read {key}"):
             return self._store.read_end(key, count)

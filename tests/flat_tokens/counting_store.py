@@ -39,6 +39,10 @@ class CountingStore:
         self.requests["read"] += sum(start > stop for (start, _), stop in zip(rising, stops, strict=True))
         return self.store.read_ranges(key, ranges, version)
 
+    def read_begin(self, key: str, count: int) -> Any:
+        self.requests["read"] += 1
+        return self.store.read_begin(key, count)
+
     def read_end(self, key: str, count: int) -> Any:
         self.requests["read"] += 1
         return self.store.read_end(key, count)

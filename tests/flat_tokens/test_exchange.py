@@ -231,7 +231,7 @@ def test_a_split_is_written_the_same_however_it_is_blocked(tmp_path: Path) -> No
         written = writer.end()
         assert written.record.seq_count == sum(bool(document) for document in expected)
         assert written.empty_documents == sum(not document for document in expected)
-        array = open_split(root, "train", False)
+        array = open_split(root, "train", None)
         assert [found.tolist() for found in array] == [document for document in expected if document]
 
 

@@ -40,6 +40,7 @@ KINDS = (
     "etag",  # the answer has another entity tag: the object was written anew
     "expired",  # the credential is refused as expired
     "denied",
+    "portal",  # a page of somebody else comes as the answer, as of a network that wants a login
     "region",  # a redirect without a place, as another region's server sends it
 )
 HARMLESS = ("refuse", "reset", "torn", "cut", "503", "500", "429", "slow", "short", "less", "more")
@@ -169,6 +170,9 @@ def _handler(proxy: Proxy) -> type[http.server.BaseHTTPRequestHandler]:
             if kind == "stall":
                 proxy.ended.wait(proxy.faults.stall_seconds)
                 self._hang_up()
+                return
+            if kind == "portal":
+                self._answer(200, "<html><head><title>Log in</title></head><body>Log in</body></html>")
                 return
             if kind == "expired":
                 self._answer(400, _S3_ERROR.format("ExpiredToken", "The provided token has expired."))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
-from faulty_proxy import HARMLESS, Faults, Proxy, faulty_proxy
+from faulty_proxy import HARMLESS, Faults, Proxy, Strike, faulty_proxy
 from servers import BUCKET, s3_options
 
 import stores.object
@@ -93,6 +93,23 @@ def test_an_answer_that_breaks_off_is_asked_for_again(moto: str, monkeypatch: py
         with pytest.raises(AlreadyThere):
             store.put("many/002", b"other", if_absent=True)
         assert proxy.struck["cut"] >= 6
+
+
+@pytest.mark.parametrize("count", [1, 150, 250, 300])
+def test_a_page_of_somebody_else_does_not_end_a_listing(
+    moto: str, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """The client takes it for one without objects."""
+    monkeypatch.setattr(stores.object, "_PAGE_OBJECTS", 100)  # as the server's are
+    for first in range(3):
+        with faulty(moto, Faults(strikes=[Strike("list-type=2", first, "portal")])) as (store, proxy, folder):
+            direct = open_store(folder, s3_options(moto))
+            names = [f"many/{number:03}" for number in range(count)]
+            for name in names:
+                direct.put(name, b"")
+            listed = [entry.key for entry in store.list("many")]
+            assert listed == (names if first else [])  # nothing at all is for the caller to notice
+            assert proxy.struck["portal"] or first > count // 100
 
 
 def test_many_faults_in_a_long_read(moto: str) -> None:

@@ -44,6 +44,16 @@ def test_the_end_is_read_with_size_and_version(store: Store, size: int) -> None:
         store.read_end("y", 10)
 
 
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 300_000])
+def test_the_begin_is_read_with_size_and_version(store: Store, size: int) -> None:
+    store.put("x", DATA[:size])
+    data, entry = store.read_begin("x", 10)
+    assert bytes(data) == DATA[:size][:10]
+    assert entry == store.head("x")
+    with pytest.raises(StoreNotFound):
+        store.read_begin("y", 10)
+
+
 @pytest.mark.parametrize("blocks", [[], [b""], [b"one"], [b"a" * 100, memoryview(b"bc"), bytearray(b"d")]])
 def test_blocks_are_put_one_behind_the_other(store: Store, blocks: list[bytes]) -> None:
     entry = store.put("blocks", iter(blocks))

@@ -1,0 +1,80 @@
+"""Whether a dataset is still the one that was opened.
+
+A dataset may be replaced while it is read, by `--overwrite` or by a copy. Files that were opened before are then of
+another dataset than those that are opened later, each of them sound. A manifest is taken away first and put last, so
+what was read before it was seen unchanged is of the dataset that was opened.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from flat_tokens.errors import DatasetError, printable
+from flat_tokens.storage.files import AbsentFileError
+from flat_tokens.storage.places import Payload, Place, StorePath, open_file
+
+TAIL_BYTES = 256  # of a manifest, in which its own hash lies
+STORE_SECONDS = 10.0  # between two looks at a manifest on a store, each of which is a request
+
+
+@dataclass
+class OpenedManifest:
+    """The manifest by which a dataset was opened. version: what another one differs in, see `version_by_end`; on a
+    store that of the object. Picklable, also for another machine that has a copy of the dataset at its place."""
+
+    place: Place
+    version: str
+    _due: float = field(default_factory=lambda: time.monotonic() + STORE_SECONDS, compare=False)
+
+    @classmethod
+    def of(cls, place: Place) -> OpenedManifest:
+        """The manifest that is there now, or that there is none."""
+        return cls(place, _version_of(place))
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A context in which files of the dataset are opened, or objects read. DatasetError if it was replaced, in
+        place of what follows from that; on a store at the latest with what is read STORE_SECONDS later."""
+        try:
+            yield
+        except DatasetError:
+            self.check()
+            raise
+        if not isinstance(self.place, StorePath) or time.monotonic() >= self._due:
+            self.check()
+
+    def check(self) -> None:
+        """DatasetError if there is another manifest, or none, where it was."""
+        found = _version_of(self.place)
+        if found != self.version:
+            raise DatasetError(
+                f"{printable(str(self.place))}: {'is another one' if found else 'is gone'}, so the dataset was "
+                f"{'replaced' if found else 'removed or is being replaced'} while it was read; open it again"
+            )
+        self._due = time.monotonic() + STORE_SECONDS
+
+    def __getstate__(self) -> tuple[Place, str]:
+        return self.place, self.version
+
+    def __setstate__(self, state: tuple[Place, str]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+
+def _version_of(manifest: Place) -> str:
+    try:
+        if isinstance(manifest, StorePath):
+            with manifest.reading():
+                return manifest.store.head(manifest.key).version
+        with open_file(manifest) as file:
+            start = max(file.size - TAIL_BYTES, 0)
+            return version_by_end(file.part(start, file.size - start))
+    except AbsentFileError:
+        return ""
+
+
+def version_by_end(tail: Payload) -> str:
+    """The version of a manifest in a folder: its last TAIL_BYTES, with the hash of all."""
+    return bytes(tail).hex()

@@ -1,0 +1,141 @@
+"""A dataset that is replaced while it is read: no reader mixes the two."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens.errors import DatasetError
+from flat_tokens.storage import opened_manifest
+from flat_tokens.storage.layout import ArrayLayout
+from stores import open_store
+from tests.flat_tokens.counting_store import CountingStore, copy_dataset
+from tests.flat_tokens.small_datasets import write_dataset
+
+LAYOUTS = {
+    "2-raw": ArrayLayout(2, 1024, 1024, "none", 0),
+    "2-zstd": ArrayLayout(2, 512, 512, "zstd"),
+    "3-raw": ArrayLayout(3, 256, 1024, "none", 0),
+    "3-zstd": ArrayLayout(3, 256, 1024, "zstd"),
+}
+every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+COUNTS = {"train_sequences": 200, "train_tokens": 1, "validation_sequences": 0, "validation_tokens": 0}
+OLD, NEW = 4, 5  # the only id of each
+
+
+def write(root: Path, id_: int, layout: ArrayLayout) -> Path:
+    """Datasets of all ids have equal counts."""
+    lengths = np.random.default_rng(5).integers(1, 90, 200).tolist()
+    sequences = [[id_] * (length - 1) + [9] for length in lengths]
+    write_dataset(root, sequences, [], layout, sources=[{"path": f"{id_}.txt", "bytes": 3} | COUNTS])
+    return root
+
+
+def replace(root: Path, other: Path) -> None:
+    """As `convert --overwrite` does."""
+    root.rename(root.with_name("replaced"))
+    other.rename(root)
+    shutil.rmtree(root.with_name("replaced"))
+
+
+def is_old(ids: Any) -> bool:
+    return not set(np.ravel(ids).tolist()) - {OLD, 9}
+
+
+@every_layout
+@pytest.mark.parametrize("read_before", [0, 1, 3])
+def test_a_folder_that_is_replaced_is_told(tmp_path: Path, layout: ArrayLayout, read_before: int) -> None:
+    root, other = write(tmp_path / "a", OLD, layout), write(tmp_path / "b", NEW, layout)
+    dataset = flat_tokens.open(root)
+    copy = pickle.loads(pickle.dumps(dataset))
+    batches = iter(flat_tokens.Loader(dataset.train, 64, 4, seed=1))
+    for _ in range(read_before):
+        assert is_old(next(batches).targets)
+    replace(root, other)
+    try:
+        for batch in batches:
+            assert is_old(batch.targets)
+    except DatasetError as error:
+        assert "manifest.json: is another one, so the dataset was replaced" in str(error)  # noqa: PT017
+    else:
+        assert read_before  # all files may have been opened by then
+    for number in range(200):
+        with pytest.raises(DatasetError, match="is another one"):
+            copy.train.sequence(number)
+    with pytest.raises(DatasetError, match="is another one"):
+        dataset.train.sequence_sources.counts()
+    with pytest.raises(DatasetError, match="is another one"):
+        _ = dataset.manifest
+    assert set(flat_tokens.open(root).train.sequence(0).tolist()) <= {NEW, 9}
+
+
+@every_layout
+def test_a_folder_that_is_removed_is_told(tmp_path: Path, layout: ArrayLayout) -> None:
+    dataset = flat_tokens.open(write(tmp_path / "a", OLD, layout))
+    shutil.rmtree(dataset.path)
+    with pytest.raises(DatasetError, match=r"manifest\.json: is gone, so the dataset was removed"):
+        dataset.train.sequence(150)
+
+
+@every_layout
+def test_a_folder_that_is_copied_to_its_place_is_the_same(tmp_path: Path, layout: ArrayLayout) -> None:
+    dataset = flat_tokens.open(write(tmp_path / "a", OLD, layout))
+    shutil.copytree(dataset.path, tmp_path / "b")
+    replace(tmp_path / "a", tmp_path / "b")
+    assert all(is_old(sequence) for sequence in dataset.train)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+@every_layout
+def test_a_store_is_looked_at_at_times(
+    tmp_path: Path, layout: ArrayLayout, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened_manifest, "STORE_SECONDS", seconds)
+    store = CountingStore(open_store(f"memory://replaced/{tmp_path.name}-{seconds}"))
+    copy_dataset(write(tmp_path / "a", OLD, layout), store)
+    dataset = flat_tokens.open(store)
+    heads = store.requests["head"]
+    assert is_old(dataset.train.sequence(0))
+    assert (store.requests["head"] > heads) == (seconds == 0)
+    copy_dataset(write(tmp_path / "b", NEW, layout), store)
+    if seconds:
+        return
+    with pytest.raises(DatasetError, match=r"manifest\.json: is another one"):
+        dataset.train.sequence(199)
+    with pytest.raises(DatasetError, match=r"manifest\.json: is another one"):
+        dataset.train.sequence_sources.counts()
+
+
+def test_what_follows_from_a_replacement_is_not_told_in_its_place(tmp_path: Path) -> None:
+    """Also on a store that was not to be looked at yet."""
+    store = open_store(f"memory://replaced/{tmp_path.name}")
+    copy_dataset(write(tmp_path / "a", OLD, LAYOUTS["3-zstd"]), store)
+    dataset = flat_tokens.open(store)
+    store.delete([entry.key for entry in store.list() if "/c/" in entry.key or entry.key == "manifest.json"])
+    with pytest.raises(DatasetError, match=r"manifest\.json: is gone"):
+        dataset.train.sequence(199)
+
+
+@every_layout
+def test_parts_of_a_version_are_of_the_dataset_that_was_opened(tmp_path: Path, layout: ArrayLayout) -> None:
+    from flat_tokens.storage.versions import Version, describe_part, part_path, write_version
+
+    for name, id_ in (("a", OLD), ("b", NEW)):
+        root = write(tmp_path / name, id_, layout)
+        write(root / part_path(1), id_, layout)
+        write_version(open_store(str(root)), Version(1, (describe_part(root, ""), describe_part(root, part_path(1)))))
+    for number in (0, 1):
+        dataset = flat_tokens.open(tmp_path / "a", version=number)
+        assert is_old(dataset.train.sequence(0))
+        shutil.copytree(tmp_path / "a", tmp_path / "kept")
+        shutil.copytree(tmp_path / "b", tmp_path / "other")
+        replace(tmp_path / "a", tmp_path / "other")
+        with pytest.raises(DatasetError, match="is another one"):
+            dataset.train.sequence(dataset.train.seq_count - 1)
+        replace(tmp_path / "a", tmp_path / "kept")
