@@ -129,7 +129,9 @@ def test_parts_of_a_version_are_of_the_dataset_that_was_opened(tmp_path: Path, l
     for name, id_ in (("a", OLD), ("b", NEW)):
         root = write(tmp_path / name, id_, layout)
         write(root / part_path(1), id_, layout)
-        write_version(open_store(str(root)), Version(1, (describe_part(root, ""), describe_part(root, part_path(1)))))
+        write_version(
+            open_store(str(root)), Version(1, (describe_part(root, ""), describe_part(root, part_path(1))))
+        )
     for number in (0, 1):
         dataset = flat_tokens.open(tmp_path / "a", version=number)
         assert is_old(dataset.train.sequence(0))
