@@ -61,7 +61,10 @@ class Connection(asyncio.Protocol):
             self._answer(method, "200 OK", memoryview(content))
             return
         first, last = asked[0].partition("=")[2].split("-")
-        begin, stop = int(first), min(int(last) + 1 if last else len(content), len(content))
+        if first:
+            begin, stop = int(first), min(int(last) + 1 if last else len(content), len(content))
+        else:  # so many bytes at the end
+            begin, stop = max(len(content) - int(last), 0), len(content)
         self._answer(
             method,
             "206 Partial Content",
