@@ -30,6 +30,7 @@ from typing import Any
 
 import harness
 import numpy as np
+import peers
 from encoders import Gigatoken, Tiktoken, flat, installed
 
 REST_SECONDS = 3.0
@@ -48,6 +49,7 @@ def main() -> None:
         child(options)
         return
 
+    peers.use()
     machine = harness.facts()
     here = {encoder.name for encoder in installed()[0]}
     notes = [note for note in installed()[1] if note.startswith(("gigatoken", "tiktoken"))]
