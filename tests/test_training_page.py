@@ -1,4 +1,4 @@
-"""docs/training.md: its Python runs, and so does the example it names."""
+"""docs/training.md and docs/packs.md: their Python runs, and so does the example that is named."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ ROOT = Path(__file__).parents[1]
 END = "<|endoftext|>"
 
 
-def test_the_python_of_the_page_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "training.md").read_text(), re.DOTALL)
+@pytest.mark.parametrize("name", ["training.md", "packs.md"])
+def test_the_python_of_the_page_runs(name: str) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(), re.DOTALL)
     assert blocks, "the page has lost its examples"
     for block in blocks:
-        exec(compile(block, "docs/training.md", "exec"), {})
+        exec(compile(block, f"docs/{name}", "exec"), {})
 
 
 @pytest.fixture
