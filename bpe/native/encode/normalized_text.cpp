@@ -58,8 +58,8 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
   }
 }
 
-// Only the first pretokens change; the others are encoded where they lie, if there are enough of them: two parts of a
-// short text take longer than a copy of it.
+// Only the first pretokens change; the others are encoded where they lie, if there are enough of them: two
+// parts of a short text take longer than a copy of it.
 void NormalizedText::encode_prefixed(EncoderSession &session, const Normalizer &normalizer,
                                      const Automaton &automaton, std::string_view text,
                                      const uint8_t *readable, TextStart start) {
@@ -67,7 +67,8 @@ void NormalizedText::encode_prefixed(EncoderSession &session, const Normalizer &
   constexpr size_t begin_bytes = 256; // doubled until there is a cut in them
   size_t cut = 0;
   if (start != TextStart::inside) {
-    for (size_t bytes = begin_bytes; cut == 0 && bytes < text.size() && text.size() > short_bytes; bytes *= 2) {
+    for (size_t bytes = begin_bytes; cut == 0 && bytes < text.size() && text.size() > short_bytes;
+         bytes *= 2) {
       while (continues_character(text[bytes]))
         --bytes;
       cut = last_safe_cut(automaton, bytes_of(text), bytes);
