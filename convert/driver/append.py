@@ -81,6 +81,13 @@ def append(
     is_imported = record.get("fingerprint") is None
     opening.check_tokenizer(dataset, options.tokenizer if is_imported else tokenizer)
     _check_template(options, tokenizer, dataset)
+    if not is_imported and STANDARD_INPUT not in options.inputs:
+        given = given_by(prepared.options, tokenizer)
+        if difference(place, dataset.version, prepared.sources, given) is None:
+            what = f"version {dataset.version}" if dataset.version else "the dataset"
+            prepared.progress.note(
+                f"warning: {what} was made of these files and options already; their documents will be there twice"
+            )
     summary = run(prepared, tokenizer, source, executor)
     _list_part(place, number, options.output)
     return summary
@@ -95,7 +102,10 @@ def _check_is_asked_for(
     listed = f"{place}: an earlier run had finished version {number}, which is listed now"
     if STANDARD_INPUT in options.inputs:
         raise Refused(f"{listed}; give the command again if it was not of this text")
-    other = difference(place, number, sources or find_sources(options, options.inputs), given_by(options))
+    tokenizer, _ = load_tokenizer(options.tokenizer)
+    other = difference(
+        place, number, sources or find_sources(options, options.inputs), given_by(options, tokenizer)
+    )
     if other is not None:
         raise Refused(f"{listed}: it {other}; give the command again for what is still to be appended")
 

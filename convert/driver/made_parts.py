@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 
 from bpe.end_tokens import end_tokens
 from bpe.tokenizer import Tokenizer
-from convert.driver.pipeline import load_tokenizer
 from convert.options import CHAT_RULES, RECORDED_OF_MARKS, ConvertOptions
 from corpus.source_list import SourceList
 from corpus.sources import recorded_path
@@ -25,8 +24,7 @@ class Given(NamedTuple):
     recorded: dict[str, Any]
 
 
-def given_by(options: ConvertOptions) -> Given:
-    tokenizer, _ = load_tokenizer(options.tokenizer)
+def given_by(options: ConvertOptions, tokenizer: Tokenizer) -> Given:
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     recorded = {**options.with_chat_rules(tokenizer).recorded(), **ends.recorded()}
     return Given(tokenizer, dict.fromkeys((*RECORDED_OF_MARKS, CHAT_RULES)) | recorded)
@@ -40,12 +38,12 @@ def difference(place: Place, number: int, sources: SourceList, given: Given) -> 
         return "has no manifest"
     opening.check_tokenizer(part, given.tokenizer)
     named = [(recorded_path(source.name), source.size_bytes) for source in sources]
-    made = [(str(source["path"]), source["bytes"]) for source in manifest.sources]
+    made = [(str(source["path"]), source.get("bytes", "unknown")) for source in manifest.sources]
     if len(named) != len(made):
         return f"was made of {len(made)} files, the run has {len(named)} for it"
     for (path, size), (made_path, made_size) in zip(named, made, strict=True):
         if (path, size) != (made_path, made_size):
-            return f"was made of {made_path} ({made_size:,} bytes) where the run has {path} ({size:,} bytes)"
+            return f"was made of {made_path} ({made_size} bytes) where the run has {path} ({size} bytes)"
     for name, value in given.recorded.items():
         made_with = manifest.options.get(name)
         if name not in _OWN and made_with != value:

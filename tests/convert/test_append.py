@@ -254,6 +254,21 @@ def test_another_tokenizer_is_refused(grown: Path) -> None:
     assert not list((grown / "out").glob("part*"))
 
 
+def test_the_same_files_once_more_are_told(grown: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As when a job is begun again that had ended: it is not known to this run, and two are what was asked for."""
+    told = "was made of these files and options already; their documents will be there twice"
+    plain = ["--append-to", "out", "--workers", "1"]
+    assert main(["more.txt", *plain]) == 0
+    assert "twice" not in capfd.readouterr().err
+    for number in (1, 2):
+        assert main(["more.txt", *plain]) == 0
+        assert f"warning: version {number} {told}" in capfd.readouterr().err
+    assert main(["more.txt", "--validation-fraction", "0.5", *plain]) == 0
+    Path("more.txt").write_text(END.join(make_documents(41, seed=6)), newline="")
+    assert main(["more.txt", *plain]) == 0
+    assert "twice" not in capfd.readouterr().err
+
+
 def test_one_that_grew_is_not_replaced(grown: Path) -> None:
     append(more(), InlineEngine())
     with pytest.raises(Refused, match="it holds (part-1|versions)/"):
