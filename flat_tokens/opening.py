@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -163,6 +164,16 @@ def open_by_files(root: Place) -> Dataset:
         )
     promised = is_there(root / MANIFEST_NAME)  # be it a link or pipe: it is not passed over
     head = read_head(root) if promised else None
+    opened = head and head.opened
+    with nullcontext() if opened is None else opened.opening():
+        zarr_format, splits = _open_splits(root, opened)
+        if head is not None:
+            _check_counts(head.counts, splits, where)
+    return Dataset(root, zarr_format, splits["train"], splits["validation"], opened)
+
+
+def _open_splits(root: Place, opened: OpenedManifest | None) -> tuple[int, dict[str, FlatTokensArray]]:
+    where = printable(str(root))
     group = zarr_metadata.read_group(root)
     if group is None:
         raise DatasetError(
@@ -175,13 +186,10 @@ def open_by_files(root: Place) -> Dataset:
             else "foreign: a flat-tokens dataset has train and validation; give the path of one"
         )
         raise DatasetError(f"{where}: has no entry train ({found})")
-    opened = head and head.opened
     splits = {name: open_split(root, name, opened) for name in flat_format.SPLITS}
     for array in splits.values():
         array.check_ends()
-    if head is not None:
-        _check_counts(head.counts, splits, where)
-    return Dataset(root, group[0], splits["train"], splits["validation"], opened)
+    return group[0], splits
 
 
 def open_by_manifest(root: StorePath) -> Dataset:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -209,10 +210,11 @@ def open_places(root: Place, split: str, opened: OpenedManifest | None) -> Eleme
     """The seq_places of a split, None if it has none. opened: see open_elements. DatasetError if they are not of the
     format."""
     path = root / split / PLACES_NAME
-    if not any(is_there(path / name) for name in (".zarray", "zarr.json")):
-        return None
-    refuse_link(path)
-    return open_elements(f"{split}/{PLACES_NAME}", path, STARTS_DTYPE, opened)
+    with nullcontext() if opened is None else opened.opening():
+        if not any(is_there(path / name) for name in (".zarray", "zarr.json")):
+            return None
+        refuse_link(path)
+        return open_elements(f"{split}/{PLACES_NAME}", path, STARTS_DTYPE, opened)
 
 
 def parts_of_rows(array: FlatTokensArray, row_count: int, ranges: TokenRanges) -> list[list[RowPart]]:

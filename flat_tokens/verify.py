@@ -118,9 +118,11 @@ def verify_dataset(
 def _verify_part(
     place: Place, executor: Executor | None, progress: Progress | None, facts: Mapping[str, TokenFacts]
 ) -> VerifyReport:
-    promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
-    manifest = read_manifest(place, most_sources=0)
-    return _Verification(place, manifest, promised, executor, progress, facts).run()
+    opened = OpenedManifest.of(place / MANIFEST_NAME)
+    with opened.opening():  # else what it was replaced by would count as damage
+        promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
+        manifest = read_manifest(place, most_sources=0)
+        return _Verification(place, manifest, opened, promised, executor, progress, facts).run()
 
 
 def _verify_versions(
@@ -170,6 +172,7 @@ class _Verification:
         self,
         root: Place,
         manifest: Manifest | None,
+        opened: OpenedManifest,
         promised: opening.Dataset | None,
         executor: Executor | None,
         progress: Progress | None,
@@ -187,7 +190,7 @@ class _Verification:
         self.done_bytes = 0
         self.total_bytes = 0
         self.unread = {} if manifest is None else {record.path: record for record in manifest.files}
-        self.opened = None if manifest is None else OpenedManifest.of(root / MANIFEST_NAME)
+        self.opened = None if manifest is None else opened
 
     def run(self) -> VerifyReport:
         self._list_files()

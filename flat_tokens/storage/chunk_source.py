@@ -93,7 +93,7 @@ class ChunkSource:
         values = self._mapped.get(index)
         if values is None:
             try:
-                with self.stored.reading():
+                with self.stored.opening():
                     values = self._map(index)
             except AbsentFileError:
                 if not self._missing_is_zero:

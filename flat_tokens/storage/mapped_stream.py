@@ -67,7 +67,7 @@ class MappedStream:
         for index in np.flatnonzero(is_wanted & ~is_done).tolist():
             if not self._is_mapped[index]:
                 path = self._stored.file_name(index)
-                with self._stored.reading():
+                with self._stored.opening():
                     map_into(self._reserved, index * self._chunk_bytes, self._chunk_bytes, path, not is_alone)
                 self._is_mapped[index] = True
             if not is_alone:

@@ -2,22 +2,21 @@
 
 A dataset may be replaced while it is read, by `--overwrite` or by a copy. Files that were opened before are then of
 another dataset than those that are opened later, each of them sound. A manifest is taken away first and put last, so
-what was read before it was seen unchanged is of the dataset that was opened.
+what was opened before it was seen unchanged is of the dataset that was opened. What is read later of an opened file is
+of the same file, and of an object of the same version of it.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.places import Payload, Place, StorePath, open_file
 
 TAIL_BYTES = 256  # of a manifest, in which its own hash lies
-STORE_SECONDS = 10.0  # between two looks at a manifest on a store, each of which is a request
 
 
 @dataclass
@@ -27,7 +26,6 @@ class OpenedManifest:
 
     place: Place
     version: str
-    _due: float = field(default_factory=lambda: time.monotonic() + STORE_SECONDS, compare=False)
 
     @classmethod
     def of(cls, place: Place) -> OpenedManifest:
@@ -35,16 +33,22 @@ class OpenedManifest:
         return cls(place, _version_of(place))
 
     @contextmanager
+    def opening(self) -> Iterator[None]:
+        """A context in which files or objects of the dataset are opened. DatasetError if it was replaced, in place of
+        what follows from that; on a store a request."""
+        with self.reading():
+            yield
+        self.check()
+
+    @contextmanager
     def reading(self) -> Iterator[None]:
-        """A context in which files of the dataset are opened, or objects read. DatasetError if it was replaced, in
-        place of what follows from that; on a store at the latest with what is read STORE_SECONDS later."""
+        """A context in which more is read of those that were opened: whether it was replaced is asked where that
+        fails."""
         try:
             yield
         except DatasetError:
             self.check()
             raise
-        if not isinstance(self.place, StorePath) or time.monotonic() >= self._due:
-            self.check()
 
     def check(self) -> None:
         """DatasetError if there is another manifest, or none, where it was."""
@@ -54,13 +58,6 @@ class OpenedManifest:
                 f"{printable(str(self.place))}: {'is another one' if found else 'is gone'}, so the dataset was "
                 f"{'replaced' if found else 'removed or is being replaced'} while it was read; open it again"
             )
-        self._due = time.monotonic() + STORE_SECONDS
-
-    def __getstate__(self) -> tuple[Place, str]:
-        return self.place, self.version
-
-    def __setstate__(self, state: tuple[Place, str]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
 
 
 def _version_of(manifest: Place) -> str:

@@ -47,7 +47,7 @@ class FilePayloads:
         """See Payloads."""
         stored = self._stored
         path = stored.file_name(index * stored.chunk_elements // stored.shard_elements)
-        with stored.reading():
+        with stored.opening():
             if stored.sharded:
                 return self.shards.part(index), path
             return read_into(path, self._largest_file_bytes, buffer), path

@@ -1,7 +1,8 @@
 """The encoded zarr chunks of an array on an object store, read as few large ranges, several at once.
 
-A shard is asked for its size and version and for its index when it is touched first (two requests), then for ranges of
-neighbouring zarr chunks (one request each). What will be read soon is announced by `expecting`: it is cut into pieces
+A shard is asked for its size and version and for its index when it is touched first, and the manifest whether it is
+still the one that was opened (two requests or three), then the shard for ranges of neighbouring zarr chunks (one request
+each). What will be read soon is announced by `expecting`: it is cut into pieces
 of up to PIECE_BYTES, and as these are used up the next ones are fetched, at most PIECES_AHEAD at a time, so that memory
 is bounded however much is announced. Invariant: the index and all zarr chunks of a shard are of one version of it.
 """
@@ -105,7 +106,7 @@ class StorePayloads:
 
     def fetch(self, shard: int, indexes: list[int]) -> list[Payload]:
         """The encoded bytes of some zarr chunks of a shard. DatasetError, AbsentFileError, StoreError."""
-        with self._stored.reading():
+        with self._stored.reading() if self._stored.sharded else self._stored.opening():
             return self._fetched(shard, indexes)
 
     def _fetched(self, shard: int, indexes: list[int]) -> list[Payload]:
@@ -137,7 +138,9 @@ class StorePayloads:
         if known is not None:
             return known.result()
         try:
-            mine.set_result(self._ask(self._object(number)))
+            with self._stored.opening():
+                found = self._ask(self._object(number))
+            mine.set_result(found)
         except BaseException as error:
             with self._lock:
                 self._shards.pop(number, None)

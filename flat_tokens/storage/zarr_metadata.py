@@ -82,8 +82,12 @@ class StoredArray(NamedTuple):
         """Its name in the array's folder: "c/7" in format 3."""
         return f"{self.key_prefix}{file_index}"
 
+    def opening(self) -> AbstractContextManager[None]:
+        """A context in which its files are opened; see OpenedManifest.opening."""
+        return _NOTHING if self.opened is None else self.opened.opening()
+
     def reading(self) -> AbstractContextManager[None]:
-        """A context in which its files are opened; see OpenedManifest.reading."""
+        """A context in which more is read of them; see OpenedManifest.reading."""
         return _NOTHING if self.opened is None else self.opened.reading()
 
 

@@ -154,8 +154,8 @@ def test_a_window_is_few_ranges_and_an_index_is_read_once(make_dataset: Any, ran
     store.requests.clear()
     loader = Loader(train, seq_len=64, batch_size=4)  # one window is all of it
     list(loader)
-    # Each shard's index, then a range of each, and the rows of the first batch.
-    assert store.requests["head"] == 0
+    # Each shard's index, and then the manifest; a range of each, and the rows of the first batch.
+    assert store.requests["head"] == shards
     assert 2 * shards <= store.requests["read"] <= 2 * shards + 8
     store.requests.clear()
     assert len(loader.batch(3 * loader.steps_per_epoch).inputs) == 4
@@ -167,7 +167,8 @@ def test_a_window_is_few_ranges_and_an_index_is_read_once(make_dataset: Any, ran
     again = flat_tokens.open(store).train
     store.requests.clear()
     again.sequence(5)
-    assert store.requests == {"read": 4}  # the index of a shard of each array, a zarr chunk of each
+    # The index of a shard of each array, and then the manifest; a zarr chunk of each.
+    assert store.requests == {"read": 4, "head": 2}
 
 
 def test_a_batch_of_packs_is_few_requests(make_dataset: Any, random_sequences: Any) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import flat_tokens
+from flat_tokens import verify
 from flat_tokens.errors import DatasetError
-from flat_tokens.storage import opened_manifest
 from flat_tokens.storage.layout import ArrayLayout
 from stores import open_store
 from tests.flat_tokens.counting_store import CountingStore, copy_dataset
@@ -91,25 +91,56 @@ def test_a_folder_that_is_copied_to_its_place_is_the_same(tmp_path: Path, layout
     assert all(is_old(sequence) for sequence in dataset.train)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e9])
 @every_layout
-def test_a_store_is_looked_at_at_times(
-    tmp_path: Path, layout: ArrayLayout, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(opened_manifest, "STORE_SECONDS", seconds)
-    store = CountingStore(open_store(f"memory://replaced/{tmp_path.name}-{seconds}"))
+def test_a_store_is_looked_at_with_each_shard(tmp_path: Path, layout: ArrayLayout) -> None:
+    """It was at most each 10 s: what was opened within them was of the new dataset."""
+    store = CountingStore(open_store(f"memory://replaced/{tmp_path.name}"))
     copy_dataset(write(tmp_path / "a", OLD, layout), store)
     dataset = flat_tokens.open(store)
+    first = dataset.train.sequence(0)
+    assert is_old(first)
     heads = store.requests["head"]
-    assert is_old(dataset.train.sequence(0))
-    assert (store.requests["head"] > heads) == (seconds == 0)
+    assert dataset.train.sequence(0).tolist() == first.tolist()
+    if layout.zarr_format == 3:
+        assert store.requests["head"] == heads, "a shard that is known was asked for"
     copy_dataset(write(tmp_path / "b", NEW, layout), store)
-    if seconds:
-        return
     with pytest.raises(DatasetError, match=r"manifest\.json: is another one"):
         dataset.train.sequence(199)
     with pytest.raises(DatasetError, match=r"manifest\.json: is another one"):
         dataset.train.sequence_sources.counts()
+
+
+@pytest.mark.parametrize("is_on_store", [False, True])
+@pytest.mark.parametrize("at", ["files", "splits", "tokens"])
+def test_verify_took_what_is_new_for_damage(
+    tmp_path: Path, is_on_store: bool, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = LAYOUTS["3-zstd"]
+    root: Any = write(tmp_path / "a", OLD, layout)
+    other = write(tmp_path / "b", NEW, layout)
+    store = copy_dataset(root, open_store(f"memory://verified/{tmp_path.name}")) if is_on_store else None
+    step = {"files": "_list_files", "splits": "_open", "tokens": "_verify_places"}[at]
+    plain = getattr(verify._Verification, step)
+
+    def replaced_before(*arguments: Any) -> Any:
+        if other.exists():
+            copy_dataset(other, store) if store is not None else None
+            replace(root, other)
+        return plain(*arguments)
+
+    monkeypatch.setattr(verify._Verification, step, replaced_before)
+    with pytest.raises(DatasetError, match=r"manifest\.json: is another one, so the dataset was replaced"):
+        flat_tokens.verify_dataset(store or root)
+    assert flat_tokens.verify_dataset(store or root).problems == ()
+
+
+def test_places_of_another_dataset_were_told_as_a_wrong_number(tmp_path: Path) -> None:
+    root, other = write(tmp_path / "a", OLD, LAYOUTS["2-zstd"]), tmp_path / "b"
+    write_dataset(other, [[NEW]], [], LAYOUTS["2-zstd"], sources=[{"path": "n.txt", "bytes": 3} | COUNTS])
+    dataset = flat_tokens.open(root)
+    replace(root, other)
+    with pytest.raises(DatasetError, match="is another one"):
+        dataset.train.source_of(0)
 
 
 def test_what_follows_from_a_replacement_is_not_told_in_its_place(tmp_path: Path) -> None:
