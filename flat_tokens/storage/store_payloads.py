@@ -1,10 +1,10 @@
 """The encoded zarr chunks of an array on an object store, read as few large ranges, several at once.
 
-A shard is asked for its size and version and for its index when it is touched first, and the manifest whether it is
-still the one that was opened (two requests or three), then the shard for ranges of neighbouring zarr chunks (one request
-each). What will be read soon is announced by `expecting`: it is cut into pieces
-of up to PIECE_BYTES, and as these are used up the next ones are fetched, at most PIECES_AHEAD at a time, so that memory
-is bounded however much is announced. Invariant: the index and all zarr chunks of a shard are of one version of it.
+A shard is asked for its size and version and for its index when it is touched first, and then the manifest whether it
+is still the one that was opened (two requests, or three). Ranges of neighbouring zarr chunks follow, a request each.
+What will be read soon is announced by `expecting`: it is cut into pieces of up to PIECE_BYTES, and as these are used up
+the next ones are fetched, at most PIECES_AHEAD at a time, so that memory is bounded however much is announced.
+Invariant: the index and all zarr chunks of a shard are of one version of it.
 """
 
 from __future__ import annotations
