@@ -136,9 +136,8 @@ class ConvertOptions:
         object.__setattr__(self, "validation_fraction", float(fraction))
         _whole("--seed", self.seed, 0, _MAX_UINT64)
         self._check_executor()
-        if self.workers is None:
-            object.__setattr__(self, "workers", available_threads())
-        _whole("--workers", self.workers, 1, 4096)
+        if self.workers is not None:
+            _whole("--workers", self.workers, 1, 4096)
         if self.text_chunk_bytes is not None:
             _whole("--text-chunk-bytes", self.text_chunk_bytes, 1, 1 << 32)
         if self.chunk_tokens is not None:
@@ -274,9 +273,9 @@ class ConvertOptions:
 
     @property
     def worker_count(self) -> int:
-        """How many worker processes, at least 1."""
-        assert self.workers is not None  # set in __post_init__
-        return self.workers
+        """How many worker processes, at least 1. (`workers` stays None where it was not given: options that are made of
+        these are checked anew, and a cluster refuses a number.)"""
+        return available_threads() if self.workers is None else self.workers
 
     def engine(self, executor: Executor | None) -> EngineOptions:
         """Where tasks run: in the caller's executor, if there is one."""

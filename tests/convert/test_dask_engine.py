@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import signal
 import socket
@@ -12,11 +13,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from input_kinds import write_kind
 from naive_conversion import make_documents, tree
 
+import flat_tokens
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from engines.errors import EngineFailure
@@ -114,6 +117,24 @@ def test_the_same_bytes_while_workers_come(corpus: Path, cluster: Cluster) -> No
     assert ended(begin(cluster.address, *more, output="again")) == (0, "")
     assert not list((corpus / "scratch").iterdir())
     assert sorted(path.name for path in corpus.iterdir() if "partial" in path.name) == []
+
+
+def test_parts_and_masks_are_made_there_too(corpus: Path, cluster: Cluster) -> None:
+    """All but the first part, and all with a loss mask, were refused for a number of workers that nobody had given."""
+    records = [{"prompt": text, "completion": text[::-1]} for text in make_documents(60, seed=9)]
+    path = corpus / "prompts.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    fields = {"prompt_field": "prompt", "completion_field": "completion"}
+    common: dict[str, Any] = {"progress": "none", **SMALL, **fields}
+    run_conversion(ConvertOptions([path], "tok.json", "masks", **common), InlineEngine())
+    words = [word for name in fields for word in (f"--{name.replace('_', '-')}", fields[name])]
+    assert ended(begin(cluster.address, *words, output="out", inputs=str(path))) == (0, "")
+    assert tree(corpus / "out") == tree(corpus / "masks")
+    command = begin(cluster.address, "--part-bytes", "1", output="parts")
+    assert ended(command) == (0, "")
+    assert len(flat_tokens.open(corpus / "parts").parts) == 4
+    whole, parts = (flat_tokens.open(corpus / name).train for name in ("expected", "parts"))
+    assert [ids.tolist() for ids in parts] == [ids.tolist() for ids in whole]
 
 
 @contextmanager

@@ -176,3 +176,22 @@ def test_a_bad_command_line_is_one_line(arguments: list[str], message: str) -> N
         parse_arguments([*base, *arguments])
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"executor": "dask", "scheduler": "tcp://h:1"},
+        {"executor": "ray", "address": "h:1"},
+        {"validation": ["v"]},
+        {"validation_docs": 3},
+        {"output": "s3://bucket/a"},
+    ],
+    ids=str,
+)
+def test_options_made_of_others_were_refused_for_their_own_defaults(given: dict[str, Any]) -> None:
+    """As parts are made, and what has a loss mask: on a cluster each of them ended with "--workers is for ..."."""
+    options = ConvertOptions(**{"inputs": ["a"], "tokenizer": "t", "output": "b", **given})
+    again = replace(options, seed=1)
+    assert (again, again.worker_count) == (replace(options, seed=1), options.worker_count)
+    assert replace(again, seed=0) == options
