@@ -17,7 +17,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens import format as flat_format
-from flat_tokens import verify, verify_units, writer
+from flat_tokens import verify_part, verify_units, writer
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage import files
 from flat_tokens.storage.layout import ArrayLayout
@@ -300,7 +300,7 @@ def test_many_lost_files_are_told_in_one_line(
     make_dataset: Any, is_listed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each was asked for by name: 2^31 of them for hours."""
-    monkeypatch.setattr(verify, "PROBLEMS_KEPT", 10)
+    monkeypatch.setattr(verify_part, "PROBLEMS_KEPT", 10)
     root = make_dataset([[1, 2]] * 10, layout=ArrayLayout.create(2, 1))
     if not is_listed:
         (root / "manifest.json").unlink()
@@ -336,8 +336,8 @@ def processes() -> Executor:
 def test_executors_agree(
     sound: Path, monkeypatch: pytest.MonkeyPatch, make_executor: Callable[[], Executor]
 ) -> None:
-    monkeypatch.setattr(verify, "UNIT_TOKENS", 32)
-    monkeypatch.setattr(verify, "UNITS_IN_FLIGHT", 3)
+    monkeypatch.setattr(verify_part, "UNIT_TOKENS", 32)
+    monkeypatch.setattr(verify_part, "UNITS_IN_FLIGHT", 3)
     calls: list[tuple[int, int]] = []
     file = next(path for path in files_of(sound / "train/encoded_tokens") if path.name == "1")
     with make_executor() as executor:
@@ -351,7 +351,7 @@ def test_executors_agree(
 
 
 def test_units_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify, "UNITS_IN_FLIGHT", 3)
+    monkeypatch.setattr(verify_part, "UNITS_IN_FLIGHT", 3)
     taken: list[int] = []
 
     def arguments() -> Iterator[tuple[int]]:
@@ -360,11 +360,11 @@ def test_units_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
             yield (number,)
 
     with ThreadPoolExecutor(2) as executor:
-        results = verify.in_order(executor, lambda number: number * number, arguments())
+        results = verify_part.in_order(executor, lambda number: number * number, arguments())
         assert next(results) == 0
         assert taken == [0, 1, 2]  # no more are in flight
         assert [0, *results] == [number * number for number in range(10)]
-        failing = verify.in_order(
+        failing = verify_part.in_order(
             executor, lambda number: 1 // (number - 1), ((number,) for number in range(5))
         )
         assert next(failing) == -1
@@ -376,7 +376,7 @@ def test_a_machine_error_is_no_damage(sound: Path, monkeypatch: pytest.MonkeyPat
     def broken(*arguments: Any) -> Any:
         raise OSError(5, "Input/output error", "file")
 
-    monkeypatch.setattr(verify, "verify_tokens", broken)
+    monkeypatch.setattr(verify_part, "verify_tokens", broken)
     with pytest.raises(OSError, match="Input/output error"):
         flat_tokens.verify_dataset(sound)
 
