@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import verify
+from flat_tokens import verify_part
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 from stores import open_store
@@ -120,7 +120,7 @@ def test_verify_took_what_is_new_for_damage(
     other = write(tmp_path / "b", NEW, layout)
     store = copy_dataset(root, open_store(f"memory://verified/{tmp_path.name}")) if is_on_store else None
     step = {"files": "_list_files", "splits": "_open", "tokens": "_verify_places"}[at]
-    plain = getattr(verify._Verification, step)
+    plain = getattr(verify_part._Verification, step)
 
     def replaced_before(*arguments: Any) -> Any:
         if other.exists():
@@ -128,7 +128,7 @@ def test_verify_took_what_is_new_for_damage(
             replace(root, other)
         return plain(*arguments)
 
-    monkeypatch.setattr(verify._Verification, step, replaced_before)
+    monkeypatch.setattr(verify_part._Verification, step, replaced_before)
     with pytest.raises(DatasetError, match=r"manifest\.json: is another one, so the dataset was replaced"):
         flat_tokens.verify_dataset(store or root)
     assert flat_tokens.verify_dataset(store or root).problems == ()
