@@ -21,7 +21,7 @@ from flat_tokens import format as flat_format
 from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError, SplitError, printable
 from flat_tokens.reader import FlatTokensArray, open_split
-from flat_tokens.storage import zarr_metadata
+from flat_tokens.storage import written_metadata, zarr_metadata
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, read_manifest
@@ -217,7 +217,7 @@ def _open_promised(
     promised = {
         f"{root / name / file}": data
         for name, split in counts.items()
-        for file, data in zarr_metadata.split_files(
+        for file, data in written_metadata.split_files(
             layout, *split[:3], has_mask=split.trained_tokens is not None
         ).items()
     }

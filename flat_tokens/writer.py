@@ -26,7 +26,7 @@ import numpy.typing as npt
 from flat_tokens import format as flat_format
 from flat_tokens.arguments import choice
 from flat_tokens.errors import ArgumentError
-from flat_tokens.storage import zarr_metadata
+from flat_tokens.storage import written_metadata
 from flat_tokens.storage.chunks import join_shard, pad
 from flat_tokens.storage.file_digest import FileDigest, file_digest
 from flat_tokens.storage.files import write_all
@@ -41,7 +41,7 @@ Destination = Path | Store  # the dataset's folder, or the container that it is
 
 def load_codecs(layout: ArrayLayout) -> None:
     """Import what the layout's codecs need, once, so that processes forked later inherit it: 30 ms each otherwise."""
-    zarr_metadata.write_chain(layout).encode(np.zeros(1, dtype=flat_format.TOKENS_DTYPE))
+    written_metadata.write_chain(layout).encode(np.zeros(1, dtype=flat_format.TOKENS_DTYPE))
 
 
 def create_arrays(
@@ -88,7 +88,7 @@ def create_split(
             f"a dataset on a store has zarr format 3, got {layout.zarr_format}: its zarr chunks would be an object each"
         )
     create_arrays(root, split, layout, has_places, has_mask)
-    files = zarr_metadata.split_files(layout, token_count, seq_count, max_token_id, has_places, has_mask)
+    files = written_metadata.split_files(layout, token_count, seq_count, max_token_id, has_places, has_mask)
     return [write_file(root, f"{split}/{name}", data) for name, data in files.items()]
 
 
@@ -228,7 +228,7 @@ def _write_run(
     chunk, unit = chunk_and_unit
     if first < 0 or first % unit:
         raise ArgumentError(f"{folder}: a run must begin at a multiple of the write unit {unit}, got {first}")
-    codecs = zarr_metadata.write_chain(layout)
+    codecs = written_metadata.write_chain(layout)
     prefix, place = "c/" if layout.zarr_format == 3 else "", place_of(root)
     written = []
     for start in range(0, len(values), unit):
@@ -338,7 +338,7 @@ def write_root(
     missing; AlreadyThere (stores.errors) if there is a manifest on the store, which is then left as it is."""
     if set(splits) != set(flat_format.SPLITS):
         raise ArgumentError(f"a dataset has the splits {', '.join(flat_format.SPLITS)}, got {sorted(splits)}")
-    group = zarr_metadata.group_files(layout.zarr_format, {})
+    group = written_metadata.group_files(layout.zarr_format, {})
     records = [*files, *(write_file(root, name, data) for name, data in group.items())]
     manifest = Manifest(
         splits={name: splits[name] for name in flat_format.SPLITS},

@@ -27,7 +27,7 @@ from corpus.kinds import Kind
 from corpus.samples import Sample, samples_of
 from corpus.sizes import bytes_text, counted
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.zarr_metadata import write_chain
+from flat_tokens.storage.written_metadata import write_chain
 from stores import is_url
 
 # Beside the array of an entry: metadata and the manifest, which names every file.

@@ -16,7 +16,7 @@ from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import SplitRecord
 from flat_tokens.storage.token_facts import TokenFacts, content_digest, facts_with_python, token_facts
-from flat_tokens.storage.zarr_metadata import write_chain
+from flat_tokens.storage.written_metadata import write_chain
 from flat_tokens.verify import VerifyReport, verify_dataset
 
 Tokens = npt.NDArray[np.uint32]

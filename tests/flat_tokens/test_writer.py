@@ -22,7 +22,7 @@ import zarr
 from flat_tokens import format as flat_format
 from flat_tokens import writer
 from flat_tokens.errors import ArgumentError
-from flat_tokens.storage import zarr_metadata
+from flat_tokens.storage import written_metadata
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_manifest
 
@@ -248,7 +248,7 @@ def test_both_splits_are_needed(tmp_path: Path) -> None:
 def test_compressor_metadata_is_what_old_readers_know() -> None:
     """zarr 2.16 with numcodecs 0.12 and tensorstore 0.1.86 refuse "checksum"; the frame has one all the
     same."""
-    files = zarr_metadata.array_files(ArrayLayout(), np.dtype("<u4"), 8, 4, 4)
+    files = written_metadata.array_files(ArrayLayout(), np.dtype("<u4"), 8, 4, 4)
     assert json.loads(files[".zarray"])["compressor"] == {"id": "zstd", "level": 1}
-    frame = zarr_metadata.write_chain(ArrayLayout()).encode(np.zeros(4, dtype="<u4"))
+    frame = written_metadata.write_chain(ArrayLayout()).encode(np.zeros(4, dtype="<u4"))
     assert frame[4] >> 2 & 1 == 1  # RFC 8878: the content checksum flag

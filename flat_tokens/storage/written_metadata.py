@@ -1,0 +1,138 @@
+"""The metadata files of zarr formats 2 and 3 that are written, for one-dimensional arrays of tokens and starts.
+
+They equal what zarr-python writes (tests/flat_tokens/test_writer.py), but that a zstd frame's checksum is not
+announced in `.zarray`: decoders check it anyway, while zarr-python 2 with numcodecs 0.12 and tensorstore 0.1.86 refuse
+an array whose compressor has a member "checksum" (measured). For the same reason there are no filters: tensorstore
+knows none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from flat_tokens import format as flat_format
+from flat_tokens.storage.codecs import CodecChain
+from flat_tokens.storage.layout import ArrayLayout
+
+
+def group_files(zarr_format: int, attributes: Mapping[str, Any]) -> dict[str, bytes]:
+    """Metadata of a group: file name -> content."""
+    if zarr_format == 2:
+        files = {".zgroup": _json_bytes({"zarr_format": 2})}
+        return files | ({".zattrs": _json_bytes(attributes)} if attributes else {})
+    node = {"attributes": dict(attributes), "zarr_format": 3, "node_type": "group"}
+    return {"zarr.json": _json_bytes(node)}
+
+
+def array_files(
+    layout: ArrayLayout, dtype: np.dtype[Any], element_count: int, chunk: int, shard: int
+) -> dict[str, bytes]:
+    """Metadata of an array with zarr chunks of `chunk` and, in format 3, shards of `shard` elements: name ->
+    content."""
+    if layout.zarr_format == 2:
+        array: dict[str, Any] = {
+            "shape": [element_count],
+            "chunks": [chunk],
+            "dtype": dtype.str,
+            "fill_value": 0,
+            "order": "C",
+            "filters": None,
+            "dimension_separator": ".",
+            "compressor": _v2_compressor(layout),
+            "zarr_format": 2,
+        }
+        return {".zarray": _json_bytes(array)}
+    little_endian = {"name": "bytes", "configuration": {"endian": "little"}}
+    sharding = {
+        "chunk_shape": [chunk],
+        "codecs": [little_endian, *_v3_compressor(layout, dtype.itemsize), {"name": "crc32c"}],
+        "index_codecs": [little_endian, {"name": "crc32c"}],
+        "index_location": "end",
+    }
+    array = {
+        "shape": [element_count],
+        "data_type": dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [shard]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
+        "attributes": {},
+        "zarr_format": 3,
+        "node_type": "array",
+        "storage_transformers": [],
+    }
+    return {"zarr.json": _json_bytes(array)}
+
+
+def split_files(
+    layout: ArrayLayout,
+    token_count: int,
+    seq_count: int,
+    max_token_id: int,
+    has_places: bool = False,
+    has_mask: bool = False,
+) -> dict[str, bytes]:
+    """Metadata of a split and of its arrays: path in the split's folder -> content."""
+    tokens = array_files(
+        layout, flat_format.TOKENS_DTYPE, token_count, layout.chunk_tokens, layout.write_unit_tokens
+    )
+    starts = array_files(
+        layout, flat_format.STARTS_DTYPE, seq_count + 1, layout.chunk_starts, layout.write_unit_starts
+    )
+    places = array_files(
+        layout, flat_format.STARTS_DTYPE, seq_count, layout.chunk_starts, layout.write_unit_starts
+    )
+    mask = {}
+    if has_mask:
+        mask_bytes = -(-token_count // flat_format.MASK_BITS)
+        mask = array_files(layout, flat_format.MASK_DTYPE, mask_bytes, *layout.mask_cuts)
+    return {
+        **group_files(layout.zarr_format, {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}),
+        **{f"{flat_format.TOKENS_NAME}/{name}": data for name, data in tokens.items()},
+        **{f"{flat_format.STARTS_NAME}/{name}": data for name, data in starts.items()},
+        **{f"{flat_format.PLACES_NAME}/{name}": data for name, data in places.items() if has_places},
+        **{f"{flat_format.MASK_NAME}/{name}": data for name, data in mask.items()},
+    }
+
+
+@lru_cache(maxsize=16)
+def write_chain(layout: ArrayLayout) -> CodecChain:
+    """The codecs that the writer uses; zstd frames carry a checksum of their content, in format 3 crc32c follows."""
+    compressor = _v2_compressor(layout)
+    if compressor is not None and compressor["id"] == "zstd":
+        compressor["checksum"] = True
+    return CodecChain.from_configs([], compressor, crc32c=layout.zarr_format == 3)
+
+
+def _v2_compressor(layout: ArrayLayout) -> dict[str, Any] | None:
+    if layout.compression == "none":
+        return None
+    if layout.compression == "zstd":
+        return {"id": "zstd", "level": layout.level}
+    shuffle = 2 if layout.compression == "lz4-bitshuffle" else 0
+    return {"id": "blosc", "cname": "lz4", "clevel": layout.level, "shuffle": shuffle, "blocksize": 0}
+
+
+def _v3_compressor(layout: ArrayLayout, item_bytes: int) -> list[dict[str, Any]]:
+    if layout.compression == "none":
+        return []
+    if layout.compression == "zstd":
+        return [{"name": "zstd", "configuration": {"level": layout.level, "checksum": True}}]
+    shuffle = "bitshuffle" if layout.compression == "lz4-bitshuffle" else "noshuffle"
+    blosc = {
+        "typesize": item_bytes,
+        "cname": "lz4",
+        "clevel": layout.level,
+        "shuffle": shuffle,
+        "blocksize": 0,
+    }
+    return [{"name": "blosc", "configuration": blosc}]
+
+
+def _json_bytes(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode("ascii")
