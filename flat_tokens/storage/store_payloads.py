@@ -1,7 +1,8 @@
 """The encoded zarr chunks of an array on an object store, read as few large ranges, several at once.
 
-A shard is asked for its size and version and for its index when it is touched first, and then the manifest whether it
-is still the one that was opened (two requests, or three). Ranges of neighbouring zarr chunks follow, a request each.
+A shard is asked for its index, size and version when it is touched first (one request, or two), then for ranges of
+neighbouring zarr chunks (one request each). Meanwhile the manifest is asked whether it is still the one that was
+opened; nothing is handed out before that.
 What will be read soon is announced by `expecting`: it is cut into pieces of up to PIECE_BYTES, and as these are used up
 the next ones are fetched, at most PIECES_AHEAD at a time, so that memory is bounded however much is announced.
 Invariant: the index and all zarr chunks of a shard are of one version of it.
@@ -42,8 +43,11 @@ KEPT_SHARD_BYTES = 2**25  # of indexes: 8,192 shards of the default size, at lea
 
 
 class _Shard(NamedTuple):
+    """checked: done once the manifest was seen unchanged after the version was known; fails if it was not."""
+
     version: str
     entries: ShardIndex
+    checked: Future[None]
 
 
 class StorePayloads:
@@ -117,10 +121,17 @@ class StorePayloads:
                 payload = place.store.read(place.key, 0, limit + 1)
             check_length(str(place), len(payload), limit)
             return [memoryview(payload)] * len(indexes)
-        version, entries = self._shard(shard)
+        version, entries, checked = self._shard(shard)
         first = shard * self._per_file
         wanted = [present_entry(entries, index, index - first, str(place)) for index in indexes]
-        return place.parts([(offset, offset + length) for offset, length in wanted], version)
+        parts = place.parts([(offset, offset + length) for offset, length in wanted], version)
+        try:
+            checked.result()
+        except BaseException:  # who asks again looks again
+            with self._lock:
+                self._shards.pop(shard, None)
+            raise
+        return parts
 
     def _object(self, shard: int) -> StorePath:
         return self._place / self._stored.file_key(shard)
@@ -138,9 +149,7 @@ class StorePayloads:
         if known is not None:
             return known.result()
         try:
-            with self._stored.opening():
-                found = self._ask(self._object(number))
-            mine.set_result(found)
+            mine.set_result(self._ask(self._object(number)))
         except BaseException as error:
             with self._lock:
                 self._shards.pop(number, None)
@@ -156,7 +165,8 @@ class StorePayloads:
                 entry = place.store.head(place.key)
                 data = place.store.read(place.key, 0, index_length(stored), entry.version)
         check_length(str(place), entry.size, largest_file_bytes(stored))
-        return _Shard(entry.version, parse_index(stored, memoryview(data), entry.size, str(place)))
+        index = parse_index(stored, memoryview(data), entry.size, str(place))
+        return _Shard(entry.version, index, start(self._stored.check))
 
 
 class _Plan:

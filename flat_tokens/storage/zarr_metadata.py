@@ -83,6 +83,11 @@ class StoredArray(NamedTuple):
         """A context in which more is read of them; see OpenedManifest.reading."""
         return _NOTHING if self.opened is None else self.opened.reading()
 
+    def check(self) -> None:
+        """DatasetError if its dataset was replaced since it was opened."""
+        if self.opened is not None:
+            self.opened.check()
+
 
 def read_json(path: Place) -> dict[str, Any]:
     """The object in a JSON file; DatasetError if it is not there or cannot be one."""
