@@ -27,6 +27,7 @@ from bpe.compat.huggingface.implementations import (
     SentencePieceBPETokenizer,
     SentencePieceUnigramTokenizer,
 )
+from bpe.compat.huggingface.models import Token
 from bpe.compat.huggingface.regex import Regex
 from bpe.compat.huggingface.tokenizer import Tokenizer
 
@@ -45,6 +46,7 @@ __all__ = [
     "Regex",
     "SentencePieceBPETokenizer",
     "SentencePieceUnigramTokenizer",
+    "Token",
     "Tokenizer",
     "decoders",
     "implementations",

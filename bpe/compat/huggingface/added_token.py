@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from bpe.errors import BadArgument, shown
+from bpe.compat.huggingface import arguments
+from bpe.errors import shown
 
 FLAGS: Final = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
@@ -25,13 +26,15 @@ class AddedToken:
         rstrip: bool = False,
         normalized: bool | None = None,
         special: bool = False,
+        **unknown: Any,
     ) -> None:
-        self.content = content
-        self.single_word = single_word
-        self.lstrip = lstrip
-        self.rstrip = rstrip
-        self.special = special
-        self._normalized = normalized
+        arguments.warn_unknown(unknown)
+        self.content = arguments.text("content", content)
+        self.single_word = arguments.flag("single_word", single_word)
+        self.lstrip = arguments.flag("lstrip", lstrip)
+        self.rstrip = arguments.flag("rstrip", rstrip)
+        self.special = arguments.flag("special", special)
+        self._normalized = None if normalized is None else arguments.flag("normalized", normalized)
 
     @property
     def normalized(self) -> bool:
@@ -78,6 +81,6 @@ def added_token(token: Any, special: bool = False) -> AddedToken:
 
 
 def check_tokens(tokens: Any) -> None:
-    """Nothing, or BadArgument for one text where a list of them belongs."""
+    """Nothing, or TypeError for one text where a list of them belongs."""
     if isinstance(tokens, str):
-        raise BadArgument(f"tokens must be a list, got {shown(tokens)}")
+        raise TypeError(f"tokens must be a list, got {shown(tokens)}")

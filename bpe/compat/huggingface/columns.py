@@ -112,6 +112,12 @@ class Segment:
         changed.type_id = type_id
         return changed
 
+    def of_text(self, type_id: int | None) -> Segment:
+        """The same as tokens of a text, whatever they were; of another type unless that is None."""
+        changed = self.part(0, len(self)) if type_id is None else self.with_type(type_id)
+        changed.special, changed.attention = 0, 1
+        return changed
+
     def trimmed(self, add_prefix_space: bool, is_first: bool) -> Segment:
         """The same, whitespace taken from its offsets; is_first: it begins its encoding."""
         changed = self.part(0, len(self))

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, NamedTuple
 
+from bpe.compat.huggingface import arguments
 from bpe.errors import BadArgument, UnsupportedTokenizer, shown
 
 REQUIRED: Final = object()
@@ -32,6 +33,15 @@ class Field(NamedTuple):
     to_json: Callable[[Any], Any] = lambda value: value
     from_json: Callable[[Any], Any] = lambda value: value
     hidden: bool = False  # can't be read or changed
+    check: Callable[[str, Any], Any] | None = None  # gives the value that is set; see arguments
+
+    def checked(self, name: str, value: Any) -> Any:
+        """The value; TypeError if it is of another type than `check` or the default says."""
+        if self.check is not None:
+            return self.check(name, value)
+        kinds = {bool: arguments.flag, str: arguments.text, int: arguments.count}
+        check = kinds.get(type(self.default))
+        return value if check is None else check(name, value)
 
 
 class Component:
@@ -64,7 +74,7 @@ class Component:
             value = values.get(name, field.default)
             if value is REQUIRED:
                 raise TypeError(f"{type(self).__name__} needs the argument {name}")
-            self._set(name, value)
+            self._set(name, field.checked(name, value))
 
     def _set(self, name: str, value: Any) -> None:
         self.__dict__["_" + name if self.fields[name].hidden else name] = self.checked(name, value)
@@ -76,7 +86,7 @@ class Component:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.fields or self.fields[name].hidden:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r} to be changed")
-        self._set(name, value)
+        self._set(name, self.fields[name].checked(name, value))
         Changes.count += 1
 
     def to_json(self) -> dict[str, Any]:
@@ -143,13 +153,24 @@ class Component:
 
 
 class SequenceOf(Component, is_sequence=True):
-    """Components one after the other, `list_key` in tokenizer.json; can be indexed."""
+    """Components one after the other, `list_key` in tokenizer.json; can be indexed.
+
+    flat: of a sequence among them, the components are taken; a file may hold one within another all the same.
+    """
 
     list_key: ClassVar[str]
+    flat: ClassVar[bool] = True
     items: list[Any]
 
     def __init__(self, items: Any = ()) -> None:
-        self.__dict__["items"] = [self.base().taken(item) for item in items]
+        if not isinstance(items, (list, tuple)):
+            raise TypeError(f"{type(self).__name__} takes a list of components, got {shown(items)}")
+        taken = [self.base().taken(item) for item in items]
+        self.__dict__["items"] = [
+            each
+            for item in taken
+            for each in (item.items if self.flat and isinstance(item, SequenceOf) else [item])
+        ]
 
     def __len__(self) -> int:
         return len(self.items)

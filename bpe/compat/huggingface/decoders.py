@@ -11,9 +11,10 @@ from collections.abc import Sequence as Items
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.component import Component, Field, SequenceOf
-from bpe.compat.huggingface.pre_tokenizers import one_character
-from bpe.compat.huggingface.regex import pattern_from_json, pattern_to_json
+from bpe.compat.huggingface.pre_tokenizers import one_character, scheme
+from bpe.compat.huggingface.regex import pattern, pattern_from_json, pattern_to_json
 from bpe.errors import BpeError
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.normalizers import Replace as ReplaceStep
@@ -21,7 +22,7 @@ from bpe.normalizers import Replace as ReplaceStep
 if TYPE_CHECKING:
     from bpe.compat.huggingface.tokenizer import Tokenizer
 
-_BYTE: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_BYTE: Final = re.compile(r"<0x[0-9A-Fa-f+][0-9A-Fa-f]>")  # Rust reads "+1" as a number, too
 _BROKEN: Final = "\ufffd"
 _CLEANING: Final = [
     *((" " + sign, sign) for sign in ".?!,"),
@@ -50,6 +51,9 @@ class Decoder(Component):
 class ByteLevel(Decoder, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
     """The byte alphabet back to bytes, and these to text; a token with other characters is itself."""
 
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **{name: value for name, value in named.items() if name in self.fields})
+
     def chain(self, tokens: list[str]) -> list[str]:
         data = b"".join(_bytes_of(token) for token in tokens)
         return [data.decode("utf-8", "replace")]
@@ -61,7 +65,9 @@ def _bytes_of(token: str) -> bytes:
 
 
 class Replace(
-    Decoder, pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True), content=Field()
+    Decoder,
+    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True, check=pattern),
+    content=Field(check=arguments.text),
 ):
     """Matches of a text or `Regex` become a text."""
 
@@ -113,7 +119,7 @@ class Strip(Decoder, content=Field(" "), start=Field(0), stop=Field(0)):
         return made
 
 
-class Metaspace(Decoder, replacement=Field("\u2581"), prepend_scheme=Field("always"), split=Field(True)):
+class Metaspace(Decoder, replacement=Field("\u2581"), prepend_scheme=Field("always", check=scheme), split=Field(True)):
     """The sign becomes a space, but for one that begins the first token."""
 
     def checked(self, name: str, value: Any) -> Any:
@@ -140,6 +146,7 @@ class Sequence(SequenceOf, Decoder):
     """Decoders, one after the other."""
 
     list_key = "decoders"
+    flat = False
 
     def chain(self, tokens: list[str]) -> list[str]:
         for each in self.items:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
+from bpe.compat.huggingface.arguments import id_number
 from bpe.compat.huggingface.decoders import ByteLevel, Decoder
 from bpe.compat.huggingface.engine import CoreEngine, Engine
 from bpe.compat.huggingface.models import BPE
-from bpe.errors import BadArgument
+from bpe.errors import BadArgument, shown
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.formats.huggingface_normalizer import normalizer_from_json
 
@@ -60,6 +61,8 @@ class Decoding:
 
     def text(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
         """The text of the ids; what is no id is left out."""
+        if isinstance(ids, str) or not hasattr(ids, "__getitem__"):
+            raise TypeError(f"ids must be a list of ids, got {shown(ids)}")
         if skip_special_tokens and self._special:
             special = self._special
             ids = [id_ for id_ in ids if id_ not in special]
@@ -68,5 +71,5 @@ class Decoding:
                 return self._core.decode(ids)
             except BadArgument:
                 pass  # there is one that is no id
-        tokens = [text for id_ in ids if (text := self.token(int(id_))) is not None]
+        tokens = [text for id_ in ids if (text := self.token(id_number("id", id_))) is not None]
         return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)

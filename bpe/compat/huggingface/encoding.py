@@ -5,13 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from bpe import _core
+from bpe.compat.huggingface.arguments import count, id_number, one_of, text, warn_unknown
 from bpe.compat.huggingface.columns import Columns, Offsets, Segment, Source
-from bpe.errors import BadArgument, shown
+from bpe.errors import BadArgument
 
 Range = tuple[int, int]
+_DIRECTIONS: Final = ("left", "right")
 
 
 class Finish(Protocol):
@@ -79,10 +81,10 @@ class Encoding:
         self._finish = None
 
     def copy(self) -> Encoding:
-        """The same, to be changed."""
+        """The same, to be changed, its overflowing parts too."""
         made = Encoding(self._segments)
         made._ranges = dict(self._ranges)
-        made._overflowing = list(self._overflowing)
+        made._overflowing = [part.copy() for part in self._overflowing]
         return made
 
     def __len__(self) -> int:
@@ -139,8 +141,8 @@ class Encoding:
 
     @property
     def overflowing(self) -> list[Encoding]:
-        """The parts that truncation cut off."""
-        return list(self._overflowing)
+        """The parts that truncation cut off, as encodings of their own."""
+        return [part.copy() for part in self._overflowing]
 
     def _column(self, of: Callable[[Segment], Iterable[Any]]) -> list[Any]:
         return list(chain.from_iterable(map(of, self._segments)))
@@ -163,13 +165,14 @@ class Encoding:
 
     def set_sequence_id(self, sequence_id: int) -> None:
         """All tokens are of this sequence."""
-        self._ranges[sequence_id] = (0, len(self))
+        self._ranges[count("sequence_id", sequence_id)] = (0, len(self))
 
     def _range(self, sequence: int) -> Range:
         return self._ranges.get(sequence, (0, len(self)))
 
     def token_to_sequence(self, token_index: int) -> int | None:
         """The sequence of a token."""
+        token_index = count("token_index", token_index)
         if token_index > len(self):
             return None
         if not self._ranges:
@@ -180,7 +183,8 @@ class Encoding:
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Range | None:
         """[start, stop) of the tokens of a word."""
-        start, stop = self._range(sequence_index)
+        word_index = id_number("word_index", word_index)
+        start, stop = self._range(count("sequence_index", sequence_index))
         found = []
         for place, word in enumerate(self.word_ids[start:stop], start):
             if word is not None and word > word_index:
@@ -199,19 +203,22 @@ class Encoding:
 
     def token_to_chars(self, token_index: int) -> Offsets | None:
         """[start, stop) of a token of a sequence, in characters."""
+        token_index = count("token_index", token_index)
         if token_index >= len(self) or self.token_to_sequence(token_index) is None:
             return None
         return self.offsets[token_index]
 
     def token_to_word(self, token_index: int) -> int | None:
         """The word of a token of a sequence."""
+        token_index = count("token_index", token_index)
         if token_index >= len(self) or self.token_to_sequence(token_index) is None:
             return None
         return self.word_ids[token_index]
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
         """The first token that holds a character."""
-        first, last = self._range(sequence_index)
+        char_pos = count("char_pos", char_pos)
+        first, last = self._range(count("sequence_index", sequence_index))
         return next(
             (
                 place
@@ -234,7 +241,8 @@ class Encoding:
         direction: "right" cuts off the end, "left" the beginning. Which token is of which sequence is forgotten.
         ValueError for a stride that is not below max_length.
         """
-        if direction not in ("left", "right"):
+        max_length, stride = count("max_length", max_length), count("stride", stride)
+        if text("direction", direction) not in _DIRECTIONS:
             raise ValueError(f"Invalid truncation direction value : {direction}")
         length = len(self)
         if max_length >= length:
@@ -278,16 +286,16 @@ class Encoding:
         pad_id: int = 0,
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
+        **unknown: Any,
     ) -> None:
         """At least `length` tokens, padding at the end or (direction "left") the beginning; overflowing parts too."""
-        if direction not in ("left", "right"):
-            raise ValueError(f"direction is {shown(direction)}: must be left or right")
-        parts = []
+        warn_unknown(unknown)
+        length = count("length", length)
+        pad_id, pad_type_id = id_number("pad_id", pad_id), id_number("pad_type_id", pad_type_id)
+        one_of("direction", direction, _DIRECTIONS)
+        text("pad_token", pad_token)
         for part in self._overflowing:
-            padded = part.copy()
-            padded.pad(length, direction, pad_id, pad_type_id, pad_token)
-            parts.append(padded)
-        self._overflowing = parts
+            part.pad(length, direction, pad_id, pad_type_id, pad_token)
         missing = length - len(self)
         if missing <= 0:
             return

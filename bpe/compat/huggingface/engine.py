@@ -17,6 +17,7 @@ from bpe.added_tokens import AddedToken, cut_at
 from bpe.compat.huggingface.aligned_text import AlignedText
 from bpe.compat.huggingface.columns import WHITE_SPACE, Columns, Offsets
 from bpe.compat.huggingface.ignored_tokens import NONE, hide_others, with_ignored
+from bpe.compat.huggingface.inputs import check_text
 from bpe.compat.huggingface.normalize import normalized
 from bpe.compat.huggingface.plain_model import PlainModel
 from bpe.compat.huggingface.pretokenize import pretokens
@@ -139,7 +140,7 @@ class CoreEngine(_Engine):
     def ids(self, text: str) -> list[int]:
         """The ids of a text."""
         if self._hides:
-            return list(self.columns(text).ids)
+            return list(self.columns(check_text(text)).ids)
         return self.tokenizer.encode(text, self._allowed)
 
     def batch(self, texts: Sequence[str], threads: int | None) -> tuple[memoryview, list[int]]:
@@ -191,9 +192,12 @@ class _EntryTexts(dict[int, str]):
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._encoder = tokenizer.core_encoder
         self._spelled = spelling_of(tokenizer)
+        # An added token that is the model's unknown token is no entry.
+        self._special = {each: text for text, each in tokenizer.special_tokens.items()}
 
     def __missing__(self, id_: int) -> str:
-        text = self[id_] = self._spelled(self._encoder.entry(id_) or b"")
+        entry = self._encoder.entry(id_)
+        text = self[id_] = self._special[id_] if entry is None else self._spelled(entry)
         return text
 
 
@@ -224,7 +228,7 @@ class PlainEngine(_Engine):
 
     def ids(self, text: str) -> list[int]:
         """The ids of a text."""
-        return list(self.columns(text).ids)
+        return list(self.columns(check_text(text)).ids)
 
     def batch(self, texts: Sequence[str], threads: int | None) -> tuple[memoryview, list[int]]:
         """(ids of all texts as uint32, where those of each begin and the last end)."""

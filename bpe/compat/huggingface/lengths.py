@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from bpe.compat.huggingface.arguments import count, id_number, one_of, text
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.errors import BadArgument, shown
+from bpe.errors import BadArgument
 
 _DIRECTIONS: Final = {"left": "Left", "right": "Right"}
 _STRATEGIES: Final = {"longest_first": "LongestFirst", "only_first": "OnlyFirst", "only_second": "OnlySecond"}
@@ -17,13 +17,11 @@ def truncation_of(
     max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
 ) -> dict[str, Any]:
     """The parameters by their names; BadArgument, a ValueError, for what they can't be."""
-    _check("strategy", strategy, _STRATEGIES)
-    _check("direction", direction, _DIRECTIONS)
     return {
-        "max_length": _count("max_length", max_length),
-        "stride": _count("stride", stride),
-        "strategy": strategy,
-        "direction": direction,
+        "max_length": count("max_length", max_length),
+        "stride": count("stride", stride),
+        "strategy": one_of("strategy", strategy, _STRATEGIES),
+        "direction": one_of("direction", direction, _DIRECTIONS),
     }
 
 
@@ -36,16 +34,14 @@ def padding_of(
     pad_to_multiple_of: int | None = None,
 ) -> dict[str, Any]:
     """The same of padding. length: None for that of the longest encoding of a batch."""
-    _check("direction", direction, _DIRECTIONS)
+    multiple = None if pad_to_multiple_of is None else count("pad_to_multiple_of", pad_to_multiple_of)
     return {
-        "length": None if length is None else _count("length", length),
-        "pad_to_multiple_of": None
-        if pad_to_multiple_of is None
-        else _count("pad_to_multiple_of", pad_to_multiple_of),
-        "pad_id": _count("pad_id", pad_id),
-        "pad_token": pad_token,
-        "pad_type_id": _count("pad_type_id", pad_type_id),
-        "direction": direction,
+        "length": None if length is None else count("length", length),
+        "pad_to_multiple_of": multiple,
+        "pad_id": id_number("pad_id", pad_id),
+        "pad_token": text("pad_token", pad_token),
+        "pad_type_id": id_number("pad_type_id", pad_type_id),
+        "direction": one_of("direction", direction, _DIRECTIONS),
     }
 
 
@@ -147,21 +143,6 @@ def pad(encodings: Sequence[Encoding], given: Mapping[str, Any]) -> None:
         length += -length % multiple
     for encoding in encodings:
         encoding.pad(length, given["direction"], given["pad_id"], given["pad_type_id"], given["pad_token"])
-
-
-def _check(name: str, value: object, allowed: Mapping[str, str]) -> None:
-    if value not in allowed:
-        raise BadArgument(f"{name} is {shown(value)}: must be one of {', '.join(allowed)}")
-
-
-def _count(name: str, value: Any) -> int:
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {shown(value)}") from None
-    if count < 0:
-        raise OverflowError(f"{name} is {count}: must be 0 or more")
-    return count
 
 
 def _name(names: Mapping[str, str], value: str) -> str:

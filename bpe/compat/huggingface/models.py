@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
+from typing import Any, NamedTuple
+
+from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.component import Component, Field
 from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.engine import spelling_of
 from bpe.compat.huggingface.plain_model import PlainModel
+from bpe.errors import BadArgument
 from bpe.formats import huggingface
 from bpe.formats.by_path import read_file
 from bpe.formats.json_input import parse
@@ -21,12 +25,28 @@ class Model(Component):
     """What makes ids of pretokens. Only `BPE` is one here."""
 
 
+class Token(NamedTuple):
+    """A token of a pretoken; offsets: [start, stop) in bytes of it."""
+
+    id: int
+    value: str
+    offsets: tuple[int, int]
+
+    def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
+        """(id, value, offsets)."""
+        return tuple(self)  # type: ignore[return-value]
+
+
+def _text_or_none(name: str, value: Any) -> str | None:
+    return None if value is None else arguments.text(name, value)
+
+
 class BPE(
     Model,
     dropout=Field(None),
-    unk_token=Field(None),
-    continuing_subword_prefix=Field(None),
-    end_of_word_suffix=Field(None),
+    unk_token=Field(None, check=_text_or_none),
+    continuing_subword_prefix=Field(None, check=_text_or_none),
+    end_of_word_suffix=Field(None, check=_text_or_none),
     fuse_unk=Field(False),
     byte_fallback=Field(False),
     ignore_merges=Field(False),
@@ -48,7 +68,9 @@ class BPE(
         fuse_unk: bool | None = None,
         byte_fallback: bool | None = None,
         ignore_merges: bool | None = None,
+        **unknown: Any,
     ) -> None:
+        arguments.warn_unknown(unknown)
         super().__init__(
             dropout,
             unk_token,
@@ -58,11 +80,20 @@ class BPE(
             bool(byte_fallback),
             bool(ignore_merges),
         )
+        if (vocab is None) != (merges is None):
+            raise BadArgument("vocab and merges must both be given, or neither")
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = BPE.read_file(vocab, merges)
         if isinstance(vocab, str) or isinstance(merges, str):
             raise TypeError("vocab and merges must both be paths, or neither")
         self._take(dict(vocab or {}), [(left, right) for left, right in merges or ()])
+        self._check()
+
+    def _check(self) -> None:
+        """BadTokenizer for a merge of what is no entry, or that makes none."""
+        vocab, merges = self.__dict__["_vocab"], self.__dict__["_merges"]
+        if merges:
+            PlainModel(vocab, merges, self.options() | {"dropout": None})
 
     def _take(self, vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
         self.__dict__.update(_core=None, _vocab=vocab, _merges=merges)
@@ -150,12 +181,28 @@ class BPE(
         """It in plain Python."""
         return PlainModel(self.vocab, self.merges, self.options())
 
+    def tokenize(self, sequence: str) -> list[Token]:
+        """The tokens of a text that is one pretoken. As slow as it is to look at the whole vocabulary."""
+        tokens = self.plain().tokens(arguments.text("sequence", sequence))
+        ends = list(accumulate(token.size for token in tokens))
+        return [
+            Token(token.id, token.text, (stop - token.size, stop))
+            for token, stop in zip(tokens, ends, strict=True)
+        ]
+
+    def get_trainer(self) -> Any:
+        """A trainer with its defaults."""
+        from bpe.compat.huggingface.trainers import BpeTrainer  # which needs this module
+
+        return BpeTrainer()
+
     def token_to_id(self, token: str) -> int | None:
         """The id of an entry."""
-        return self.vocab.get(token)
+        return self.vocab.get(arguments.text("token", token))
 
     def id_to_token(self, id: int) -> str | None:
         """The text of an entry."""
+        id = arguments.id_number("id", id)
         return next((text for text, each in self.vocab.items() if each == id), None)
 
     @staticmethod

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.component import Component, Field, SequenceOf
-from bpe.compat.huggingface.regex import pattern_from_json, pattern_to_json
+from bpe.compat.huggingface.regex import pattern, pattern_from_json, pattern_to_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json
 
 
@@ -61,17 +62,21 @@ class Prepend(Normalizer, prepend=Field("\u2581")):
 
 class Replace(
     Normalizer,
-    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True),
-    content=Field(),
+    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True, check=pattern),
+    content=Field(check=arguments.text),
 ):
     """Matches of a text or `Regex` become a text."""
+
+
+def _flag_or_none(name: str, value: Any) -> bool | None:
+    return None if value is None else arguments.flag(name, value)
 
 
 class BertNormalizer(
     Normalizer,
     clean_text=Field(True),
     handle_chinese_chars=Field(True),
-    strip_accents=Field(None),
+    strip_accents=Field(None, check=_flag_or_none),
     lowercase=Field(True),
 ):
     """BERT's cleaning."""

@@ -106,20 +106,26 @@ def _cls_and_sep(component: dict[str, Any], encodings: list[Encoding], add: bool
         return encodings
     (sep, sep_id), (cls, cls_id) = component["sep"], component["cls"]
     made = []
-    for index, encoding in enumerate(encodings):
+    for place, encoding in enumerate(encodings):
+        index = min(place, 1)  # a template before it can have made more of them
         type_id = 0 if roberta else index
         first = [(cls, cls_id)] if index == 0 else [(sep, sep_id)] if roberta else []
         front = [_special([id_], [token], 0) for token, id_ in first]
-        made.append(_around(encoding, front, _special([sep_id], [sep], type_id), index, type_id))
+        back = _special([sep_id], [sep], type_id)
+        made.append(_around(encoding, front, back, index, 0 if roberta else None))
     return made
 
 
-def _around(encoding: Encoding, front: list[Encoding], back: Encoding, index: int, type_id: int) -> Encoding:
-    """The encoding and its overflowing parts between other tokens; only the text's own are of its sequence."""
+def _around(
+    encoding: Encoding, front: list[Encoding], back: Encoding, index: int, type_id: int | None
+) -> Encoding:
+    """The encoding and its overflowing parts between other tokens; only the text's own are of its sequence.
+
+    type_id: that of the text's tokens; None: they keep theirs.
+    """
     made = []
     for each in (encoding, *encoding._overflowing):
-        plain = Encoding(each._segments)
-        _set_type(plain, type_id)
+        plain = Encoding([segment.of_text(type_id) for segment in each._segments])
         plain.set_sequence_id(index)
         made.append(Encoding.merge([*front, plain, back], growing_offsets=False))
     made[0]._overflowing = made[1:]

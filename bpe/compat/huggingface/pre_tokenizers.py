@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.aligned_text import AlignedText
 from bpe.compat.huggingface.columns import Offsets
-from bpe.compat.huggingface.component import Component, Field, SequenceOf
+from bpe.compat.huggingface.component import REQUIRED, Component, Field, SequenceOf
 from bpe.compat.huggingface.pretokenize import pretokens
-from bpe.compat.huggingface.regex import pattern_from_json, pattern_to_json
+from bpe.compat.huggingface.regex import pattern, pattern_from_json, pattern_to_json
 from bpe.errors import BadArgument, shown
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
 from bpe.formats.huggingface_pretokenizer import components_from_json
@@ -20,10 +21,26 @@ class PreTokenizer(Component):
     def pre_tokenize_str(self, sequence: str) -> list[tuple[str, Offsets]]:
         """(pretoken, [start, stop) in characters) of a text. BadTokenizer for fields that can't be."""
         components = [component for component, _ in components_from_json(self.to_json())]
+        if not components:
+            return [(sequence, (0, len(sequence)))]  # an empty one, too
         return [
             (piece.text, (piece.starts[0], piece.stops[-1]))
             for piece in pretokens(AlignedText.original(sequence), components)
         ]
+
+
+_BEHAVIORS: Final = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
+_SCHEMES: Final = ("first", "never", "always")
+
+
+def behavior(name: str, value: Any) -> str:
+    """What becomes of a match."""
+    return arguments.one_of(name, value, _BEHAVIORS)
+
+
+def scheme(name: str, value: Any) -> str:
+    """Where a Metaspace puts its sign."""
+    return arguments.one_of(name, value, _SCHEMES)
 
 
 def _to_camel(behavior: str) -> str:
@@ -35,14 +52,14 @@ def _to_snake(behavior: str) -> str:
 
 
 def _behavior(default: Any) -> Field:
-    return Field(default, to_json=_to_camel, from_json=_to_snake)
+    return Field(default, to_json=_to_camel, from_json=_to_snake, check=behavior)
 
 
 class ByteLevel(PreTokenizer, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
     """GPT-2's expression, then bytes in the byte alphabet."""
 
     def __init__(
-        self, add_prefix_space: bool = True, use_regex: bool = True, *, trim_offsets: bool = True, **_: Any
+        self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True, **_: Any
     ) -> None:
         super().__init__(add_prefix_space, trim_offsets, use_regex)
 
@@ -54,8 +71,8 @@ class ByteLevel(PreTokenizer, add_prefix_space=Field(True), trim_offsets=Field(T
 
 class Split(
     PreTokenizer,
-    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True),
-    behavior=Field(to_json=_to_camel, from_json=_to_snake),
+    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True, check=pattern),
+    behavior=_behavior(REQUIRED),
     invert=Field(False),
 ):
     """Cuts at the matches of a text or `Regex`; behavior: removed, isolated, merged_with_previous, …"""
@@ -103,7 +120,7 @@ class CharDelimiterSplit(PreTokenizer, delimiter=Field()):
         return one_character(name, value)
 
 
-class Metaspace(PreTokenizer, replacement=Field("\u2581"), prepend_scheme=Field("always"), split=Field(True)):
+class Metaspace(PreTokenizer, replacement=Field("\u2581"), prepend_scheme=Field("always", check=scheme), split=Field(True)):
     """Spaces become a sign that begins each piece."""
 
     def checked(self, name: str, value: Any) -> Any:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.component import Component, Field, SequenceOf
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.compat.huggingface.post_process import added_count, post_process
@@ -43,18 +44,38 @@ class ByteLevel(PostProcessor, add_prefix_space=Field(True), trim_offsets=Field(
         super().__init__(*(each is None or each for each in (add_prefix_space, trim_offsets, use_regex)))
 
 
-class BertProcessing(PostProcessor, sep=Field(from_json=tuple), cls=Field(from_json=tuple)):
+def _token_and_id(name: str, value: Any) -> tuple[str, int]:
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise TypeError(f"{name} must be (token, id), got {shown(value)}")
+    return arguments.text(name, value[0]), arguments.id_number(name, value[1])
+
+
+_TOKEN: Final = Field(from_json=tuple, check=_token_and_id)
+
+
+def _with_cls(named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by the names of attributes: `cls` is called cls_token there."""
+    return {"cls" if name == "cls_token" else name: value for name, value in named.items()}
+
+
+class BertProcessing(PostProcessor, sep=_TOKEN, cls=_TOKEN):
     """[CLS] text [SEP], and [SEP] behind the second."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **_with_cls(named))
 
 
 class RobertaProcessing(
     PostProcessor,
-    sep=Field(from_json=tuple),
-    cls=Field(from_json=tuple),
+    sep=_TOKEN,
+    cls=_TOKEN,
     trim_offsets=Field(True),
     add_prefix_space=Field(True),
 ):
     """<s> text </s>, and </s> text </s> behind it."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **_with_cls(named))
 
 
 def _by_name(tokens: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +84,7 @@ def _by_name(tokens: dict[str, Any]) -> dict[str, Any]:
 
 class TemplateProcessing(
     PostProcessor,
-    single=Field(),
+    single=Field(check=lambda _, value: _pieces(value)),
     pair=Field(),
     special_tokens=Field(from_json=lambda tokens: dict(sorted(tokens.items()))),
 ):
@@ -97,8 +118,12 @@ class TemplateProcessing(
         super().__init__(*pieces, tokens)
 
 
-def _pieces(template: str | list[str]) -> list[dict[str, Any]]:
-    return [_piece(text) for text in (template.split(" ") if isinstance(template, str) else template)]
+def _pieces(template: str | list[Any]) -> list[dict[str, Any]]:
+    """The pieces of a template; those that are read already stay."""
+    if not isinstance(template, (str, list)):
+        raise TypeError(f"a template must be a str or a list of str, got {shown(template)}")
+    texts = template.split(" ") if isinstance(template, str) else template
+    return [_piece(text) if isinstance(text, str) else text for text in texts]
 
 
 def _piece(text: str) -> dict[str, Any]:
@@ -116,8 +141,10 @@ def _piece(text: str) -> dict[str, Any]:
 def _token(token: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(token, Mapping):
         return token["id"], {"id": token["id"], "ids": list(token["ids"]), "tokens": list(token["tokens"])}
-    first, second = token
-    text, id_ = (second, first) if isinstance(first, int) else (first, second)
+    if not isinstance(token, (list, tuple)) or len(token) != 2:
+        raise TypeError(f"a special token must be (token, id), (id, token) or a dict, got {shown(token)}")
+    text, id_ = token[::-1] if isinstance(token[0], int) else token
+    text, id_ = arguments.text("a special token", text), arguments.id_number("its id", id_)
     return text, {"id": text, "ids": [id_], "tokens": [text]}
 
 

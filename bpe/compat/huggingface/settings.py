@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from bpe.compat.huggingface import lengths
+from bpe.compat.huggingface import arguments, lengths
 from bpe.compat.huggingface.added_token import AddedToken, added_token, check_tokens
 from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
 from bpe.compat.huggingface.component import Changes, Component
@@ -145,13 +145,13 @@ class Settings:
 
     def token_to_id(self, token: str) -> int | None:
         """The id of an added token or an entry."""
-        id_ = self._added.ids.get(token)
+        id_ = self._added.ids.get(arguments.text("token", token))
         return self._model.token_to_id(token) if id_ is None else id_
 
     def id_to_token(self, id: int) -> str | None:
         """The text of an added token, normalized as it is looked for, or of an entry."""
         self._current()
-        return self._decoding.token(id)
+        return self._decoding.token(arguments.id_number("id", id))
 
     # -- lengths -------------------------------------------------------------------------------------------------
 
@@ -161,12 +161,18 @@ class Settings:
         return copy.copy(self._truncation)
 
     def enable_truncation(
-        self, max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
+        self,
+        max_length: int,
+        stride: int = 0,
+        strategy: str = "longest_first",
+        direction: str = "right",
+        **unknown: Any,
     ) -> None:
         """From now on, at most max_length tokens. ValueError for what can't be."""
+        arguments.warn_unknown(unknown)
         given = lengths.truncation_of(max_length, stride, strategy, direction)
-        room = max_length - added_count(self._json("post_processor"), False)
-        if room < stride:
+        room = given["max_length"] - added_count(self._json("post_processor"), False)
+        if 0 <= room < given["stride"]:  # with fewer, texts can still be encoded without the tokens around
             raise BadArgument(
                 f"stride is {stride}, more than the {room} tokens that max_length {max_length} leaves to a text"
             )
@@ -185,14 +191,17 @@ class Settings:
 
     def enable_padding(
         self,
+        *,
         direction: str = "right",
         pad_id: int = 0,
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
         length: int | None = None,
         pad_to_multiple_of: int | None = None,
+        **unknown: Any,
     ) -> None:
         """From now on, encodings of a batch are as long as the longest, or `length`. ValueError for what can't be."""
+        arguments.warn_unknown(unknown)
         self._padding = lengths.padding_of(
             direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of
         )

@@ -26,7 +26,11 @@ from bpe.errors import BadTokenizer
 from bpe.formats import huggingface
 from bpe.formats.huggingface_decoder import decoder_to_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json
-from bpe.formats.huggingface_pretokenizer import components_from_json, pretokenizer_from_json
+from bpe.formats.huggingface_pretokenizer import (
+    components_from_json,
+    is_byte_level,
+    pretokenizer_from_json,
+)
 from bpe.tokenizer import Tokenizer as CoreTokenizer
 
 Json = dict[str, Any]
@@ -71,6 +75,9 @@ def _in_core(
     if model.core is None:
         root["model"] = model.to_json()
         return CoreTokenizer.from_parts(huggingface.read(json.dumps(root).encode()))
+    if is_text(model.core) and is_byte_level(component for component, _ in components_from_json(pre_tokenizer)):
+        # Its texts would be entries of bytes, of which the core wants all 256.
+        return CoreTokenizer.from_parts(huggingface.read(model.written(root).encode()))
     before = model.core.parts
     wanted = replace(
         before,

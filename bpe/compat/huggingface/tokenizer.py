@@ -114,7 +114,10 @@ class Tokenizer(Settings):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tokenizer.from_str, (self.to_str(),)
+        return Tokenizer.from_str, (self.to_str(),), self._takes_special_for_text
+
+    def __setstate__(self, state: bool) -> None:
+        self.encode_special_tokens = state
 
     def _to_show(self) -> dict[str, Any]:
         root: dict[str, Any] = {"type": "Tokenizer"} | self._root() | {"model": self._model.to_show()}

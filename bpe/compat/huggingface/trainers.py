@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bpe.compat.huggingface.added_token import AddedToken, added_token
+from bpe.compat.huggingface.arguments import warn_unknown
 from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.models import BPE
 from bpe.errors import UnsupportedTokenizer, shown
@@ -55,11 +56,9 @@ class BpeTrainer(Trainer):
     max_token_length: int | None
 
     def __init__(self, **options: Any) -> None:
-        for name in options:
-            if name not in _DEFAULTS:
-                raise TypeError(f"BpeTrainer has no argument {shown(name)}")
-        for name, value in (_DEFAULTS | options).items():
-            setattr(self, name, value)
+        warn_unknown(options.keys() - _DEFAULTS)
+        for name, default in _DEFAULTS.items():
+            setattr(self, name, options.get(name, default))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "special_tokens":

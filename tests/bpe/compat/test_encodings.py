@@ -173,3 +173,36 @@ def test_pickled() -> None:
     assert repr(mine).startswith("Encoding(num_tokens=9, attributes=[ids, ")
     assert len(Encoding()) == 0
     assert Encoding().ids == []
+
+
+@pytest.mark.parametrize("kind", ["BertProcessing", "RobertaProcessing"])
+def test_an_encoding_that_is_processed_again(kind: str) -> None:
+    """Tokens that were put around, and padding, are tokens of the text then; Bert's keep their types."""
+    flags = {"trim_offsets": True, "add_prefix_space": False} if kind == "RobertaProcessing" else {}
+    around = cls_and_sep(kind, **flags)
+    for processor in (around, {"type": "Sequence", "processors": [template(), around]}):
+        ours, theirs = both(post_processor=processor)
+        for tokenizer in (ours, theirs):
+            tokenizer.enable_truncation(9)
+            tokenizer.enable_padding(length=16, pad_type_id=3)
+        pair = ("the mill stands where", "the river bends and sings")
+        mine, other = ours.encode(*pair), theirs.encode(*pair)
+        assert_same(mine, other)
+        assert_same(ours.post_process(mine), theirs.post_process(other))
+        assert_same(ours.post_process(mine, mine), theirs.post_process(other, other))
+        assert_same(mine, other)
+
+
+def test_overflowing_parts_are_encodings_of_their_own() -> None:
+    """One that was changed changed the encoding it came from, and those made of it."""
+    ours, theirs = both(post_processor=template())
+    for tokenizer in (ours, theirs):
+        tokenizer.enable_truncation(5)
+    pairs = [each.encode("the mill stands where the river bends") for each in (ours, theirs)]
+    for encoding in pairs:
+        encoding.overflowing[0].pad(9)
+        encoding.overflowing[1].set_sequence_id(1)
+    assert_same(*pairs)
+    again = [each.post_process(one, one) for each, one in zip((ours, theirs), pairs, strict=True)]
+    assert_same(*again)
+    assert_same(*pairs)

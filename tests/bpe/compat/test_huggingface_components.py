@@ -120,6 +120,43 @@ def test_sequences() -> None:
     assert [text for text, _ in cut.pre_tokenize_str("a 12")] == ["a", "1", "2"]
 
 
+def test_a_sequence_within_a_sequence() -> None:
+    """Its components are taken, but for decoders'; a component's text and an empty text."""
+    for make in (
+        lambda module: module.normalizers.Sequence([module.normalizers.Sequence([module.normalizers.NFC()])]),
+        lambda module: module.decoders.Sequence([module.decoders.Sequence([module.decoders.Fuse()])]),
+        lambda module: module.processors.Sequence(
+            [module.processors.Sequence([module.processors.ByteLevel()])]
+        ),
+        lambda module: module.pre_tokenizers.Sequence(
+            [module.pre_tokenizers.Sequence([module.pre_tokenizers.Whitespace()])]
+        ),
+    ):
+        assert repr(make(huggingface)) == repr(make(tokenizers))
+    for text in ("", "a b"):
+        ours, theirs = (module.pre_tokenizers.Sequence([]) for module in (huggingface, tokenizers))
+        assert ours.pre_tokenize_str(text) == theirs.pre_tokenize_str(text)
+
+
+def test_the_model_alone() -> None:
+    """Tokens of a pretoken, with offsets in bytes."""
+    entries = {"h": 0, "é": 1, "l": 2, "hé": 3, "?": 4}
+    for options in ({"unk_token": "?"}, {}, {"unk_token": "?", "fuse_unk": True}):
+        ours, theirs = (
+            module.models.BPE(entries, [("h", "é")], **options) for module in (huggingface, tokenizers)
+        )
+        for text in ("hélxxl", "", "é中h"):
+            mine = [(each.id, each.value, each.offsets, each.as_tuple()) for each in ours.tokenize(text)]
+            assert mine == [(each.id, each.value, each.offsets, each.as_tuple()) for each in theirs.tokenize(text)]
+        assert ours.get_trainer().vocab_size == theirs.get_trainer().vocab_size
+
+
+def test_byte_fallback_reads_a_sign() -> None:
+    ours, theirs = (module.decoders.ByteFallback() for module in (huggingface, tokenizers))
+    for tokens in (["<0x+1>"], ["a", "<0xE4>", "<0xB8>", "<0xAD>", "<0x-1>", "<0x1+>"]):
+        assert ours.decode(tokens) == theirs.decode(tokens)
+
+
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [

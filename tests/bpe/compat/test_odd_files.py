@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from odd_files_compared import difference
 
 import bpe
 from bpe.compat.huggingface import Tokenizer
+from bpe.compat.huggingface import pre_tokenizers as huggingface_components
 from bpe.errors import BadTokenizer
 from bpe.formats import huggingface
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
@@ -146,3 +149,30 @@ def test_drawn_files(first: int) -> None:
 def test_drawn_encodings() -> None:
     outcomes = {seed: difference_to_tiktoken(seed) for seed in range(30)}
     assert not {seed: outcome.what for seed, outcome in outcomes.items() if outcome.kind != "same"}
+
+
+def test_an_unknown_token_that_is_an_added_token() -> None:
+    """Its text was empty where the model gave it, and offsets behind it were wrong."""
+    ours, theirs = both_of(file_of(TEXT, token("?", 2, special=True), unk_token="?"))
+    for text in ("axb", "xxb", "a?xb", "ax🏽yb"):
+        assert_same(ours.encode(text), theirs.encode(text), text)
+
+
+def test_texts_that_become_byte_level() -> None:
+    """A ByteLevel that cuts nothing was taken for none: characters were encoded, not the bytes' letters."""
+    letters = {"<unk>": 0, "a": 1, "b": 2, "ab": 3} | {f"<0x{byte:02X}>": 4 + byte for byte in range(256)}
+    for byte_fallback in (True, False):
+        ours, theirs = both_of(file_of(letters, unk_token="<unk>", byte_fallback=byte_fallback))
+        ours.pre_tokenizer = huggingface_components.ByteLevel(False, use_regex=False)
+        theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(False, use_regex=False)
+        for text in ("abé\n", "中a", "b b"):
+            assert_same(ours.encode(text), theirs.encode(text), text)
+        assert ours.encode_batch(["abé\n"])[0].ids == theirs.encode("abé\n").ids
+
+
+def test_copies_take_special_tokens_for_text_as_before() -> None:
+    """tokenizers forgets it."""
+    ours, _ = both_of(file_of(BYTES, token("<s>", 256, special=True), components={"pre_tokenizer": BYTE_LEVEL}))
+    ours.encode_special_tokens = True
+    for again in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+        assert again.encode("<s>").ids == ours.encode("<s>").ids != [256]
