@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
-
 from typing import Any, NamedTuple
 
 from bpe.compat.huggingface import arguments

@@ -120,7 +120,12 @@ class CharDelimiterSplit(PreTokenizer, delimiter=Field()):
         return one_character(name, value)
 
 
-class Metaspace(PreTokenizer, replacement=Field("\u2581"), prepend_scheme=Field("always", check=scheme), split=Field(True)):
+class Metaspace(
+    PreTokenizer,
+    replacement=Field("\u2581"),
+    prepend_scheme=Field("always", check=scheme),
+    split=Field(True),
+):
     """Spaces become a sign that begins each piece."""
 
     def checked(self, name: str, value: Any) -> Any:
