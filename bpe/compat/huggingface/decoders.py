@@ -119,7 +119,9 @@ class Strip(Decoder, content=Field(" "), start=Field(0), stop=Field(0)):
         return made
 
 
-class Metaspace(Decoder, replacement=Field("\u2581"), prepend_scheme=Field("always", check=scheme), split=Field(True)):
+class Metaspace(
+    Decoder, replacement=Field("\u2581"), prepend_scheme=Field("always", check=scheme), split=Field(True)
+):
     """The sign becomes a space, but for one that begins the first token."""
 
     def checked(self, name: str, value: Any) -> Any:

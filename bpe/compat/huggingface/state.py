@@ -75,7 +75,9 @@ def _in_core(
     if model.core is None:
         root["model"] = model.to_json()
         return CoreTokenizer.from_parts(huggingface.read(json.dumps(root).encode()))
-    if is_text(model.core) and is_byte_level(component for component, _ in components_from_json(pre_tokenizer)):
+    if is_text(model.core) and is_byte_level(
+        component for component, _ in components_from_json(pre_tokenizer)
+    ):
         # Its texts would be entries of bytes, of which the core wants all 256.
         return CoreTokenizer.from_parts(huggingface.read(model.written(root).encode()))
     before = model.core.parts

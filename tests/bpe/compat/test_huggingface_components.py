@@ -147,7 +147,9 @@ def test_the_model_alone() -> None:
         )
         for text in ("hélxxl", "", "é中h"):
             mine = [(each.id, each.value, each.offsets, each.as_tuple()) for each in ours.tokenize(text)]
-            assert mine == [(each.id, each.value, each.offsets, each.as_tuple()) for each in theirs.tokenize(text)]
+            assert mine == [
+                (each.id, each.value, each.offsets, each.as_tuple()) for each in theirs.tokenize(text)
+            ]
         assert ours.get_trainer().vocab_size == theirs.get_trainer().vocab_size
 
 

@@ -172,7 +172,9 @@ def test_texts_that_become_byte_level() -> None:
 
 def test_copies_take_special_tokens_for_text_as_before() -> None:
     """tokenizers forgets it."""
-    ours, _ = both_of(file_of(BYTES, token("<s>", 256, special=True), components={"pre_tokenizer": BYTE_LEVEL}))
+    ours, _ = both_of(
+        file_of(BYTES, token("<s>", 256, special=True), components={"pre_tokenizer": BYTE_LEVEL})
+    )
     ours.encode_special_tokens = True
     for again in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
         assert again.encode("<s>").ids == ours.encode("<s>").ids != [256]
