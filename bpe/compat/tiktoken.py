@@ -9,6 +9,7 @@ Differences: text that a pattern leaves out is an UncoveredText where tiktoken d
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -25,7 +26,7 @@ from bpe.compat.tiktoken_registry import (
     list_encoding_names,
 )
 from bpe.compat.tiktoken_special import finder_of, raise_disallowed_special_token
-from bpe.errors import BadArgument, InvalidText
+from bpe.errors import BadArgument, InvalidText, shown
 from bpe.patterns import PATTERNS
 from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
@@ -44,6 +45,7 @@ __all__ = [
 
 All = Literal["all"]
 _NONE: Final[frozenset[str]] = frozenset()
+_IDS: Final = 1 << 32
 
 
 class Encoding:
@@ -168,6 +170,8 @@ class Encoding:
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of a special token or an entry; KeyError if there is none."""
         entry = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
+        if not isinstance(entry, bytes):
+            raise TypeError(f"a token must be str or bytes, got {shown(entry)}")
         id_ = self._tokenizer.token_to_id(entry)
         if id_ is None:
             id_ = self._special_bytes.get(entry)
@@ -197,24 +201,24 @@ class Encoding:
     # -- decoding ------------------------------------------------------------------------------------------------
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """The bytes of the ids; KeyError for what is no id."""
+        """The bytes of the ids; KeyError for what is no id, OverflowError for what can be none."""
         try:
             return self._tokenizer.decode_bytes(tokens)
-        except BadArgument as error:
-            raise KeyError(str(error)) from None
+        except (BadArgument, TypeError) as error:
+            raise _no_ids(tokens, error) from None
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
         """The text of the ids; errors: as for bytes.decode."""
         try:
             return self._tokenizer.decode(tokens, errors)
-        except BadArgument as error:
-            raise KeyError(str(error)) from None
+        except (BadArgument, TypeError) as error:
+            raise _no_ids(tokens, error) from None
 
-    def decode_single_token_bytes(self, token: int) -> bytes:
-        """The bytes of an entry or special token; KeyError for what is no id."""
-        entry = self._tokenizer.id_to_token(token)
+    def decode_single_token_bytes(self, token: Any) -> bytes:
+        """The bytes of an entry or special token; KeyError for what is no id, OverflowError for what can be none."""
+        entry = self._tokenizer.id_to_token(token) if isinstance(token, int) else None
         if entry is None:
-            raise KeyError(str(token))
+            raise _no_ids((token,), KeyError(str(token)))
         return entry
 
     def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
@@ -306,14 +310,17 @@ class Encoding:
     # -- special tokens in the text ------------------------------------------------------------------------------
 
     def _allowed(
-        self, text: str, allowed: All | AbstractSet[str], disallowed: All | Collection[str]
+        self, text: str, allowed: Any, disallowed: All | Collection[str]
     ) -> All | AbstractSet[str]:
         """What to recognise, once it is known that nothing in the text is disallowed."""
+        if allowed is None:
+            raise TypeError('allowed_special must be "all" or a set, got None')
         if allowed:
             allowed = self._allowed_of(allowed)
         if disallowed:
             self._check((text,), allowed, disallowed)
-        return allowed
+        found: All | AbstractSet[str] = allowed
+        return found
 
     def _allowed_of(self, allowed: All | AbstractSet[str]) -> All | AbstractSet[str]:
         return "all" if isinstance(allowed, str) and allowed == "all" else self.special_tokens_set & allowed
@@ -343,8 +350,20 @@ class Encoding:
         return frozenset(self._special_tokens)
 
 
-def _without_surrogates(text: str) -> str:
+def _no_ids(tokens: Any, error: Exception) -> Exception:
+    """The error for ids that can't be decoded: TypeError, OverflowError or KeyError, as in tiktoken."""
+    if isinstance(tokens, str):
+        return TypeError(f"ids must be a list of ids, got {shown(tokens)}")
+    for token in tokens:
+        if not 0 <= operator.index(token) < _IDS:
+            return OverflowError(f"{token} is no id: ids are 0 or more, and less than {_IDS}")
+    return KeyError(str(error))
+
+
+def _without_surrogates(text: Any) -> str:
     """The text, pairs of surrogates as their characters and lone ones as U+FFFD."""
+    if not isinstance(text, str):
+        raise TypeError(f"a text must be a str, got {shown(text)}")
     try:
         text.encode()
     except UnicodeEncodeError:

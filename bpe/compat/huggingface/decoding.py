@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
@@ -59,7 +58,7 @@ class Decoding:
             self._texts[id_] = self._model.id_to_token(id_)
         return self._texts[id_]
 
-    def text(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
+    def text(self, ids: Any, skip_special_tokens: bool) -> str:
         """The text of the ids; what is no id is left out."""
         if isinstance(ids, str) or not hasattr(ids, "__getitem__"):
             raise TypeError(f"ids must be a list of ids, got {shown(ids)}")

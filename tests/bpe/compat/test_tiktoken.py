@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiktoken as theirs
-from compared import texts
+from compared import answer, texts
 
 import bpe
 from bpe.compat import tiktoken as ours
@@ -234,3 +234,37 @@ def test_names_are_those_of_tiktoken() -> None:
     assert set(ours.list_encoding_names()) == set(openai_public.ENCODING_CONSTRUCTORS)
     for model in (*MODEL_TO_ENCODING, *(prefix + "x" for prefix in MODEL_PREFIX_TO_ENCODING)):
         assert ours.encoding_name_for_model(model) == theirs.encoding_name_for_model(model), model
+
+
+@pytest.mark.parametrize("method", ["decode", "decode_bytes", "decode_tokens_bytes", "decode_with_offsets"])
+@pytest.mark.parametrize(
+    "ids", [[-1], [1 << 40], [1 << 20], ["a"], [None], [1.0], "abc", 5, None], ids=str
+)
+def test_what_is_no_id_is_the_same_kind_of_error(method: str, ids: Any) -> None:
+    ours, theirs = pair()
+    wanted = answer(lambda encoding: getattr(encoding, method)(ids), theirs)
+    assert isinstance(wanted, Exception)
+    with pytest.raises(type(wanted)):
+        getattr(ours, method)(ids)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda encoding: encoding.decode_single_token_bytes(-1),
+        lambda encoding: encoding.decode_single_token_bytes(1 << 40),
+        lambda encoding: encoding.decode_single_token_bytes(None),
+        lambda encoding: encoding.decode_batch([[1], [1.0]]),
+        lambda encoding: encoding.decode_bytes_batch([[1], 5]),
+        lambda encoding: encoding.encode_single_token(None),
+        lambda encoding: encoding.encode_to_numpy(1),
+        lambda encoding: encoding.encode_with_unstable(["a"]),
+        lambda encoding: encoding.encode("a", allowed_special=None),
+    ],
+)
+def test_arguments_of_other_types_are_the_same_kind_of_error(question: Any) -> None:
+    ours, theirs = pair()
+    wanted = answer(question, theirs)
+    assert isinstance(wanted, Exception)
+    with pytest.raises(type(wanted)):
+        question(ours)
