@@ -309,9 +309,7 @@ class Encoding:
 
     # -- special tokens in the text ------------------------------------------------------------------------------
 
-    def _allowed(
-        self, text: str, allowed: Any, disallowed: All | Collection[str]
-    ) -> All | AbstractSet[str]:
+    def _allowed(self, text: str, allowed: Any, disallowed: All | Collection[str]) -> All | AbstractSet[str]:
         """What to recognise, once it is known that nothing in the text is disallowed."""
         if allowed is None:
             raise TypeError('allowed_special must be "all" or a set, got None')

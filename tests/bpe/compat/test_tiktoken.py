@@ -237,9 +237,7 @@ def test_names_are_those_of_tiktoken() -> None:
 
 
 @pytest.mark.parametrize("method", ["decode", "decode_bytes", "decode_tokens_bytes", "decode_with_offsets"])
-@pytest.mark.parametrize(
-    "ids", [[-1], [1 << 40], [1 << 20], ["a"], [None], [1.0], "abc", 5, None], ids=str
-)
+@pytest.mark.parametrize("ids", [[-1], [1 << 40], [1 << 20], ["a"], [None], [1.0], "abc", 5, None], ids=str)
 def test_what_is_no_id_is_the_same_kind_of_error(method: str, ids: Any) -> None:
     ours, theirs = pair()
     wanted = answer(lambda encoding: getattr(encoding, method)(ids), theirs)
