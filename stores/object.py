@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -219,11 +220,19 @@ class ObjectStore:
         return self.head(key)  # servers do not agree on the tag that they give when the parts are joined
 
     def delete(self, keys: Iterable[str]) -> None:
-        """See Store."""
+        """See Store. Azure's and Google's stores refuse to delete what is not there, and the client ends with it, which
+        objects it came to it does not say: the rest is then deleted one by one."""
         self._check_writable()
-        paths = [self._path(key) for key in keys]
-        if paths:
-            self._try("", lambda: self._client.delete(paths))
+        paths = {key: self._path(key) for key in keys}
+        if not paths:
+            return
+        try:
+            self._try("", lambda: self._client.delete(list(paths.values())))
+        except StoreNotFound:
+            left = [entry.key for entry in self.list() if entry.key in paths] if len(paths) > 1 else []
+            for key in left:
+                with suppress(StoreNotFound):
+                    self._try(key, lambda path=paths[key]: self._client.delete([path]))  # type: ignore[misc]
 
     def _put_if_absent(self, key: str, data: bytes) -> Entry:
         path = self._path(key)
