@@ -83,7 +83,8 @@ def _handler() -> type[http.server.BaseHTTPRequestHandler]:
             else:
                 self._answered(200, data, etag=_tag(data))
 
-        do_HEAD = do_GET
+        def do_HEAD(self) -> None:
+            self.do_GET()
 
         def do_PUT(self) -> None:
             data, query = self._body(), self._query
