@@ -140,8 +140,8 @@ class Settings:
         return len(self._model) + (sum(1 for _ in new) if with_added_tokens else 0)
 
     def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
-        """id -> added token."""
-        return copy.deepcopy(self._added.tokens)
+        """id -> added token, by ascending id."""
+        return copy.deepcopy(dict(sorted(self._added.tokens.items())))
 
     def token_to_id(self, token: str) -> int | None:
         """The id of an added token or an entry."""
