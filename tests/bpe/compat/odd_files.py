@@ -184,7 +184,7 @@ def _merges(
     return merges
 
 
-def _flags(rng: random.Random) -> Json:
+def odd_flags(rng: random.Random) -> Json:
     return {
         "single_word": rng.random() < 0.3,
         "lstrip": rng.random() < 0.3,
@@ -196,7 +196,19 @@ def _flags(rng: random.Random) -> Json:
 
 def odd_added_tokens(rng: random.Random, count: int) -> list[Json]:
     """content and flags of so many at most, each content once."""
-    return [{"content": text, **_flags(rng)} for text in rng.sample(ADDED, count)]
+    return [{"content": text, **odd_flags(rng)} for text in rng.sample(ADDED, count)]
+
+
+def odd_component(rng: random.Random, kind: str) -> Json:
+    """A normalizer, pre_tokenizer, post_processor or decoder, as tokenizer.json has them."""
+    match kind:
+        case "normalizer":
+            return _normalizer(rng, 2)
+        case "pre_tokenizer":
+            return _pre_tokenizer(rng, 2)
+        case "post_processor":
+            return _post_processor(rng, [{"content": "<s>", "id": rng.randrange(5)}])
+    return _decoder(rng, None) or _byte_level(rng)
 
 
 def _added_tokens(rng: random.Random, vocab: dict[str, int]) -> list[Json]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import tokenizers
 from compared import assert_same
+from odd_calls_compared import difference as difference_of_calls
 from odd_encodings_compared import difference as difference_to_tiktoken
 from odd_files_compared import difference
 
@@ -143,6 +144,13 @@ def test_drawn_files(first: int) -> None:
     outcomes = {seed: difference(seed) for seed in range(first, first + 8)}
     different = {seed: outcome.what for seed, outcome in outcomes.items() if outcome.kind == "different"}
     assert not different
+    assert Counter(outcome.kind for outcome in outcomes.values())["same"] >= 6
+
+
+def test_drawn_calls() -> None:
+    """Tokenizers and encodings that change between the calls."""
+    outcomes = {seed: difference_of_calls(seed) for seed in range(16)}
+    assert not {seed: outcome.what for seed, outcome in outcomes.items() if outcome.kind == "different"}
     assert Counter(outcome.kind for outcome in outcomes.values())["same"] >= 6
 
 
