@@ -90,7 +90,15 @@ class _Calls:
     def one(self) -> None:
         """One call of some kind."""
         calls = [self.encode] * 4 + [self.encode_batch] * 2 + [self.of_an_encoding] * 5 + [self.decode] * 2
-        calls += [self.truncation, self.padding, self.add, self.component, self.copied, self.process, self.vocabulary]
+        calls += [
+            self.truncation,
+            self.padding,
+            self.add,
+            self.component,
+            self.copied,
+            self.process,
+            self.vocabulary,
+        ]
         self.rng.choice(calls)()
 
     def ask(self, what: str, given: Any, question: Callable[[ModuleType, Any], Any], of: Any = None) -> Any:
@@ -160,7 +168,11 @@ class _Calls:
         pair = rng.choice(self.encodings)
         place = rng.choice(_NO_NUMBERS) if rng.random() < 0.03 else rng.randint(0, len(pair[1]) + 2)
         direction = rng.choice(["left", "right", "right", "up"])
-        length, stride, sequence = rng.randint(0, len(pair[1]) + 3), rng.randint(0, 3), rng.choice([0, 0, 1, 2])
+        length, stride, sequence = (
+            rng.randint(0, len(pair[1]) + 3),
+            rng.randint(0, 3),
+            rng.choice([0, 0, 1, 2]),
+        )
         others = [rng.choice(self.encodings) for _ in range(rng.randint(0, 3))]
         if sum(len(each.overflowing) for _, each in others) > _MOST_PARTS:
             return
@@ -211,7 +223,9 @@ class _Calls:
         if self.rng.random() < 0.4:
             self.ask("no_truncation", (), lambda _, each: (each.no_truncation(), each.truncation))
         else:
-            self.ask("enable_truncation", named, lambda _, each: (each.enable_truncation(**named), each.truncation))
+            self.ask(
+                "enable_truncation", named, lambda _, each: (each.enable_truncation(**named), each.truncation)
+            )
 
     def padding(self) -> None:
         values = {
@@ -229,9 +243,12 @@ class _Calls:
 
     def add(self) -> None:
         """Adds tokens; one that is there keeps `normalized`."""
-        there = {token.content: token.normalized for token in self.both[1].get_added_tokens_decoder().values()}
+        there = {
+            token.content: token.normalized for token in self.both[1].get_added_tokens_decoder().values()
+        }
         tokens = [
-            {"content": text, **odd_flags(self.rng)} for text in self.rng.sample(ADDED, self.rng.randint(0, 3))
+            {"content": text, **odd_flags(self.rng)}
+            for text in self.rng.sample(ADDED, self.rng.randint(0, 3))
         ]
         for token in tokens:
             token["normalized"] = there.get(token["content"], token["normalized"])
