@@ -208,7 +208,8 @@ class BPE(
     def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
         """(entries, merges) of a vocab.json and a merges.txt. BadTokenizer if they can't be read."""
         entries: dict[str, int] = parse(read_file(Path(vocab)))
-        lines = read_file(Path(merges)).decode().splitlines()
+        # Entries may hold what Python takes for the end of a line, too.
+        lines = (line.removesuffix("\r") for line in read_file(Path(merges)).decode().split("\n"))
         pairs = (line.split(" ") for line in lines if line and not line.startswith("#version"))
         return entries, [(left, right) for left, right in pairs]
 

@@ -7,16 +7,17 @@ entries in the end, those that neither the texts nor initial_alphabet have behin
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bpe.compat.huggingface.added_token import AddedToken, added_token
-from bpe.compat.huggingface.arguments import warn_unknown
+from bpe.compat.huggingface.arguments import count, warn_unknown
 from bpe.compat.huggingface.elsewhere import elsewhere
+from bpe.compat.huggingface.inputs import check_text
 from bpe.compat.huggingface.models import BPE
-from bpe.errors import UnsupportedTokenizer, shown
-from bpe.formats.by_path import read_file
+from bpe.errors import InvalidText, UnsupportedTokenizer, shown
 from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
 from bpe.like import TextRule
@@ -37,6 +38,10 @@ _DEFAULTS: Final = {
     "end_of_word_suffix": None,
     "max_token_length": None,
 }
+
+
+_COUNTS: Final = {"vocab_size", "min_frequency", "limit_alphabet", "max_token_length"}
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class Trainer:
@@ -61,6 +66,10 @@ class BpeTrainer(Trainer):
             setattr(self, name, options.get(name, default))
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("special_tokens", "initial_alphabet") and isinstance(value, str):
+            raise TypeError(f"{name} must be a list, got {shown(value)}")
+        if name in _COUNTS and not (value is None and _DEFAULTS[name] is None):
+            value = count(name, value)
         if name == "special_tokens":
             value = [added_token(token, special=True) for token in value]
         elif name == "initial_alphabet":
@@ -87,18 +96,23 @@ WordLevelTrainer = elsewhere("WordLevelTrainer")
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:
-    """The lines of the files, each a text, with their ends."""
+    """The lines of the files, each a text, with their ends, which are newlines alone. InvalidText for what is no UTF-8."""
+    if isinstance(files, str):
+        raise TypeError(f"files must be a list of paths, got {shown(files)}")
     for file in files:
-        yield from read_file(Path(file)).decode("utf-8", "replace").splitlines(keepends=True)
+        data = Path(file).read_bytes()
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidText(f"{file}: byte {error.start} is no UTF-8") from None
+        yield from _LINE.findall(text)
 
 
 def texts_of(items: Iterable[Any]) -> Iterator[str]:
     """The texts of an iterable of texts, or of iterables of texts."""
     for item in items:
-        if isinstance(item, str):
-            yield item
-        else:
-            yield from item
+        for text in (item,) if isinstance(item, str) else item:
+            yield check_text(text)
 
 
 def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None) -> None:

@@ -1,0 +1,53 @@
+"""Trainers by the interface of tokenizers: what they take, and what of files they see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+
+from bpe.compat import huggingface
+from bpe.errors import InvalidText
+
+
+def test_lines_of_files_end_with_newlines_alone(tmp_path: Path) -> None:
+    """Other ends of lines cut texts, so that other pretokens were counted; in merges.txt, entries."""
+    path = tmp_path / "text.txt"
+    path.write_bytes("a  \u2028b \x0c c \x85 d\r\n\n x\ry \x1c z\u2029  \n".encode() * 5 + "  tail \u2028b".encode())
+    merges = []
+    for module in (huggingface, tokenizers):
+        tokenizer = module.Tokenizer(module.models.BPE())
+        tokenizer.pre_tokenizer = module.pre_tokenizers.ByteLevel(False)
+        alphabet = module.pre_tokenizers.ByteLevel.alphabet()
+        trainer = module.trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False)
+        tokenizer.train([str(path)], trainer)
+        merges.append(json.loads(tokenizer.to_str())["model"]["merges"])
+    assert merges[0] == merges[1] != []
+    path.write_bytes(b"abc \xff")
+    with pytest.raises(InvalidText, match="byte 4"):
+        huggingface.Tokenizer(huggingface.models.BPE()).train([str(path)])
+    model = huggingface.models.BPE({"\u2028": 0, "a": 1, "\u2028a": 2}, [("\u2028", "a")])
+    assert huggingface.models.BPE.from_file(*model.save(str(tmp_path))).merges == [("\u2028", "a")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"vocab_size": -1},
+        {"vocab_size": "a"},
+        {"special_tokens": "abc"},
+        {"initial_alphabet": "abc"},
+        {"min_frequency": None},
+        {"limit_alphabet": -1},
+        {"max_token_length": 1.5},
+    ],
+    ids=str,
+)
+def test_options_that_no_trainer_has(options: Any) -> None:
+    with pytest.raises((TypeError, OverflowError)) as theirs:
+        tokenizers.trainers.BpeTrainer(**options)
+    with pytest.raises(theirs.type):
+        huggingface.trainers.BpeTrainer(**options)
