@@ -10,6 +10,7 @@ import pytest
 import tokenizers
 
 from bpe.compat import huggingface
+from bpe.compat.huggingface.trainers import lines_of
 from bpe.errors import InvalidText
 
 
@@ -28,7 +29,7 @@ def test_lines_of_files_end_with_newlines_alone(tmp_path: Path) -> None:
     assert merges[0] == merges[1] != []
     path.write_bytes(b"abc \xff")
     with pytest.raises(InvalidText, match="byte 4"):
-        huggingface.Tokenizer(huggingface.models.BPE()).train([str(path)])
+        list(lines_of([str(path)]))
     model = huggingface.models.BPE({"\u2028": 0, "a": 1, "\u2028a": 2}, [("\u2028", "a")])
     assert huggingface.models.BPE.from_file(*model.save(str(tmp_path))).merges == [("\u2028", "a")]
 
