@@ -96,7 +96,7 @@ WordLevelTrainer = elsewhere("WordLevelTrainer")
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:
-    """The lines of the files, each a text, with their ends, which are newlines alone. InvalidText for what is no UTF-8."""
+    """The lines of the files, each a text, with their ends, newlines alone. InvalidText for what is no UTF-8."""
     if isinstance(files, str):
         raise TypeError(f"files must be a list of paths, got {shown(files)}")
     for file in files:
