@@ -17,7 +17,9 @@ from bpe.errors import InvalidText
 def test_lines_of_files_end_with_newlines_alone(tmp_path: Path) -> None:
     """Other ends of lines cut texts, so that other pretokens were counted; in merges.txt, entries."""
     path = tmp_path / "text.txt"
-    path.write_bytes("a  \u2028b \x0c c \x85 d\r\n\n x\ry \x1c z\u2029  \n".encode() * 5 + "  tail \u2028b".encode())
+    path.write_bytes(
+        "a  \u2028b \x0c c \x85 d\r\n\n x\ry \x1c z\u2029  \n".encode() * 5 + "  tail \u2028b".encode()
+    )
     merges = []
     for module in (huggingface, tokenizers):
         tokenizer = module.Tokenizer(module.models.BPE())
