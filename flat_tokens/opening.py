@@ -234,14 +234,15 @@ def _open_version(root: Place, number: int) -> Dataset:
     """A version of a dataset to which was appended, its splits one behind the other."""
     parts = []
     opened = OpenedManifest.of(within(root, version_path(number)))
-    for part in read_version(root, number).parts:
-        place = within(root, part.path)
-        if isinstance(place, StorePath):
-            parts.append(_open_promised(place, part.layout, part.splits, opened))
-            continue
-        parts.append(open_by_files(place))
-        counts = {name: split.facts() for name, split in part.splits.items()}
-        _check_counts(counts, {name: parts[-1][name] for name in flat_format.SPLITS}, str(place))
+    with opened.opening():  # else parts of two datasets might be taken together
+        for part in read_version(root, number).parts:
+            place = within(root, part.path)
+            if isinstance(place, StorePath):
+                parts.append(_open_promised(place, part.layout, part.splits, opened))
+                continue
+            parts.append(open_by_files(place))
+            counts = {name: split.facts() for name, split in part.splits.items()}
+            _check_counts(counts, {name: parts[-1][name] for name in flat_format.SPLITS}, str(place))
     splits = {name: joined(root / name, name, [part[name] for part in parts]) for name in flat_format.SPLITS}
     return Dataset(
         root, parts[0].zarr_format, splits["train"], splits["validation"], opened, number, tuple(parts)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import verify_part
+from flat_tokens import opening, verify_part
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.versions import Version, describe_part, part_path, write_version
 from stores import open_store
 from tests.flat_tokens.counting_store import CountingStore, copy_dataset
 from tests.flat_tokens.small_datasets import write_dataset
@@ -35,6 +36,15 @@ def write(root: Path, id_: int, layout: ArrayLayout) -> Path:
     sequences = [[id_] * (length - 1) + [9] for length in lengths]
     write_dataset(root, sequences, [], layout, sources=[{"path": f"{id_}.txt", "bytes": 3} | COUNTS])
     return root
+
+
+def write_grown(root: Path, id_: int, layout: ArrayLayout) -> None:
+    """One with a part that was appended."""
+    write(root, id_, layout)
+    write(root / part_path(1), id_, layout)
+    write_version(
+        open_store(str(root)), Version(1, (describe_part(root, ""), describe_part(root, part_path(1))))
+    )
 
 
 def replace(root: Path, other: Path) -> None:
@@ -155,14 +165,8 @@ def test_what_follows_from_a_replacement_is_not_told_in_its_place(tmp_path: Path
 
 @every_layout
 def test_parts_of_a_version_are_of_the_dataset_that_was_opened(tmp_path: Path, layout: ArrayLayout) -> None:
-    from flat_tokens.storage.versions import Version, describe_part, part_path, write_version
-
     for name, id_ in (("a", OLD), ("b", NEW)):
-        root = write(tmp_path / name, id_, layout)
-        write(root / part_path(1), id_, layout)
-        write_version(
-            open_store(str(root)), Version(1, (describe_part(root, ""), describe_part(root, part_path(1))))
-        )
+        write_grown(tmp_path / name, id_, layout)
     for number in (0, 1):
         dataset = flat_tokens.open(tmp_path / "a", version=number)
         assert is_old(dataset.train.sequence(0))
@@ -172,3 +176,20 @@ def test_parts_of_a_version_are_of_the_dataset_that_was_opened(tmp_path: Path, l
         with pytest.raises(DatasetError, match="is another one"):
             dataset.train.sequence(dataset.train.seq_count - 1)
         replace(tmp_path / "a", tmp_path / "kept")
+
+
+def test_parts_of_two_datasets_were_opened_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, id_ in (("a", OLD), ("b", NEW)):
+        write_grown(tmp_path / name, id_, LAYOUTS["3-zstd"])
+    plain, opened = opening.open_by_files, []
+
+    def replaced_behind_the_first(place: Any) -> Any:
+        opened.append(plain(place))
+        if len(opened) == 1:
+            replace(tmp_path / "a", tmp_path / "b")
+        return opened[-1]
+
+    monkeypatch.setattr(opening, "open_by_files", replaced_behind_the_first)
+    with pytest.raises(DatasetError, match=r"versions/1\.json: is another one"):
+        flat_tokens.open(tmp_path / "a")
+    assert not is_old(flat_tokens.open(tmp_path / "a").train.sequence(0))
