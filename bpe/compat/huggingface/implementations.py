@@ -29,6 +29,11 @@ class BaseTokenizer:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._tokenizer, name, value)
 
+    def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
+        """Write vocab.json and merges.txt into the folder; their paths."""
+        paths: list[str] = self._tokenizer.model.save(directory, prefix)
+        return paths
+
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value}" for name, value in self._parameters.items())
         return f"Tokenizer(vocabulary_size={self._tokenizer.get_vocab_size()}, {given})"

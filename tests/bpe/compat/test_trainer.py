@@ -54,3 +54,14 @@ def test_options_that_no_trainer_has(options: Any) -> None:
         tokenizers.trainers.BpeTrainer(**options)
     with pytest.raises(theirs.type):
         huggingface.trainers.BpeTrainer(**options)
+
+
+def test_a_trained_model_is_saved(tmp_path: Path) -> None:
+    """vocab.json and merges.txt of an implementation's, as those of tokenizers."""
+    written = []
+    for module in (huggingface, tokenizers):
+        tokenizer = module.implementations.ByteLevelBPETokenizer()
+        tokenizer.train_from_iterator(["the mill stands by the river"] * 3, vocab_size=280, show_progress=False)
+        paths = tokenizer.save_model(str(tmp_path), module.__name__)
+        written.append((json.loads(Path(paths[0]).read_text()), Path(paths[1]).read_text()))
+    assert written[0] == written[1]
