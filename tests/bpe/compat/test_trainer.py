@@ -61,7 +61,9 @@ def test_a_trained_model_is_saved(tmp_path: Path) -> None:
     written = []
     for module in (huggingface, tokenizers):
         tokenizer = module.implementations.ByteLevelBPETokenizer()
-        tokenizer.train_from_iterator(["the mill stands by the river"] * 3, vocab_size=280, show_progress=False)
+        tokenizer.train_from_iterator(
+            ["the mill stands by the river"] * 3, vocab_size=280, show_progress=False
+        )
         paths = tokenizer.save_model(str(tmp_path), module.__name__)
         written.append((json.loads(Path(paths[0]).read_text()), Path(paths[1]).read_text()))
     assert written[0] == written[1]
