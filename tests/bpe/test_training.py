@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import signal
 import time
@@ -185,6 +186,20 @@ def test_merges_that_make_no_vocabulary(merges: list[list[int]], message: str) -
         _core.TokenizerCore.from_merges(
             np.array(merges, np.uint32), bytes(range(256)), 0, {}, automaton_of("gpt2")
         )
+
+
+def test_ids_that_pass_the_highest_are_refused() -> None:
+    merges = np.array([[97, 98]], np.uint32)
+    highest = 2**31 - 1
+    for first_id in (highest - 256, highest - 255):
+        make = functools.partial(
+            _core.TokenizerCore.from_merges, merges, bytes(range(256)), first_id, {}, automaton_of("gpt2")
+        )
+        if first_id + 256 <= highest:
+            assert make().max_id == highest
+        else:
+            with pytest.raises(ValueError, match=rf"the ids of 257 entries from {first_id} on pass 2\^31"):
+                make()
 
 
 # -- train() -------------------------------------------------------------------------------------------------
