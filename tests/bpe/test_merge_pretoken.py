@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import random
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from bpe import _core
 from bpe.reference import encode_pretoken, train
+from bpe.tokenizer import Tokenizer
 
 BYTES = [bytes([value]) for value in range(256)]
 Vocabulary = tuple[dict[int, bytes], list[tuple[bytes, bytes]] | None]
@@ -242,3 +244,20 @@ def test_a_pretoken_of_a_megabyte_is_encoded(name: str) -> None:
     encoder = _core.TokenizerCore(entries_of(merges), merges, {}, None, False)
     ids = encoder.encode_pretokens(text, np.array([size], np.uint64))
     assert encoder.decode(ids) == text  # in 0.05 to 0.15 s; quadratic would be hours
+
+
+@pytest.mark.parametrize("last_rank", [1022, 1023, 1024, 1025])
+def test_a_byte_whose_entry_comes_late(last_rank: int) -> None:
+    """The pair of two bytes has its symbols beside its rank where they fit into ten bits."""
+    letters = [bytes([value]) for value in b"abcdefghijklmnopqrstuvwxyzABCDEFG"]
+    pairs = [left + right for left in letters for right in letters if b"z" not in left + right]
+    entries = [byte for byte in BYTES if byte != b"z"]
+    entries += pairs[: last_rank - len(entries)]
+    entries += [b"z", b"zz", b"az", b"za", b"zab", b"bzz"]
+    assert entries.index(b"z") == last_rank
+    tokenizer = Tokenizer(dict(enumerate(entries)), None, None, "gpt2")
+    id_of = {entry: id_ for id_, entry in enumerate(entries)}
+    rng = random.Random(last_rank)
+    words = [" " + "".join(rng.choices("abz", k=rng.randint(1, 40))) for _ in range(1000)]
+    want = [encode_pretoken(word.encode(), id_of, None, ignore_merges=True) for word in words]
+    assert tokenizer.encode("".join(words)) == list(itertools.chain.from_iterable(want))
