@@ -44,6 +44,13 @@ class AddedVocabulary:
             count += 1
         return count
 
+    def forget(self) -> bool:
+        """As read from a file: what was special once, and is no more, is not. Whether there was such a token."""
+        special = {token.content for token in self.tokens.values() if token.special}
+        changed = special != self.special
+        self.special = special
+        return changed
+
     def _put(self, id_: int, token: AddedToken) -> None:
         self.tokens[id_] = token
         self.ids[token.content] = id_

@@ -223,6 +223,8 @@ class Settings:
         made._model = copy.copy(self._model)
         made._components = copy.deepcopy(self._components, memo)
         made._added = copy.deepcopy(self._added, memo)
+        if made._added.forget():
+            made._seen = -1
         return made
 
     def _set(self, settings: Mapping[str, Any]) -> None:

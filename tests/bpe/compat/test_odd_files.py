@@ -17,7 +17,7 @@ from odd_encodings_compared import difference as difference_to_tiktoken
 from odd_files_compared import difference
 
 import bpe
-from bpe.compat.huggingface import Tokenizer
+from bpe.compat.huggingface import AddedToken, Tokenizer
 from bpe.compat.huggingface import pre_tokenizers as huggingface_components
 from bpe.errors import BadTokenizer
 from bpe.formats import huggingface
@@ -186,3 +186,18 @@ def test_copies_take_special_tokens_for_text_as_before() -> None:
     ours.encode_special_tokens = True
     for again in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
         assert again.encode("<s>").ids == ours.encode("<s>").ids != [256]
+
+
+def test_a_token_that_was_special_once() -> None:
+    """It is left out of decoding until the tokenizer is copied, which looks at what tokens are now."""
+    ours, theirs = both_of(file_of(BYTES, components={"pre_tokenizer": BYTE_LEVEL}))
+    for made, tokenizer in ((AddedToken, ours), (tokenizers.AddedToken, theirs)):
+        tokenizer.add_special_tokens(["<x>"])
+        tokenizer.add_tokens([made("<x>", normalized=False)])
+    id_ = len(BYTES)
+    assert ours.decode([id_, 66]) == theirs.decode([id_, 66])
+    copies = copy.deepcopy(ours), copy.deepcopy(theirs)
+    assert copies[0].decode([id_, 66]) == copies[1].decode([id_, 66])
+    for each in copies:
+        each.encode_special_tokens = True
+    assert_same(*(each.encode("a<x>") for each in copies))
