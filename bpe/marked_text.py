@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _BYTE_ENTRY = re.compile(rb"<0x([0-9A-F]{2})>")
 _SPACE = "\u2581".encode()
+LARGEST_TABLE = 2**22  # ids, of 8 bytes each; ids may be as large as 2^31 - 1
 
 
 class MarkedTokens(NamedTuple):
@@ -63,7 +64,7 @@ class MarkedText:
         first_rows = np.searchsorted(borders, batch.offsets[:-1], side="left")
         offsets = rows.offsets[np.append(first_rows, len(borders))]
         firsts = offsets.astype(np.int64)
-        lengths = self._lengths[rows.tokens]
+        lengths = self._lengths_of(rows.tokens)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         # Where each document's tokens would begin if the texts of all before it were as long as they should be.
         moved = np.repeat(bounds[:-1] - ends[firsts[:-1]], np.diff(firsts))
@@ -152,8 +153,17 @@ class MarkedText:
             for id_, text in texts.items()
         }
 
+    def _lengths_of(self, tokens: NDArray[np.uint32]) -> NDArray[np.int64]:
+        ids, lengths = self._lengths
+        return lengths[tokens if ids is None else np.searchsorted(ids, tokens)]
+
     @cached_property
-    def _lengths(self) -> NDArray[np.int64]:
-        found = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int64)
-        found[list(self._texts)] = [len(text) for text in self._texts.values()]
-        return found
+    def _lengths(self) -> tuple[NDArray[np.uint32] | None, NDArray[np.int64]]:
+        """(the ids, rising, None where a length of each number up to the largest id takes little memory; lengths)."""
+        ids = np.array(sorted(self._texts), dtype=np.uint32)
+        found = np.array([len(self._texts[id_]) for id_ in ids.tolist()], dtype=np.int64)
+        if self._tokenizer.max_token_id > LARGEST_TABLE:
+            return ids, found
+        lengths = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int64)
+        lengths[ids] = found
+        return None, lengths

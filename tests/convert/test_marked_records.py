@@ -19,6 +19,7 @@ from stopped_runs import leave_partial, options
 
 import corpus.read_jsonl
 import flat_tokens
+from bpe.marked_text import MarkedText
 from bpe.tokenizer import Tokenizer
 from convert import append, convert
 from convert.__main__ import main
@@ -307,6 +308,27 @@ def test_special_tokens_in_records(here: Path, naive: Naive) -> None:
         assert rows_of(here / mode)[0][0] == naive.ids(f"a{END}b{END}".encode(), special)
     convert(options(**FIELDS, output="error", special_in_text="error", on_error="skip"), InlineEngine())
     assert not rows_of(here / "error")
+
+
+def test_the_largest_id_took_memory_for_all_below(here: Path, naive: Naive, vocab: dict[int, bytes]) -> None:
+    """17 GB of addresses, which a machine may refuse."""
+    largest = flat_tokens.format.LARGEST_TOKEN_ID
+    described = json.loads((here / "tok.json").read_text())
+    described["added_tokens"].append(
+        {**described["added_tokens"][0], "id": largest, "content": "<|far|>", "special": True}
+    )
+    described["model"]["vocab"]["<|far|>"] = largest
+    (here / "tok.json").write_text(json.dumps(described))
+    lengths = MarkedText(Tokenizer.load(here / "tok.json"))._lengths[1]
+    assert lengths.nbytes < 2**20
+    records = make_records(40, seed=4)
+    write_records(here / "r.jsonl", [*records, {"prompt": "a<|far|>", "completion": "<|far|>b"}])
+    convert(options(**FIELDS, special_in_text="text", output="text"), InlineEngine())
+    *rows, _ = rows_of(here / "text")
+    assert rows == naive_rows(naive, vocab, records)
+    convert(options(**FIELDS, special_in_text="encode", output="encoded"), InlineEngine())
+    ids, bits = rows_of(here / "encoded")[-1]
+    assert (ids[1:-1], bits) == ([largest, largest], [False, False, True, True])
 
 
 def test_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
