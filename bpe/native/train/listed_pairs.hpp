@@ -12,6 +12,18 @@
 
 namespace bpe {
 
+// The listed pairs of one left id: [start, start + size) of all, which lie by their left ids.
+struct ListedRow {
+  size_t start, size;
+};
+
+// Rows of many pairs first, those as long as each other as they were: compiled once for all ids and places.
+inline void sort_rows(std::vector<ListedRow> &rows) {
+  std::sort(rows.begin(), rows.end(), [](const ListedRow &a, const ListedRow &b) {
+    return a.size != b.size ? a.size > b.size : a.start < b.start;
+  });
+}
+
 template <class Id, class Place> class ListedPairs {
 public:
   struct Cell {
@@ -24,16 +36,16 @@ public:
   void add(Id left, Id right, Place next) { rows_.push_back({left, right, next}); }
   void place() {
     std::sort(rows_.begin(), rows_.end(), [](const Listed &a, const Listed &b) { return a.left < b.left; });
-    std::vector<Row> rows;
+    std::vector<ListedRow> rows;
     for (size_t i = 0; i < rows_.size(); i++) {
       if (i == 0 || rows_[i].left != rows_[i - 1].left)
         rows.push_back({i, 0});
       rows.back().size++;
     }
-    std::stable_sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) { return a.size > b.size; });
+    sort_rows(rows);
     for (size_t cells = std::bit_ceil(std::max(bases_.size(), 2 * rows_.size() + 1));; cells *= 2) {
       cells_.assign(cells, Cell{empty, 0});
-      if (std::all_of(rows.begin(), rows.end(), [&](const Row &row) { return place(row); }))
+      if (std::all_of(rows.begin(), rows.end(), [&](const ListedRow &row) { return place(row); }))
         break;
     }
     std::vector<Listed>().swap(rows_);
@@ -48,11 +60,8 @@ private:
     Id left, right;
     Place next;
   };
-  struct Row { // the pairs of one left id: [start, start + size) of rows_
-    size_t start, size;
-  };
 
-  bool place(const Row &row) {
+  bool place(const ListedRow &row) {
     const Listed *pairs = &rows_[row.start];
     const size_t mask = cells_.size() - 1;
     for (size_t tried = 0; tried < tries; tried++) {
