@@ -13,19 +13,19 @@ namespace flat_tokens {
 
 namespace {
 
-constexpr size_t block_tokens = 64;
+constexpr size_t tokens_at_once = 64;
 
 // Inlined into each variant, and compiled for its vectors.
 [[gnu::always_inline]] inline TokenFacts facts_of(const uint32_t *encoded, size_t count) {
   TokenFacts facts;
   bpe::Xxh64 positions{0};
-  std::array<uint64_t, block_tokens> found;
-  for (size_t first = 0; first < count; first += block_tokens) {
+  std::array<uint64_t, tokens_at_once> found;
+  for (size_t first = 0; first < count; first += tokens_at_once) {
     const uint32_t *const block = encoded + first;
-    const size_t size = std::min(count - first, block_tokens);
+    const size_t size = std::min(count - first, tokens_at_once);
     uint32_t any = 0, largest = 0;
-    if (size == block_tokens) { // a loop of known length needs no rest
-      for (size_t i = 0; i < block_tokens; ++i) {
+    if (size == tokens_at_once) { // a loop of known length needs no rest
+      for (size_t i = 0; i < tokens_at_once; ++i) {
         any |= block[i];
         largest = block[i] > largest ? block[i] : largest;
       }
