@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +20,7 @@ from flat_tokens import format as flat_format
 from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError, SplitError, printable
 from flat_tokens.reader import FlatTokensArray, open_split
-from flat_tokens.storage import written_metadata, zarr_metadata
+from flat_tokens.storage import opened_manifest, written_metadata, zarr_metadata
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, read_manifest
@@ -165,7 +164,7 @@ def open_by_files(root: Place) -> Dataset:
     promised = is_there(root / MANIFEST_NAME)  # be it a link or pipe: it is not passed over
     head = read_head(root) if promised else None
     opened = head and head.opened
-    with nullcontext() if opened is None else opened.opening():
+    with opened_manifest.opening(opened):
         zarr_format, splits = _open_splits(root, opened)
         if head is not None:
             _check_counts(head.counts, splits, where)

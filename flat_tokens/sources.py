@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +18,7 @@ from flat_tokens.format import PLACES_NAME, STARTS_DTYPE
 from flat_tokens.storage.chunks import Int64
 from flat_tokens.storage.elements import Elements, open_elements
 from flat_tokens.storage.manifest import read_manifest
-from flat_tokens.storage.opened_manifest import OpenedManifest
+from flat_tokens.storage.opened_manifest import OpenedManifest, opening
 from flat_tokens.storage.places import Place, is_there, refuse_link
 
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ def open_places(root: Place, split: str, opened: OpenedManifest | None) -> Eleme
     """The seq_places of a split, None if it has none. opened: see open_elements. DatasetError if they are not of the
     format."""
     path = root / split / PLACES_NAME
-    with nullcontext() if opened is None else opened.opening():
+    with opening(opened):
         if not any(is_there(path / name) for name in (".zarray", "zarr.json")):
             return None
         refuse_link(path)

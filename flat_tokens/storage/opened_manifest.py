@@ -9,7 +9,7 @@ of the same file, and of an object of the same version of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from flat_tokens.errors import DatasetError, printable
@@ -17,6 +17,7 @@ from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.places import Payload, Place, StorePath, open_file
 
 TAIL_BYTES = 256  # of a manifest, in which its own hash lies
+_NOTHING = nullcontext()
 
 
 @dataclass
@@ -58,6 +59,16 @@ class OpenedManifest:
                 f"{printable(str(self.place))}: {'is another one' if found else 'is gone'}, so the dataset was "
                 f"{'replaced' if found else 'removed or is being replaced'} while it was read; open it again"
             )
+
+
+def opening(opened: OpenedManifest | None) -> AbstractContextManager[None]:
+    """See OpenedManifest.opening; nothing is checked of a dataset without a manifest."""
+    return _NOTHING if opened is None else opened.opening()
+
+
+def reading(opened: OpenedManifest | None) -> AbstractContextManager[None]:
+    """The same of OpenedManifest.reading."""
+    return _NOTHING if opened is None else opened.reading()
 
 
 def _version_of(manifest: Place) -> str:

@@ -127,7 +127,7 @@ class StorePayloads:
         parts = place.parts([(offset, offset + length) for offset, length in wanted], version)
         try:
             checked.result()
-        except BaseException:  # who asks again looks again
+        except BaseException:  # the next fetch opens the shard anew
             with self._lock:
                 self._shards.pop(shard, None)
             raise

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from flat_tokens.errors import DatasetError, printable
+from flat_tokens.storage import opened_manifest
 from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, is_there, read_whole, refuse_link
@@ -27,9 +28,6 @@ LARGEST_SHARD_CHUNKS = 2**20  # 16 MiB of index; a random row reads 16 bytes of 
 
 # The object in a metadata file, None if there is no such file.
 ReadMetadata = Callable[[Place], dict[str, Any] | None]
-
-
-_NOTHING = nullcontext()
 
 
 class ForeignLayoutError(DatasetError):
@@ -77,11 +75,11 @@ class StoredArray(NamedTuple):
 
     def opening(self) -> AbstractContextManager[None]:
         """A context in which its files are opened; see OpenedManifest.opening."""
-        return _NOTHING if self.opened is None else self.opened.opening()
+        return opened_manifest.opening(self.opened)
 
     def reading(self) -> AbstractContextManager[None]:
         """A context in which more is read of them; see OpenedManifest.reading."""
-        return _NOTHING if self.opened is None else self.opened.reading()
+        return opened_manifest.reading(self.opened)
 
     def check(self) -> None:
         """DatasetError if its dataset was replaced since it was opened."""

@@ -78,7 +78,7 @@ def _in_core(
     if is_text(model.core) and is_byte_level(
         component for component, _ in components_from_json(pre_tokenizer)
     ):
-        # Its texts would be entries of bytes, of which the core wants all 256.
+        # The core would take the entries for bytes, and needs all 256 of them.
         return CoreTokenizer.from_parts(huggingface.read(model.written(root).encode()))
     before = model.core.parts
     wanted = replace(
