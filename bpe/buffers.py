@@ -93,6 +93,14 @@ def bad_ids(ids: object, error: Exception, errors: object = "") -> BadArgument:
         return BadArgument(f'errors must be a str such as "replace", got {shown(errors)}')
     if isinstance(ids, np.ndarray) and (ids.ndim != 1 or ids.dtype.kind not in "iub"):
         return BadArgument(f"ids must be whole numbers in one dimension, got {_named(ids)}")
+    if isinstance(ids, str):
+        return BadArgument(f"ids must be a list or an array of whole numbers, got the text {shown(ids)}")
+    if isinstance(ids, (list, np.ndarray)):
+        for place, id_ in enumerate(ids):
+            if isinstance(id_, np.bool_) or not hasattr(id_, "__index__"):
+                return BadArgument(f"ids[{place}] must be a whole number, got {shown(id_)}")
+    elif isinstance(error, TypeError):
+        return BadArgument(f"ids must be a list or an array of whole numbers, got {_named(ids)}")
     return BadArgument(str(error).splitlines()[0])
 
 

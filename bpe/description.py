@@ -20,6 +20,7 @@ from bpe.normalizers import NFC, Normalizer, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, Vocabulary, make_vocabulary
+from corpus.sizes import counted
 from stores.system import cached_property
 
 if TYPE_CHECKING:
@@ -294,8 +295,8 @@ class Description:
     def __repr__(self) -> str:
         rule = "rank file" if self.is_rank_file else f"{self._vocabulary.merge_count} merges"
         return (
-            f"<Tokenizer {self.vocab_size} entries, {rule}, {len(self._vocabulary.special_tokens)} special tokens, "
-            f"pattern {shown(self.pattern)}>"
+            f"<Tokenizer {self.vocab_size} entries, {rule}, "
+            f"{counted(len(self._vocabulary.special_tokens), 'special token')}, pattern {shown(self.pattern)}>"
         )
 
     @cached_property

@@ -87,6 +87,8 @@ class Encoding(Description):
         """The ids of each text, a row a text, as `encode` gives them. threads: None for all cores."""
         if isinstance(texts, str):
             raise BadArgument("encode_batch takes a list of texts, got one text")
+        if not isinstance(texts, Iterable):
+            raise BadArgument(f"encode_batch takes a list of texts, got {shown(texts)}")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
         rows = self._encode_batch(texts, thread_count(threads), self._recognised(allowed_special))
         if add_special_tokens and self._parts.post_processor is not None:

@@ -55,6 +55,8 @@ def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located
     BadTokenizer if the hub has no such repository, revision or tokenizer or denies access; EnvironmentFailure if the
     server can't be reached or the cache can't be written.
     """
+    if not path or not isinstance(path, (str, os.PathLike)):
+        raise BadArgument(f"the tokenizer must be a path, got {shown(path)}")
     text = os.fspath(path)
     name = hub_name(text) if isinstance(text, str) else None
     if name is None or os.path.lexists(text):

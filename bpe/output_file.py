@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from bpe.errors import BadArgument, EnvironmentFailure
+from bpe.errors import BadArgument, EnvironmentFailure, shown
+from corpus.hints import is_zarr_group
 from stores import NO_OPTIONS, StorageOptions, is_url, open_store, split_key
 from stores.durability import sync
 
@@ -44,6 +45,10 @@ def check_output(
         raise BadArgument(f"{flag} {path}: is a folder; name a file in it")
     if not Path(path).parent.is_dir():
         raise BadArgument(f"{flag} {path}: its folder does not exist; create it first")
+    if any(is_zarr_group(folder) for folder in Path(path).absolute().parents):
+        raise BadArgument(
+            f"{flag} {path}: lies in a dataset, which verify would then find changed; name another"
+        )
 
 
 @contextmanager
@@ -55,6 +60,8 @@ def open_output_file(
     path: of a URL the file is a temporary one, which then is put into the store. EnvironmentFailure names path and
     reason of what the system refuses.
     """
+    if not path or not isinstance(path, (str, os.PathLike)):
+        raise BadArgument(f"what is written needs a path, got {shown(path)}")
     if is_url(os.fspath(path)):
         folder, key = split_key(os.fspath(path))
         with tempfile.TemporaryFile() as temporary:

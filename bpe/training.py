@@ -257,9 +257,11 @@ def train_on(
         if longest and 2 * _longest_bytes(start.entries, pairs) > longest:  # else none was too long
             reasons.append(f"makes an entry of at most {longest} bytes")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
+        merges = "merge is" if len(pairs) == 1 else "merges are"
+        why = f"only {len(pairs)} {merges} possible, then {left}" if len(pairs) else left
         notes.append(
-            f"training stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries: only {len(pairs)} "
-            f"merges are possible, then {left}; train on more text or ask for fewer entries"
+            f"training stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries: {why}; train on "
+            "more text or ask for fewer entries"
         )
     if progress is not None:
         progress.update(len(pairs))

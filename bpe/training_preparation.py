@@ -54,7 +54,7 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     holds = f"256 bytes and {counted(len(special_tokens), 'special token')}"
     if isinstance(old, Tokenizer):
         start = FromTokenizer(old, tuple(more))
-        smallest, holds = start.size, "what continue_from has and the special tokens beside"
+        smallest, holds = start.size, "what the tokenizer to go on from has, and the special tokens beside"
     elif options.has_alphabet:  # known when the text is counted
         smallest, holds = len(special_tokens), counted(len(special_tokens), "special token")
     elif rule is not None and rule.text_rules is not None:

@@ -8,23 +8,17 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from command_line.hints import is_of_other_tools, meant, nearest
 from corpus.errors import BadArgument, printable, shown
 
 # Marks a word that stood behind "--": argparse would take it for an option if it looks like one.
 _BEHIND = "\0behind\0"
+_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"  # hyphens, and what word processors make of them
 _LONGEST = 400  # characters of a message
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean X?" for the known word that looks most like this one, "" if none does."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(word, list(known), 1, 0.6)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,6 +49,7 @@ class Parser(argparse.ArgumentParser):
         if self._is_mixing or self._subparsers is not None:
             return super().parse_known_args(words, namespace)
         end = words.index("--") if "--" in words else len(words)
+        self._refuse_other_dashes(words[:end])
         self._is_mixing, self._words = True, words[:end]  # what follows calls this method
         try:
             parsed, rest = self.parse_known_intermixed_args(
@@ -67,17 +62,41 @@ class Parser(argparse.ArgumentParser):
         return parsed, []
 
     def _unknown_options(self) -> list[str]:
-        given = [word for word in self._words if word.startswith("--")]
+        given = [word for word in self._words if re.match(r"--.|-[^-\d.]", word)]
         return [
             word
             for word in given
             if not self._get_option_tuples(word) and word.partition("=")[0] not in self._option_string_actions
         ]
 
+    def _inputs(self) -> list[str]:
+        """What the words without an option are called, as the help does."""
+        return [
+            action.metavar if isinstance(action.metavar, str) else action.dest
+            for action in self._get_positional_actions()
+        ]
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """The options that a word may be short for: none, where another tool means something else by it."""
+        if is_of_other_tools(option_string.partition("=")[0], self._option_string_actions, self._inputs()):
+            return []
+        return super()._get_option_tuples(option_string)
+
+    def _refuse_other_dashes(self, words: Sequence[str]) -> None:
+        """An option with a dash of a word processor, or with one of the two, is refused as such."""
+        for word in words:
+            bare = word.partition("=")[0].lstrip(_DASHES)
+            if word[:1] not in _DASHES or word.startswith("--") or len(bare) < 2:
+                continue
+            if f"--{bare}" in self._option_string_actions:
+                self.error(f"{word} does not begin with two hyphens; write --{bare}")
+
     def _unknown(self, words: Sequence[str]) -> str:
-        option = words[0].partition("=")[0]
-        near = nearest(option, self._option_string_actions) if option.startswith("-") else ""
-        if not near and any(Path(word).exists() for word in words if "\0" not in word):
+        if not words[0].startswith("-"):
+            taken = " ".join(self._inputs())
+            return f"too many arguments: {' '.join(words)}; it takes {f'no more than {taken}' if taken else 'none'}"
+        near = meant(words[0].partition("=")[0], self._option_string_actions, self._inputs())
+        if not near and "\0" not in words[0] and Path(words[0]).exists():
             near = " (a file of such a name goes behind --)"
         return f"unrecognized arguments: {' '.join(words)}{near}"
 
@@ -113,8 +132,8 @@ class Parser(argparse.ArgumentParser):
             unknown := self._unknown_options()
         ):
             message = self._unknown(unknown)  # perhaps what is missing, with a slip
-        if found := re.fullmatch(r"argument (?:\S*/)?(--[\w-]+)\S*: expected one argument", message):
-            message += self._with_dash(found[1])
+        if found := re.fullmatch(r"argument (?:-\w/)?(--[\w-]+)\S*: expected (.*)", message):
+            message = f"argument {found[1]}: expected {found[2]}{self._with_dash(found[1])}"
         message = re.sub(
             r"^argument (\S+): (must )?", lambda found: f"{found[1]}{' must ' if found[2] else ': '}", message
         )

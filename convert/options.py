@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from bpe.threads import available_threads
 from convert.errors import UsageError
@@ -127,12 +127,12 @@ class ConvertOptions:
         if not self.inputs and not self.validation:
             raise UsageError("no input given; name at least one file, folder or glob")
         self._check_split()
-        fraction = self.validation_fraction
+        fraction: object = self.validation_fraction  # whatever a caller has put there
         if fraction is None:
             other = self.validation or self.validation_docs is not None
             fraction = 0.0 if other else DEFAULT_VALIDATION_FRACTION
-        if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:  # NaN fails both comparisons
-            raise UsageError(f"--validation-fraction must be from 0 to 1, got {fraction}")
+        if not isinstance(fraction, SupportsFloat) or not 0 <= float(fraction) <= 1:  # NaN fails both
+            raise UsageError(f"--validation-fraction must be from 0 to 1, got {fraction!r}")
         object.__setattr__(self, "validation_fraction", float(fraction))
         _whole("--seed", self.seed, 0, _MAX_UINT64)
         self._check_executor()
@@ -158,6 +158,8 @@ class ConvertOptions:
         if not isinstance(self.stall_seconds, (int, float)) or not 0 <= self.stall_seconds <= 1e6:
             raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
         check_separator(self.separator, self.invalid)
+        if not isinstance(self.overwrite, bool):
+            raise UsageError(f"overwrite must be True or False, got {self.overwrite!r}")
         self._check_ends()
         given = self.storage_options
         if not isinstance(given, Mapping) or not all(

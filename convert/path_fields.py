@@ -52,6 +52,8 @@ class PathsField:
 
     def __set__(self, instance: object, value: Iterable[AnyPath]) -> None:
         values = (value,) if isinstance(value, (str, bytes, os.PathLike)) else value
+        if not isinstance(values, Iterable):
+            raise UsageError(f"{self._name} must be paths, got {value!r}")
         instance.__dict__[self._name] = tuple(checked_path(self._name, one) for one in values)
 
 

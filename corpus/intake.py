@@ -17,6 +17,7 @@ from corpus.source_list import Source
 
 SHOWN_BYTES = 80
 INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
+_CHATS = ("messages", "conversations")  # what their field is called as a rule
 MALFORMED, FIELD_MISSING = "malformed", "field missing"
 
 
@@ -96,8 +97,13 @@ def _way_out(record: BadRecord) -> str:
     way_out = "mend it, or go on without such records: --on-error skip"
     if record.reason == FIELD_MISSING:
         with suppress(ValueError, RecursionError):  # of a long record there is the beginning only
-            names = ", ".join(list(json.loads(record.data))[:10])
-            return f"name another with --text-field (there is {names or 'none'}), {way_out}"
+            names = list(json.loads(record.data))[:10]
+            of_chats = "".join(
+                f"; chats are converted with --messages-field {name}" for name in names if name in _CHATS
+            )
+            return (
+                f"name another with --text-field (there is {', '.join(names) or 'none'}), {way_out}{of_chats}"
+            )
     return way_out
 
 

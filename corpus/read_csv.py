@@ -141,7 +141,10 @@ class _Rows:
             else None
         )
         hint = (
-            f"; {other!r} separates no columns of {self._reading.source.kind.format.upper()}" if other else ""
+            f"; {other!r} separates no columns of {self._reading.source.kind.format.upper()}, write it with commas "
+            "(.csv) or tabs (.tsv)"
+            if other
+            else ""
         )
         raise BadInput(
             f"{self._where}: has no column {name!r}; --text-field can name one of: "

@@ -28,7 +28,7 @@ def documents(reading: Reading) -> Iterator[Event]:
         blocks = watched(blocks, stream, reading.block_seen)
         for block in blocks:
             if block.start == 0:
-                _refuse_tar(block.text, reading)
+                _refuse_other_kind(block.text, reading)
             if block.is_piece:
                 yield LongText(pieces_of(block, blocks), block.start)
             else:
@@ -36,9 +36,9 @@ def documents(reading: Reading) -> Iterator[Event]:
             yield None
 
 
-def _refuse_tar(head: memoryview, reading: Reading) -> None:
-    """InvalidText if the text is an archive whose name does not say so."""
-    if utf8.is_tar(head):
+def _refuse_other_kind(head: memoryview, reading: Reading) -> None:
+    """InvalidText if the text is an archive or the like whose name does not say so."""
+    if utf8.other_kind(head):
         raise utf8.invalid_text(head, 0, printable(reading.source.shown))
 
 
@@ -62,7 +62,7 @@ def _stretches(reading: Reading) -> Iterator[Event]:
     stretches = own_stretches(window, separator, piece.start, piece.stop, STRETCH_BYTES)
     for stretch in stretches:
         if stretch.start == 0:
-            _refuse_tar(window.view(0, min(stretch.stop, utf8.HEAD_BYTES)), reading)
+            _refuse_other_kind(window.view(0, min(stretch.stop, utf8.HEAD_BYTES)), reading)
         if stretch.is_piece:
             # Closed when they are read: a view of the last would keep the window from growing.
             with closing(pieces(stretch)) as long_text:

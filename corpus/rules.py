@@ -56,6 +56,8 @@ class IntakeRules(NamedTuple):
 
 def check_separator(separator: str, invalid: str) -> None:
     """Nothing, or BadArgument for a text that can't separate documents."""
+    if not isinstance(separator, str):
+        raise BadArgument(f"--separator must be text, got {separator!r}")
     if not separator:
         raise BadArgument("--separator must not be empty")
     if len(separator) > 4096:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from corpus.errors import BadArgument, BadInput, printable
+from corpus.hints import what_no_text_is, why_missing
 from corpus.kinds import FORMATS, check_libraries, kind_of
 from corpus.saved_dataset import saved_parts
 from corpus.source_list import Source, SourceList
@@ -71,17 +72,14 @@ def search_sources(
         problems.append("-: there is no standard input here; name a file")
     elif list(inputs).count(STANDARD_INPUT) > 1:
         problems.append("-: standard input can be read once only")
-    datasets = {named for named in (*inputs, *validation) if _is_dataset(named)}
-    problems += [
-        f"{named}: is a zarr dataset, not text; name the text that it was made of"
-        for named in sorted(datasets)
-    ]
+    no_texts = {named: what for named in (*inputs, *validation) if (what := what_no_text_is(named))}
+    problems += [f"{named}: {what}" for named, what in sorted(no_texts.items())]
     sources, devices, inodes = SourceList(), array("Q"), array("Q")
     find = _Search(input_format, standard_input, problems, options)
     validation_from = 0
     for arguments, split in ((inputs, None), (validation, "validation")):
         validation_from = len(sources)
-        for (device, inode), source in find([named for named in arguments if named not in datasets]):
+        for (device, inode), source in find([named for named in arguments if named not in no_texts]):
             sources.append(source if split is None else source._replace(split=split))
             devices.append(device)
             inodes.append(inode)
@@ -93,13 +91,6 @@ def search_sources(
     if not problems:
         check_libraries(sources.kinds)
     return sources, problems
-
-
-def _is_dataset(named: str) -> bool:
-    """Whether it is a local zarr group: its files would be read as texts."""
-    names = (".zgroup", "zarr.json")
-    # Path's `exists` raises where a name is too long.
-    return not is_url(named) and any(os.path.exists(f"{named}/{name}") for name in names)  # noqa: PTH110
 
 
 def refuse(problems: Sequence[str]) -> None:
@@ -199,7 +190,7 @@ class _Search(NamedTuple):
                     if not ("**" in argument and os.path.isdir(match)):
                         yield from self._walk(match, ())
             else:
-                self.problems.append(f"{argument} does not exist")
+                self.problems.append(f"{argument} does not exist{why_missing(argument, arguments)}")
 
     def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[_File]:
         problems = self.problems

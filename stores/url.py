@@ -62,6 +62,8 @@ def parse(url: str) -> Location:
     scheme = _ALIASES.get(named, named)
     if scheme == "file" and not rest.startswith("/"):
         raise UnknownScheme(f"{url!r} names no file of this machine; write file:///path")
+    if scheme == "hf" and rest.strip("/") in ("", "datasets", "spaces"):
+        raise UnknownScheme(f"{url!r} names no repository; write hf://datasets/OWNER/NAME/PATH")
     if scheme in _WHOLE_PATH:
         return Location(scheme, "", unquote(rest) if scheme == "file" else rest)
     query = ""

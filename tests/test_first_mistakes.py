@@ -47,6 +47,14 @@ def make_files(folder: Path) -> None:
         "wordpiece.json": json.dumps({"version": "1.0", "model": {"type": "WordPiece", "vocab": {"a": 0}}}),
         "cut.json": '{"version": "1.0", "model": {"ty',
         "words.ids": "1 2 three",
+        "list.ids": "[1, 2]",
+        "the mill.txt": "the mill",
+        "table.csv": "id;text\n1;the mill\n",
+        "good.jsonl": '{"text": "the mill"}\n{"text": "the river"}\n',
+        "chats.jsonl": '{"messages": []}\n',
+        "array.json": '[{"text": "the mill"}]\n',
+        "config.json": '{"model_type": "gpt2"}',
+        "vocab.json": '{"a": 0}',
         "high.ids": "1 2 99999",
     }
     for name, content in files.items():
@@ -100,6 +108,7 @@ def test_a_mistake_gets_its_line(
     monkeypatch.chdir(made)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/you")
     if "s3://" in command:
         pytest.importorskip("obstore")
     if "parquet" in command:

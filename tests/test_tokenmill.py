@@ -15,7 +15,7 @@ import convert
 import flat_tokens
 import tokenmill
 from bpe.__main__ import build_parser as bpe_parser
-from command_line.parser import nearest
+from command_line.hints import nearest
 from flat_tokens.__main__ import build_parser as dataset_parser
 from tokenmill.__main__ import COMMANDS, main
 from tokenmill.kinds import names_dataset

@@ -54,17 +54,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code, as the command gives it; 2 if there is no such command."""
     prepare_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     if not words or words[0] in ("-h", "--help"):
         print(_help())
         return 0 if words else 2
-    if words[0] in ("-V", "--version"):
+    if words[0] in ("-V", "--version", "version"):
         import tokenmill
 
         print(tokenmill.__version__)
         return 0
     command, rest = words[0], words[1:]
     if command not in COMMANDS:
-        from command_line.parser import nearest
+        from command_line.hints import nearest
         from corpus.errors import shown
 
         if command.startswith("-"):

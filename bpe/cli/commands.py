@@ -249,11 +249,14 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     if Path(path).is_dir():
-        raise MissingInput(f"{path or repr(path)}: is a folder, must be one file")
+        way_out = "; tokenmill head shows what is in a dataset" if path.rstrip("/").endswith(".zarr") else ""
+        raise MissingInput(f"{path or repr(path)}: is a folder, must be one file{way_out}")
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - opened here for its error alone
     except OSError as error:
-        raise MissingInput(f"{path}: {error.strerror}") from None
+        is_content = isinstance(error, FileNotFoundError) and " " in path
+        way_out = "; what is no file goes to stdin, as by echo '...' | tokenmill ..." if is_content else ""
+        raise MissingInput(f"{path}: {error.strerror}{way_out}") from None
     with file:
         yield file
 

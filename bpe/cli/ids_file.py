@@ -127,8 +127,10 @@ def _read_text(file: BinaryIO, where: str) -> Iterator[list[int]]:
         ids = []
         for word in words:
             if not word.isdigit() or len(word) > _MOST_DIGITS:
+                way_out = ", with white space behind it" if b"," in word else ""
                 raise InvalidText(
-                    f"{where}: id {number} is {shown(word.decode('utf-8', 'replace'))}, must be a whole number"
+                    f"{where}: id {number} is {shown(word.decode('utf-8', 'replace'))}, must be a whole "
+                    f"number{way_out}"
                 )
             ids.append(int(word))
             number += 1

@@ -13,8 +13,8 @@ from bpe.errors import BadArgument, MissingInput, printable
 from bpe.pretoken_counts.records import Records
 from bpe.pretoken_counts.sources import file_of, listed
 from bpe.pretoken_counts.text_blocks import Reader
-from corpus import utf8
 from corpus.batch import Batch
+from corpus.hints import what_no_text_is
 from corpus.kinds import is_marked_up
 from corpus.source_list import Source as File
 from corpus.utf8 import Invalid, TextDecoder
@@ -39,6 +39,8 @@ def input_sources(arguments: list[str], options: Namespace | None = None) -> lis
         raise MissingInput("'': an empty name is no file")
     if "-" in arguments and sys.stdin is None:  # closed by the shell: <&-
         raise MissingInput("stdin is closed; name a file")
+    if wrong := [f"{argument}: {what}" for argument in arguments if (what := what_no_text_is(argument))]:
+        raise MissingInput(printable("; ".join(wrong)))
     sources: list[Source] = []
     for argument in arguments:
         named = argument if is_url(argument) else Path(argument)
@@ -76,8 +78,6 @@ def read_text(
     with Reader(source, "error", file_of(source, kind)) as reader:
         decoder = TextDecoder(reader.where, invalid)
         while count := reader.fill(memoryview(buffer)):
-            if reader.read_bytes == count and utf8.is_tar(buffer):
-                raise utf8.invalid_text(buffer, 0, reader.where)
             yield decoder.decode(bytes(buffer[:count]))
         yield decoder.decode(b"", final=True)
     if decoder.replaced and replaced is not None:

@@ -85,7 +85,11 @@ def files_of(path: Path) -> list[Path]:
             )
         path = path / "vocab.json"
     if path.name.endswith(("vocab.json", "merges.txt")):
-        return list(gpt2.both_paths(path))
+        both = gpt2.both_paths(path)
+        for one, other in (both, both[::-1]):
+            if one.exists() and not other.exists():
+                raise BadTokenizer(f"{one}: {other.name} is not beside it, and both are needed")
+        return list(both)
     return [path]
 
 
@@ -101,8 +105,18 @@ def read_file(path: Path) -> bytes:
             if len(data) <= _MOST_BYTES:
                 return data
     except OSError as error:
-        raise BadTokenizer(f"{path}: can't read the tokenizer: {error.strerror}") from None
+        raise BadTokenizer(
+            f"{path}: can't read the tokenizer: {error.strerror}{_why_missing(path)}"
+        ) from None
     raise BadTokenizer(f"{path}: is no tokenizer, it has more than {_MOST_BYTES:,} bytes")
+
+
+def _why_missing(path: Path) -> str:
+    if path.exists():
+        return ""
+    if path.parts[0].startswith("~"):
+        return f"; ~ is expanded by the shell alone, and not in quotes: {path.expanduser()}"
+    return "" if path.suffix or len(path.parts) > 1 else "; one of the Hugging Face Hub is named ORG/MODEL"
 
 
 def _named(path: Path, read: Callable[[], T]) -> T:

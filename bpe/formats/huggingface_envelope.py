@@ -119,9 +119,9 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
 
 def check_root(value: Any) -> dict[str, Any]:
     """The document, if it and its model have the form that can be honoured but for what `read_envelope` checks."""
-    root = expect_object(value, "tokenizer.json", TOP_LEVEL)
-    if "model" not in root:
+    if isinstance(value, dict) and "model" not in value:
         raise BadTokenizer("model is missing: this is no tokenizer.json of Hugging Face tokenizers")
+    root = expect_object(value, "tokenizer.json", TOP_LEVEL)
     expect(root.get("version", "1.0"), ["1.0"], "version")
     _check_model(root["model"])
     return root

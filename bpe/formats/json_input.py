@@ -50,9 +50,12 @@ def _parsed(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
-        raise BadTokenizer(
-            f"no valid JSON at line {error.lineno} column {error.colno} ({error.msg}); the file may be cut short"
-        ) from None
+        what = f"no valid JSON at line {error.lineno} column {error.colno} ({error.msg})"
+        more_follows = error.msg == "Extra data"
+        way_out = (
+            "there is more than one value, as in JSON Lines" if more_follows else "the file may be cut short"
+        )
+        raise BadTokenizer(f"{what}; {way_out}") from None
     except UnicodeDecodeError as error:
         raise BadTokenizer(f"byte {error.start} is not valid UTF-8, which JSON must be") from None
     except RecursionError:

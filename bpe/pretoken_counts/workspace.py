@@ -27,6 +27,10 @@ class Workspace:
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self._parent = Path(folder or tempfile.gettempdir())
+        if not self._parent.is_dir():  # now, not when the memory is full
+            raise EnvironmentFailure(
+                f"{self._parent}: there is no such folder for temporary files; create it first"
+            )
         self._folder: Path | None = None
         self._lock = -1
         self._files = 0

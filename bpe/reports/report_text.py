@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corpus.sizes import bytes_text
+from corpus.sizes import bytes_text, counted
 
 Table = tuple[str, Sequence[str], list[Sequence[object]]]  # heading, columns, rows
 
@@ -20,9 +20,8 @@ def report_text(report: dict[str, Any]) -> str:
 
 def _title(report: dict[str, Any]) -> str:
     about = report["tokenizer"]
-    return (
-        f"{about['entries']:,} entries, {about['special_tokens']} special tokens, pattern {about['pattern']}"
-    )
+    special = counted(about["special_tokens"], "special token")
+    return f"{about['entries']:,} entries, {special}, pattern {about['pattern']}"
 
 
 def _facts(report: dict[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ import hashlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bpe.errors import BadArgument
+from bpe.errors import BadArgument, shown
 from bpe.formats.by_path import files_of, read_file
 from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
@@ -37,6 +37,8 @@ def convert(
     carry `exit_code` (convert/errors.py); whatever ends the work early leaves `<output>.partial`, from which the same
     call goes on.
     """
+    if not isinstance(options, ConvertOptions):
+        raise UsageError(f"convert takes ConvertOptions(inputs, tokenizer, output), got {shown(options)}")
     with BackgroundCall(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.driver.conversion import prepare, run
 

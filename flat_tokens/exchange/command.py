@@ -193,7 +193,7 @@ def export(arguments: argparse.Namespace) -> int:
         complain(note, "note")
     for split, facts in exported.splits.items():
         files = ", ".join(f"{arguments.output}/{name}" for name in facts["files"])
-        print(f"{split}: {facts['tokens']:,} tokens in {facts['documents']:,} documents: {printable(files)}")
+        print(f"{split}: {facts['tokens']:,} tokens in {_documents(facts['documents'])}: {printable(files)}")
     print(
         f"ids: {exported.dtype or 'text'}; "
         + ("no token" if exported.append is None else f"token {exported.append}")
@@ -232,7 +232,7 @@ def import_(arguments: argparse.Namespace) -> int:
     for split, written in imported.splits.items():
         empty = f", {written.empty_documents:,} empty ones left out" if written.empty_documents else ""
         print(
-            f"{split}: {written.record.token_count:,} tokens in {written.record.seq_count:,} documents{empty}"
+            f"{split}: {written.record.token_count:,} tokens in {_documents(written.record.seq_count)}{empty}"
         )
     if arguments.separator_token not in (None, NO_TOKEN):
         how = {"last": "ends", "first": "begins", "dropped": "was left out between"}[
@@ -257,5 +257,9 @@ def compact(arguments: argparse.Namespace) -> int:
     written = write(dataset, arguments.output, layout, arguments.overwrite)
     print(f"{printable(str(arguments.output))}: verified")
     for split, found in written.items():
-        print(f"{split}: {found.record.token_count:,} tokens in {found.record.seq_count:,} documents")
+        print(f"{split}: {found.record.token_count:,} tokens in {_documents(found.record.seq_count)}")
     return 0
+
+
+def _documents(count: int) -> str:
+    return f"{count:,} document{'' if count == 1 else 's'}"

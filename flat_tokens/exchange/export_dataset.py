@@ -136,8 +136,8 @@ def _dtype(
         raise ArgumentError(f"--append-token must be in [0, {LARGEST_TOKEN_ID}], got {largest}")
     fitting = [name for name in writer.dtypes if largest <= np.iinfo(name).max]
     if options.dtype is not None and options.dtype not in writer.dtypes:
-        known = ", ".join(writer.dtypes) or "none"
-        raise ArgumentError(f"--dtype of {options.target_format}: {known}, got {printable(options.dtype)}")
+        known = f"must be one of {', '.join(writer.dtypes)}" if writer.dtypes else "has no choice"
+        raise ArgumentError(f"--dtype of {options.target_format} {known}, got {printable(options.dtype)}")
     if not writer.dtypes:
         return None
     wanted = options.dtype or (writer.dtypes[0] if writer.is_fixed else fitting[0])

@@ -42,7 +42,7 @@ class InputFile:
             except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):
                 raise ArgumentError(f"{self.name}: does not exist") from None
             if not is_file:
-                raise ArgumentError(f"{self.name}: not a regular file")
+                raise ArgumentError(f"{self.name}: not a regular file; name one")
         self._file = stores.open_file(place, storage)
         self.size = self._file.size
 

@@ -6,6 +6,7 @@ nanoGPT's data scripts write train.bin and val.bin by numpy.memmap and its train
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from flat_tokens.exchange.inputs import InputFile, ReadOptions, without_ends
 
 DTYPES = ("uint16", "uint32")
 FILE_NAMES = {"train": "train.bin", "validation": "val.bin"}
+TEXT_BYTES, TEXT_CHARACTERS = 512, 8  # at the beginning of a file that is taken for text
 # A file of llm.c and modded-nanogpt: 256 int32 in front, this number, a version and the count of ids.
 OTHER_MAGIC, OTHER_HEADER_BYTES = 20240520, 1024
 
@@ -37,7 +39,15 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
                 f"{file.name}: begins with the {OTHER_HEADER_BYTES} bytes of a header of llm.c, which nanoGPT's files "
                 f"lack; leave them out, as by tail -c +{OTHER_HEADER_BYTES + 1}"
             )
+        _refuse_text(file)
         yield from without_ends(file.all_ids(0, options.dtype or DTYPES[0]))
+
+
+def _refuse_text(file: InputFile) -> None:
+    """DatasetError for a file that begins as English or code does: ids of 16 bits do not do so by chance."""
+    head = bytes(file.bytes(0, min(file.size, TEXT_BYTES)))
+    if len(set(head)) > TEXT_CHARACTERS and re.fullmatch(rb"[\t\n\r -~]+", head):
+        raise DatasetError(f"{file.name}: holds text, not ids; tokenmill convert makes a dataset of text")
 
 
 WRITER = Writer(write, DTYPES, is_fixed=True, marks_documents=False)

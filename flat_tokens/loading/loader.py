@@ -105,7 +105,7 @@ class Loader(StepBatches):
         source = array.array if isinstance(array, PackedSequences) else array
         split("array", source, "encoded_tokens", "seq_starts", "max_token_id")
         self.array: FlatTokensArray = source  # type: ignore[assignment]
-        self.seq_len = integer("seq_len", seq_len)
+        self.seq_len = integer("seq_len", seq_len, 1)
         self.sizes = BatchSizes(batch_size)
         self.batch_size = self.sizes.unit
         self.host_index, self.host_count = host_of(

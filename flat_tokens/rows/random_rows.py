@@ -33,7 +33,7 @@ class RandomRows:
         if not isinstance(array, PackedSequences):
             split("array", array, "encoded_tokens", "row_count")
         self.array = array
-        self.seq_len = integer("length of a row", seq_len, 1)
+        self.seq_len = integer("seq_len", seq_len, 1)
         self._start_id = integer("start_id", start_id, 0, LARGEST_TOKEN_ID)
         is_padded = not flag("drop_last", drop_last)
         self.name: str = array.array.name if isinstance(array, PackedSequences) else array.name

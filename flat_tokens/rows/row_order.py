@@ -37,9 +37,15 @@ class TooFewRowsError(ArgumentError):
     """Rows that fill no batch."""
 
     def __init__(self, row_count: int, batch_size: int) -> None:
-        super().__init__(
-            f"{row_count} rows do not fill a batch of {batch_size}; take a smaller batch_size or seq_len"
-        )
+        if row_count:
+            message = (
+                f"{row_count} rows do not fill a batch of {batch_size}; take a smaller batch_size or seq_len"
+            )
+        else:
+            message = (
+                "there are too few tokens for a row; take a smaller seq_len, or a split that has more tokens"
+            )
+        super().__init__(message)
         self.row_count = row_count
 
 

@@ -24,7 +24,8 @@ def _byte_of_char() -> dict[str, int]:
 
 def load_entries(path: Place) -> dict[int, bytes]:
     """Id -> bytes of every entry of a tokenizer.json. DatasetError if it is not of that form."""
-    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path)
+    data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
+    value = parse_json(data, path, "give a tokenizer.json by --tokenizer")
     byte_of_char = _byte_of_char()
     try:
         vocabulary: dict[str, Any] = value["model"]["vocab"]
@@ -53,7 +54,8 @@ def decode(ids: list[int], entries: dict[int, bytes]) -> str:
 
 def load_special_ids(path: Place) -> frozenset[int]:
     """The ids of a tokenizer.json's special tokens; empty if it names none."""
-    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path)
+    data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
+    value = parse_json(data, path, "give a tokenizer.json by --tokenizer")
     added = value.get("added_tokens") if isinstance(value, dict) else None
     return frozenset(
         token["id"]

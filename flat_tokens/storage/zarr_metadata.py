@@ -92,20 +92,20 @@ def read_json(path: Place) -> dict[str, Any]:
     return parse_json(read_whole(path, LARGEST_METADATA_BYTES), path)
 
 
-def parse_json(data: bytes, path: Place) -> dict[str, Any]:
+def parse_json(data: bytes, path: Place, way_out: str = "restore it or convert again") -> dict[str, Any]:
     """The object in the bytes of a JSON file; DatasetError names the file."""
     if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
         what = f"more than {MOST_CONTAINERS} lists and objects cannot be"
-        raise DatasetError(f"{printable(str(path))}: {what}; restore it or convert again")
+        raise DatasetError(f"{printable(str(path))}: {what}; {way_out}")
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise DatasetError(
-            f"{printable(str(path))}: not valid JSON ({printable(str(error), 80)}); restore it or convert again"
+            f"{printable(str(path))}: not valid JSON ({printable(str(error), 80)}); {way_out}"
         ) from None
     if not isinstance(value, dict):
         raise DatasetError(
-            f"{printable(str(path))}: holds a {type(value).__name__}, not an object; restore it or convert again"
+            f"{printable(str(path))}: holds a {type(value).__name__}, not an object; {way_out}"
         )
     return value
 

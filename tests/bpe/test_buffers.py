@@ -148,3 +148,35 @@ def test_an_error_handler_is_a_name(tokenizer, errors):
     for decode in (lambda: tokenizer.decode([97], errors), lambda: tokenizer.decode_batch(rows, errors)):
         with pytest.raises(BadArgument, match=r'^errors must be a str such as "replace", got '):
             decode()
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ("1 2", "ids must be a list or an array of whole numbers, got the text '1 2'"),
+        (5, "ids must be a list or an array of whole numbers, got int"),
+        (None, "ids must be a list or an array of whole numbers, got NoneType"),
+        ([1, 1.5], r"ids\[1\] must be a whole number, got 1.5"),
+        ([1, None], r"ids\[1\] must be a whole number, got None"),
+        ([[1]], r"ids\[0\] must be a whole number, got \[1\]"),
+        (np.array([True]), r"ids\[0\] must be a whole number, got "),
+    ],
+)
+def test_what_is_no_ids_is_told(tokenizer, ids, said):
+    with pytest.raises(BadArgument, match=said):
+        tokenizer.decode(ids)
+    with pytest.raises(BadArgument, match=said):
+        tokenizer.decode_batch([[1], ids])
+
+
+@pytest.mark.parametrize("path", [None, 5, b"t.json", "", {"model": {}}])
+def test_what_is_no_path_is_told(tokenizer, path):
+    with pytest.raises(BadArgument, match="path"):
+        Tokenizer.load(path)
+    with pytest.raises(BadArgument, match="path"):
+        tokenizer.save(path)
+
+
+def test_texts_are_a_list(tokenizer):
+    with pytest.raises(BadArgument, match="takes a list of texts, got None"):
+        tokenizer.encode_batch(None)

@@ -190,7 +190,7 @@ def report(tokenizer: Tokenizer) -> dict[str, Any]:
 def test_text(report: dict[str, Any]) -> None:
     text = report_text(report)
     lines = text.splitlines()
-    assert lines[0] == "320 entries, 1 special tokens, pattern gpt2"
+    assert lines[0] == "320 entries, 1 special token, pattern gpt2"
     assert lines[1].startswith(
         f"{report['text']['bytes_per_token']:.3f} bytes a token on <b>held & out: 23 bytes in "
     )

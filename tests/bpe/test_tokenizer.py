@@ -28,7 +28,7 @@ def test_properties(listed, ranked):
     assert tokenizer.token_to_id(b"<s>") is None
     assert tokenizer.id_to_token(97) == b"a"
     assert tokenizer.id_to_token(4999) is None
-    assert repr(tokenizer) == "<Tokenizer 557 entries, 300 merges, 1 special tokens, pattern 'llama3'>"
+    assert repr(tokenizer) == "<Tokenizer 557 entries, 300 merges, 1 special token, pattern 'llama3'>"
     assert "rank file" in repr(ranked())
     with pytest.raises(TypeError):
         tokenizer.vocab[1] = b"x"

@@ -128,8 +128,7 @@ def test_more_than_there_is_stops_early(run: Run, tmp_path: Path) -> None:
         tmp_path / "x",
     )
     assert (
-        "only 1 merges are possible, then no pair occurs 2 times or more and makes an entry of at most 2"
-        in err
+        "only 1 merge is possible, then no pair occurs 2 times or more and makes an entry of at most 2" in err
     )
 
 

@@ -268,6 +268,15 @@ def test_any_byte_changed_is_read_or_told(
         path.write_bytes(sound)
 
 
+def test_text_is_no_file_of_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["import", "--from", "nanogpt", "--separator-token", "2", str(tmp_path / "a.bin")]
+    (tmp_path / "a.bin").write_bytes(b"The mill by the river.\n" * 40)
+    assert main([*arguments, "--output", str(tmp_path / "d")]) == 3
+    assert "a.bin: holds text, not ids" in capsys.readouterr().err
+    (tmp_path / "a.bin").write_bytes(b"ab" * 400)  # one id all over
+    assert main([*arguments, "--output", str(tmp_path / "d")]) == 0
+
+
 def test_headers_of_llm_c_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     header = np.zeros(256, np.int32)
     header[:3] = 20240520, 1, 2

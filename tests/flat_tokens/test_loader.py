@@ -266,8 +266,8 @@ def test_a_batch_stays_what_it_was(make_dataset: Any, random_sequences: Any) -> 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"seq_len": 0}, "length of a row must be at least 1, got 0"),
-        ({"seq_len": 0, "packed": False}, "length of a row must be at least 1, got 0"),
+        ({"seq_len": 0}, "seq_len must be at least 1, got 0"),
+        ({"seq_len": 0, "packed": False}, "seq_len must be at least 1, got 0"),
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"batch_size": 10**6}, "rows do not fill a batch of 1000000"),
         ({"seed": -1}, "seed must be in"),

@@ -481,7 +481,7 @@ def test_forked_ranks_share_no_state(train: Any) -> None:
         ("BatchDataset", [None, "a"], "step must be an integer, got 'a'"),
         ("BatchDataset", [None, 5, 1], "stop must be at least step = 5, got 1"),
         ("RowDataset", [5, 5], "array must be a split such as dataset.train, got 5"),
-        ("RowDataset", [None, "a"], "length of a row must be an integer, got 'a'"),
+        ("RowDataset", [None, "a"], "seq_len must be an integer, got 'a'"),
     ],
 )
 def test_wrong_arguments(name: str, arguments: list[Any], message: str, train: Any) -> None:
