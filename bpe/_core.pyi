@@ -382,6 +382,19 @@ def trim_memory() -> None:
 def return_large_memory() -> None:
     """From now on have malloc give back what is large as soon as it is freed, where malloc can do so."""
 
+def count_characters(
+    pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """uint64[0x110000]: how often each code point occurs in pretokens of valid UTF-8, each as often as its count."""
+
+def character_ids(
+    pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64], id_of: NDArray[np.int32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    """(ids uint32[characters] end to end, uint64[pretokens] where those of each pretoken end).
+
+    The pretokens must be valid UTF-8. id_of: int32[0x110000] by code point; characters below 0 are left out.
+    """
+
 def train_merges(
     pretokens: Buffer | NDArray[np.uint32],
     ends: NDArray[np.uint64],

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bpe import _core
 from bpe.errors import BadArgument
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room
@@ -39,10 +40,7 @@ def characters_of(
     Of equally rare characters those of the lower code points are left out (BpeTrainer: any). BadArgument if initial
     ones would have to be left out.
     """
-    occurrences = np.zeros(_CODE_POINTS, np.uint64)
-    for text, ends, weights in counts.blocks():
-        points, stops = code_points(text, ends)
-        np.add.at(occurrences, points, np.repeat(weights, np.diff(stops, prepend=0)))
+    occurrences = _core.count_characters(*counts.arrays)
     initial = [ord(each[0]) for each in initial_alphabet or () if each]
     kept = occurrences > 0
     kept[initial] = True
@@ -56,22 +54,6 @@ def characters_of(
             )
         kept[candidates[np.argsort(occurrences[candidates], kind="stable")[:over]]] = False
     return tuple(map(chr, np.flatnonzero(kept).tolist()))
-
-
-def code_points(
-    text: NDArray[np.uint8], ends: NDArray[np.uint64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(int64[characters], int64[pretokens]): the code points of valid UTF-8, and where each pretoken ends in them."""
-    starts = np.flatnonzero((text & 0xC0) != 0x80)
-    padded = np.append(text, np.zeros(3, np.uint8)).astype(np.int64)
-    first = padded[starts]
-    points = first.copy()
-    for least, bits in ((0xC0, 0x1F), (0xE0, 0x0F), (0xF0, 0x07)):  # of two, three, four bytes
-        points[first >= least] = first[first >= least] & bits
-    for number, least in enumerate((0xC0, 0xE0, 0xF0), 1):
-        longer = first >= least
-        points[longer] = points[longer] << 6 | padded[starts[longer] + number] & 0x3F
-    return points, np.searchsorted(starts, ends.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -106,20 +88,11 @@ class FromCharacters:
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
         """As ids of the characters, without those outside the alphabet."""
         if budget is not None:
-            check_room(20 * counts.pretoken_bytes.nbytes + 8 * len(counts), "finding the characters", budget)
+            check_room(4 * counts.pretoken_bytes.nbytes + 8 * len(counts), "the ids of the characters", budget)
         id_of = np.full(_CODE_POINTS, -1, np.int32)
         id_of[[ord(character) for character in self.characters]] = np.arange(len(self.characters))
-        ids: list[NDArray[np.uint32]] = []
-        all_stops: list[NDArray[np.int64]] = []
-        before = 0
-        for text, ends, _ in counts.blocks():
-            points, stops = code_points(text, ends)
-            found = id_of[points]
-            kept_before = np.append(0, np.cumsum(found >= 0))
-            ids.append(found[found >= 0].astype(np.uint32))
-            all_stops.append(before + kept_before[stops])
-            before += len(ids[-1])
-        return np.concatenate(ids), np.concatenate(all_stops).astype(np.uint64), counts.counts
+        ids, ends = _core.character_ids(*counts.arrays, id_of)
+        return ids, ends, counts.counts
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
         """BpeTrainer's ids."""

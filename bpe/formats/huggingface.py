@@ -119,7 +119,7 @@ class _Model:
         as_text = text_rules is not None and not text_rules.byte_level
         entries = [key.encode() if as_text else to_bytes(key) or b"" for key in keys]
         prefix = "" if text_rules is None else text_rules.continuing_subword_prefix
-        self._file, self._ids = file, file.texts
+        self._file, self._ids, self._max_id = file, file.texts, file.max_id
         self._ids.update(
             (key, id_) for key, id_ in zip(keys, file.find(entries), strict=True) if id_ is not None
         )
@@ -134,7 +134,7 @@ class _Model:
 
     def has_id(self, id_: int) -> bool:
         """Whether a key has this id."""
-        return id_ <= self._file.max_id and self._file.has_id(id_)
+        return id_ <= self._max_id and self._file.has_id(id_)
 
     def merges_use(self, entry: bytes) -> bool:
         """Whether a merge joins or makes the entry."""

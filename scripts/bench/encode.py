@@ -21,6 +21,7 @@ from typing import Any
 
 import harness
 import numpy as np
+import peers
 from encoders import ENCODERS, Ours, first_difference, installed
 
 import bpe
@@ -38,9 +39,9 @@ def main() -> None:
         print(json.dumps([measure(path, options.threads[0], options) for path in options.corpus]))
         return
 
+    notes = [f"{name} could not be installed: {why}" for name, why in peers.use().items()] + installed()[1]
     machine = harness.facts()
     rows: list[harness.Row] = []
-    notes = installed()[1]
     # The thread pools of the peers are made once a process, so every thread count has a process of its own.
     for threads in options.threads:
         arguments = ["--child", "--corpus", *map(str, options.corpus), "--tokenizer", str(options.tokenizer)]

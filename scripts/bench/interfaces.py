@@ -16,6 +16,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
 
 import harness
+import peers
 
 from bpe.compat import huggingface, tiktoken
 from bpe.patterns import PATTERNS
@@ -28,8 +29,9 @@ SLOW = ("tiktoken", "tokenizers")  # they get a tenth of the documents
 
 
 def main() -> None:
-    harness.pin(1)
     options = harness.parse(harness.arguments(__doc__ or ""))
+    notes = [f"{name} could not be installed: {why}" for name, why in peers.use().items()]
+    harness.pin(1)
     machine = harness.facts()
     batch, single = contenders(str(options.tokenizer))
     rows: list[harness.Row] = []
@@ -49,7 +51,7 @@ def main() -> None:
             ("prompts one by one", prompts, single),
         ):
             rows += measured(path.stem, what, given, run, options.turns)
-    harness.save("interfaces", machine, rows, texts, ["one thread, caches warm"])
+    harness.save("interfaces", machine, rows, texts, ["one thread, caches warm", *notes])
 
 
 def contenders(path: str) -> tuple[dict[str, Encode], dict[str, Encode]]:

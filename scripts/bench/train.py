@@ -3,7 +3,8 @@
 The whole training is measured, from the file's bytes in memory to the merges. Every run is a process of its own: its
 peak memory is its own too. Merges under the huggingface rule must equal tokenizers' and gigatoken's, in their order;
 rustbpe, ffbpe and sentencepiece break ties by rules of their own, so their merges are only counted. All are measured
-on GPT-2's pattern; "tokenmill, tekken" and the like are ours on other models' patterns.
+on GPT-2's pattern; "tokenmill, tekken" and the like are on other models' patterns, and "llama-2" has entries of text
+and bytes, as sentencepiece's are.
 
     python scripts/bench/train.py --corpus en.txt.xz multi.txt.xz --sizes-mb 64 200 800 --turns 3
 
@@ -111,16 +112,20 @@ def texts_of(corpus: list[Path], sizes_mb: list[float]) -> Iterator[tuple[Path, 
 
 def module_of(name: str) -> str:
     """ "tokenmill, tekken" -> "bpe"; a peer is named as its module is."""
-    return "bpe" if name.startswith("tokenmill") else name
+    return "bpe" if name.startswith("tokenmill") else name.partition(",")[0]
 
 
 def compare(name: str, results: dict[str, harness.Row]) -> list[str]:
     """Notes on whose merges equal ours under the huggingface rule."""
-    ours = results.get("tokenmill, huggingface rule")
     notes = []
-    for peer in ("tokenizers", "gigatoken", "gigabpe"):
-        if ours and peer in results:
-            equal = results[peer]["merges_sha256"] == ours["merges_sha256"]
+    for ours, peer in (
+        ("tokenmill, huggingface rule", "tokenizers"),
+        ("tokenmill, huggingface rule", "gigatoken"),
+        ("tokenmill, huggingface rule", "gigabpe"),
+        ("tokenmill, llama-2", "tokenizers, llama-2"),
+    ):
+        if ours in results and peer in results:
+            equal = results[peer]["merges_sha256"] == results[ours]["merges_sha256"]
             notes.append(
                 f"{name}: merges under the huggingface rule {'equal' if equal else 'DIFFER from'} {peer}'s"
             )

@@ -2,7 +2,7 @@
 
 Each takes (file, limit in bytes, vocab_size, threads), loads what it needs, and gives the function to time; that one
 returns merges, the number of entries, or a function that gets the merges out once the clock has stopped. All train on
-GPT-2's pattern but those of ours that name another, and sentencepiece, which has its own way to cut text.
+GPT-2's pattern but those that name another, and sentencepiece, which has its own way to cut text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import harness
 import published
@@ -24,11 +24,15 @@ from tokenizer_files import byte_alphabet
 Merges = list[tuple[bytes, bytes]]
 SEPARATOR = harness.SEPARATOR.decode()
 
+_BYTE_OF = {character: byte for byte, character in enumerate(byte_alphabet())}
+
 Trainer = Callable[[Path, float, int, int], Callable[[], "Merges | int | Callable[[], Merges]"]]
 
 
 def ours(
-    tie_break: Literal["lexicographic", "huggingface"] = "lexicographic", pattern: str = "gpt2"
+    tie_break: Literal["lexicographic", "huggingface"] = "lexicographic",
+    pattern: str | None = None,
+    like: str | None = None,
 ) -> Trainer:
     def make(
         path: Path, limit_bytes: float, vocab_size: int, threads: int
@@ -44,6 +48,7 @@ def ours(
                 vocab_size=vocab_size,
                 special_tokens=[SEPARATOR],
                 pattern=pattern,
+                like=like,
                 tie_break=tie_break,
                 threads=threads,
             )
@@ -105,16 +110,45 @@ def tokenizers(
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import ByteLevel
+
+    tokenizer = Tokenizer(BPE())
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    specials, alphabet = [SEPARATOR], ByteLevel.alphabet()
+    return _of_tokenizers(tokenizer, path, limit_bytes, vocab_size, specials, alphabet, of_byte_alphabet)
+
+
+def tokenizers_of_text(
+    path: Path, limit_bytes: float, vocab_size: int, threads: int
+) -> Callable[[], Callable[[], Merges]]:
+    """As Llama 2's: entries are text or bytes, a pretoken is a word with the space before it."""
+    from tokenizers import Tokenizer, normalizers
+    from tokenizers.models import BPE
+    from tokenizers.pre_tokenizers import Split
+
+    space = "\u2581"
+    tokenizer = Tokenizer(BPE(fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend(space), normalizers.Replace(" ", space)]
+    )
+    tokenizer.pre_tokenizer = Split(space, "merged_with_next")
+    specials = [SEPARATOR, *(f"<0x{byte:02X}>" for byte in range(256))]
+    return _of_tokenizers(tokenizer, path, limit_bytes, vocab_size, specials, [], str.encode)
+
+
+def _of_tokenizers(
+    tokenizer: Any,
+    path: Path,
+    limit_bytes: float,
+    vocab_size: int,
+    specials: list[str],
+    alphabet: list[str],
+    to_bytes: Callable[[str], bytes],
+) -> Callable[[], Callable[[], Merges]]:
     from tokenizers.trainers import BpeTrainer
 
     documents = harness.read_text(path, limit_bytes).decode().split(SEPARATOR)
-    tokenizer = Tokenizer(BPE())
-    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
     trainer = BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=[SEPARATOR],
-        initial_alphabet=ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=vocab_size, special_tokens=specials, initial_alphabet=alphabet, show_progress=False
     )
 
     def batches() -> Iterator[list[str]]:
@@ -122,7 +156,8 @@ def tokenizers(
             yield documents[start : start + 1000]
 
     def merges() -> Merges:
-        return in_bytes(json.loads(tokenizer.to_str())["model"]["merges"])
+        found = json.loads(tokenizer.to_str())["model"]["merges"]
+        return [(to_bytes(left), to_bytes(right)) for left, right in found]
 
     def run() -> Callable[[], Merges]:
         tokenizer.train_from_iterator(batches(), trainer)
@@ -131,10 +166,9 @@ def tokenizers(
     return run
 
 
-def in_bytes(merges: list[tuple[str, str]]) -> Merges:
-    """Merges in the byte alphabet, as bytes."""
-    byte_of = {character: byte for byte, character in enumerate(byte_alphabet())}
-    return [(bytes(byte_of[c] for c in left), bytes(byte_of[c] for c in right)) for left, right in merges]
+def of_byte_alphabet(entry: str) -> bytes:
+    """An entry in the byte alphabet, as bytes."""
+    return bytes(map(_BYTE_OF.__getitem__, entry))
 
 
 def gigabpe(
@@ -152,7 +186,7 @@ def gigabpe(
             pretokenizer="bytelevel",
             threads=threads,
         )[1]
-        return lambda: in_bytes(merges)
+        return lambda: [(of_byte_alphabet(left), of_byte_alphabet(right)) for left, right in merges]
 
     return run
 
@@ -199,10 +233,12 @@ TRAINERS: dict[str, Trainer] = {
     "tokenmill, qwen-3.5": ours(pattern=published.QWEN35),
     "tokenmill, o200k": ours(pattern=published.O200K),
     "tokenmill, tekken": ours(pattern=published.TEKKEN),
+    "tokenmill, llama-2": ours("huggingface", like="llama-2"),
     "gigatoken": gigatoken,
     "gigabpe": gigabpe,
     "rustbpe": rustbpe,
     "ffbpe": ffbpe,
     "sentencepiece": sentencepiece,
     "tokenizers": tokenizers,
+    "tokenizers, llama-2": tokenizers_of_text,
 }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
 import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
-from bpe import Tokenizer, train
-from bpe.characters import code_points
+from bpe import Tokenizer, _core, train
 from bpe.errors import BadArgument
 
 SPECIAL = ["<unk>", "<s>", "</s>"]
@@ -134,10 +134,38 @@ def test_a_size_below_the_characters_and_what_is_not_trained(tmp_path):
         train([b"ab"], 400, continue_from=made)
 
 
-def test_code_points_of_all_lengths():
-    texts = ["a\u00e9\u65e5\U0001f44d", "", "\u07ff\u0800\uffff\U00010000\U0010ffff", "\x00\x7f\x80"]
+def test_characters_of_all_lengths_are_counted_and_numbered():
+    texts = ["a\u00e9\u65e5\U0001f44d", "", "\u07ff\u0800\uffff\U00010000\U0010ffff", "\x00\x7f\x80a"]
+    weights = [3, 5, 2, 4]
     data = "".join(texts).encode()
-    ends = np.cumsum([len(text.encode()) for text in texts], dtype=np.uint64)
-    points, stops = code_points(np.frombuffer(data, np.uint8), ends)
-    assert "".join(map(chr, points)) == "".join(texts)
-    assert stops.tolist() == np.cumsum([len(text) for text in texts]).tolist()
+    arrays = (
+        data,
+        np.cumsum([len(text.encode()) for text in texts], dtype=np.uint64),
+        np.array(weights, np.uint64),
+    )
+    occurrences = _core.count_characters(*arrays)
+    expected: Counter[int] = Counter()
+    for text, weight in zip(texts, weights, strict=True):
+        for character in text:
+            expected[ord(character)] += weight
+    assert {int(point): int(occurrences[point]) for point in np.flatnonzero(occurrences)} == expected
+    id_of = np.full(0x110000, -1, np.int32)
+    kept = [character for character in sorted(set("".join(texts))) if character != "\u65e5"]
+    id_of[[ord(character) for character in kept]] = np.arange(len(kept))
+    ids, ends = _core.character_ids(*arrays, id_of)
+    without = [text.replace("\u65e5", "") for text in texts]
+    assert "".join(kept[id_] for id_ in ids) == "".join(without)
+    assert ends.tolist() == np.cumsum([len(text) for text in without]).tolist()
+    with pytest.raises(ValueError, match="id_of has 5 items"):
+        _core.character_ids(*arrays, id_of[:5])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pretokens_that_are_no_utf8_stay_within_their_bytes(seed):
+    rng = random.Random(seed)
+    data = bytes(rng.choice(b"a\x80\xc2\xe2\xf4\xff") for _ in range(200))
+    ends = np.array(sorted(rng.sample(range(200), 20)) + [200], np.uint64)
+    arrays = data, ends, np.ones(len(ends), np.uint64)
+    counted = int(_core.count_characters(*arrays).sum())
+    ids, stops = _core.character_ids(*arrays, np.zeros(0x110000, np.int32))
+    assert len(ids) == counted == stops[-1] <= 200

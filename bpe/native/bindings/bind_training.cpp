@@ -1,6 +1,7 @@
 // Counting pretokens and training, for Python.
 #include "bindings/bindings.hpp"
 #include "train/pretoken_counts.hpp"
+#include "train/text_characters.hpp"
 #include "train/trainer.hpp"
 
 #include <algorithm>
@@ -10,6 +11,8 @@ namespace bpe::python {
 namespace {
 
 using Uint64Array = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+using Int32Array = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 using IdArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -164,6 +167,36 @@ void bind_training(nb::module_ &m) {
         nb::gil_scoped_release unlocked;
         return self.counted_bytes();
       });
+  m.def(
+      "count_characters",
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts) {
+        const BufferView bytes(pretoken_bytes);
+        const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+        std::vector<uint64_t> occurrences;
+        {
+          nb::gil_scoped_release unlocked;
+          occurrences = bpe::count_characters(pretokens);
+        }
+        return owned_array(std::move(occurrences));
+      },
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"));
+  m.def(
+      "character_ids",
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts,
+         const Int32Array &id_of) {
+        if (id_of.shape(0) != bpe::code_points)
+          throw std::invalid_argument("id_of has " + std::to_string(id_of.shape(0)) +
+                                      " items, not one for each code point");
+        const BufferView bytes(pretoken_bytes);
+        const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+        bpe::CharacterIds found;
+        {
+          nb::gil_scoped_release unlocked;
+          found = bpe::character_ids(pretokens, id_of.data());
+        }
+        return nb::make_tuple(owned_array(std::move(found.ids)), owned_array(std::move(found.ends)));
+      },
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("id_of"));
   m.def("trim_memory", &bpe::trim_memory);
   m.def("return_large_memory", &bpe::return_large_memory);
   m.def(
