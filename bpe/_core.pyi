@@ -382,17 +382,24 @@ def trim_memory() -> None:
 def return_large_memory() -> None:
     """From now on have malloc give back what is large as soon as it is freed, where malloc can do so."""
 
-def count_characters(
-    pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """uint64[0x110000]: how often each code point occurs in pretokens of valid UTF-8, each as often as its count."""
+def count_letters(
+    pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64], of_text: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """By letter, uint64: how often it occurs, each pretoken as often as its count; uint8: whether it ends a pretoken.
 
-def character_ids(
-    pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64], id_of: NDArray[np.int32]
+    Letters are the 256 bytes or, of_text, the 0x110000 characters: the pretokens must be valid UTF-8 then.
+    """
+
+def letter_ids(
+    pretoken_bytes: Buffer,
+    ends: NDArray[np.uint64],
+    counts: NDArray[np.uint64],
+    ids: NDArray[np.int32],
+    last_ids: NDArray[np.int32],
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """(ids uint32[characters] end to end, uint64[pretokens] where those of each pretoken end).
+    """(uint32: the letters' ids end to end, uint64[pretokens]: where those of each pretoken end).
 
-    The pretokens must be valid UTF-8. id_of: int32[0x110000] by code point; characters below 0 are left out.
+    ids, last_ids: int32 by letter as above, last_ids for the last letter of a pretoken; a letter below 0 is left out.
     """
 
 def train_merges(
@@ -411,14 +418,16 @@ def train_merges(
     max_token_bytes: int = 0,
     max_tracked_pairs: int = 0,
     memory_limit: int = 0,
+    reserved_end: bytes = b"",
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
     pretokens: bytes, or uint32 ids of entries, end to end. entries: those there are already, by id, all different; of
     pretokens that are bytes, each byte once; None: the bytes by value. Merge k makes the entry of id len(entries) + k.
-    A merge never makes bytes that are an entry (proof in trainer.hpp) or reserved. progress(entries so far) is called
-    ten times a second; what it raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes
-    together are not merged; 0: no limit. memory_limit: MemoryError before the process would take more bytes; 0: no
-    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; with a low first_pairs lists are
-    written often, with few max_tracked_pairs pairs are forgotten and counted again; 0: as many as is best.
+    A merge never makes bytes that are an entry (proof in trainer.hpp), are reserved or end in reserved_end.
+    progress(entries so far) is called ten times a second; what it raises ends the training, and so does Ctrl-C.
+    max_token_bytes: pairs of more bytes together are not merged; 0: no limit. memory_limit: MemoryError before the
+    process would take more bytes; 0: no limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes;
+    with a low first_pairs lists are written often, with few max_tracked_pairs pairs are forgotten and counted again; 0:
+    as many as is best.
     """

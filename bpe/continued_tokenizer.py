@@ -35,6 +35,7 @@ class FromTokenizer:
 
     old: Tokenizer
     more_special_tokens: tuple[str, ...] = ()
+    reserved_end: bytes = b""
     note: str = ""
 
     def __post_init__(self) -> None:

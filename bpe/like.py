@@ -16,8 +16,8 @@ from bpe.decoders import Replace as DecoderReplace
 from bpe.decoders import Strip as DecoderStrip
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
 from bpe.hub import hub_name, locate
-from bpe.normalizers import Normalizer, Prepend, Replace
-from bpe.pretokenization.components import Split
+from bpe.normalizers import NFC, Lowercase, Normalizer, Prepend, Replace
+from bpe.pretokenization.components import ByteLevel, Split
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_form import LOWER_BLOCK
 from bpe.vocabulary import TextRules
@@ -33,9 +33,14 @@ class TextRule:
 
     pretokenizer: Pretokenizer
     normalizer: Normalizer | None = None
-    # Of a vocabulary of text: what counted text does not hang on.
+    # Of a vocabulary that is not byte-level alone: what counted text does not hang on.
     text_rules: TextRules | None = field(default=None, compare=False)
     decoder: Decoder | None = field(default=None, compare=False)
+
+    @property
+    def of_text(self) -> bool:
+        """Whether entries are text, else bytes."""
+        return self.text_rules is not None and not self.text_rules.byte_level
 
     @staticmethod
     def of(tokenizer: Tokenizer) -> TextRule:
@@ -55,7 +60,7 @@ def rule_like(like: Like) -> TextRule:
     """
     if isinstance(like, TextRule):
         return like
-    from bpe.presets import LIKE_GEMMA, LIKE_LLAMA, OF_TEXT, PRESETS  # only where a name is looked up
+    from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS  # only where a name is looked up
 
     if not isinstance(like, (str, os.PathLike)):
         raise BadArgument(f"like must be a preset's name or the path of a tokenizer.json, got {shown(like)}")
@@ -67,6 +72,8 @@ def rule_like(like: Like) -> TextRule:
         for names, has_prefix in ((LIKE_LLAMA, True), (LIKE_GEMMA, False)):
             if _plain(name) in map(_plain, names):
                 return _rule_of_words(has_prefix)
+        if _plain(name) in map(_plain, LIKE_CLIP):
+            return _rule_of_clip()
     path = Path(name)
     if path.is_dir():
         path = path / "tokenizer.json"
@@ -74,11 +81,6 @@ def rule_like(like: Like) -> TextRule:
         path = locate(name).path
     if path.is_file():
         return _rule_of_file(path)
-    if _plain(name) in map(_plain, OF_TEXT):
-        raise BadArgument(
-            f"like {shown(name)}: entries with an end_of_word_suffix are not trained here; the presets are "
-            f"{_names_of_presets()}"
-        )
     raise BadArgument(
         f"like {shown(name)} is neither a preset nor the path of a tokenizer.json; the presets are "
         f"{_names_of_presets()}"
@@ -87,9 +89,10 @@ def rule_like(like: Like) -> TextRule:
 
 def _names_of_presets() -> str:
     """The first name of each preset, for a message."""
-    from bpe.presets import LIKE_GEMMA, LIKE_LLAMA, PRESETS
+    from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS
 
-    return ", ".join([*(preset.names[0] for preset in PRESETS), LIKE_LLAMA[0], LIKE_GEMMA[0]])
+    of_text = (names[0] for names in (LIKE_LLAMA, LIKE_GEMMA, LIKE_CLIP))
+    return ", ".join([*(preset.names[0] for preset in PRESETS), *of_text])
 
 
 def _plain(name: str) -> str:
@@ -126,6 +129,16 @@ def _rule_of_words(has_prefix: bool) -> TextRule:
     )
 
 
+def _rule_of_clip() -> TextRule:
+    """Words in lower case without their spaces; the last byte of each has a suffix."""
+    words = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+    return TextRule(
+        Pretokenizer((Split(words, "oniguruma", "Removed", invert=True), ByteLevel(add_prefix_space=False))),
+        Normalizer((NFC, Replace(r"\s+", " ", True), Lowercase())),
+        TextRules(end_of_word_suffix="</w>", byte_level=True),
+    )
+
+
 def _rule_of_file(path: Path) -> TextRule:
     from bpe.formats.by_path import read_file
     from bpe.formats.huggingface_decoder import decoder_from_json
@@ -144,11 +157,11 @@ def _rule_of_file(path: Path) -> TextRule:
             text_rules = text_rules_of(root)
         if text_rules is None:
             return TextRule(pretokenizer_from_json(root["pre_tokenizer"]), normalizer)
-        if text_rules.end_of_word_suffix or text_rules.continuing_subword_prefix:
+        if text_rules.continuing_subword_prefix:
             raise UnsupportedTokenizer(
-                "model.end_of_word_suffix or continuing_subword_prefix is not empty; such entries are not trained here"
+                "model.continuing_subword_prefix is not empty; such entries are not trained here"
             )
-        pretokenizer = pretokenizer_from_json(root["pre_tokenizer"], as_text=True)
+        pretokenizer = pretokenizer_from_json(root["pre_tokenizer"], as_text=not text_rules.byte_level)
         return TextRule(pretokenizer, normalizer, text_rules, decoder_from_json(root.get("decoder")))
     except (BadTokenizer, UnsupportedTokenizer) as error:
         text = str(error)

@@ -98,5 +98,5 @@ PRESETS: Final = (
 # Families whose entries are texts, words with "▁" in front: with and without one at the beginning of a document.
 LIKE_LLAMA: Final = ("llama-2", "codellama", "mistral-7b", "tinyllama", "phi-3")
 LIKE_GEMMA: Final = ("gemma-3", "gemma", "gemma-2")
-# With an end_of_word_suffix: another kind of training.
-OF_TEXT: Final = ("clip",)
+# Whose entries are bytes, those that end a word with a suffix.
+LIKE_CLIP: Final = ("clip",)

@@ -245,6 +245,7 @@ def train_on(
             start.reserved,
             max_token_bytes=options.longest_entry_bytes,
             memory_limit=0 if budget is None else budget.limit_bytes,
+            reserved_end=start.reserved_end,
         )
     except MemoryError as error:
         if budget is None or isinstance(error, NotEnoughMemory):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, check_whole, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
-from bpe.limited_alphabet import initial_bytes
 from bpe.threads import check_threads
+from bpe.training_alphabet import initial_bytes
 from bpe.vocabulary import MAX_ID, check_special_texts
 
 if TYPE_CHECKING:

@@ -9,15 +9,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bpe.characters import FromCharacters, characters_of
 from bpe.continued_tokenizer import FromTokenizer
 from bpe.errors import BadArgument, shown
 from bpe.like import TextRule, rule_like
-from bpe.limited_alphabet import FromAlphabet, alphabet_of, initial_bytes
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
+from bpe.training_alphabet import FromAlphabet, initial_bytes
 from bpe.training_options import TrainingOptions, check_size
 from bpe.training_start import FromBytes, Start
 from corpus.sizes import counted
@@ -43,7 +42,7 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     elif options.like is not None:
         rule = rule_like(options.like)
         options = replace(options, like=rule)
-        if rule.text_rules is None and options.initial_alphabet is not None:
+        if not rule.of_text and options.initial_alphabet is not None:
             initial_bytes(options.initial_alphabet)
         if rule.text_rules is not None and options.max_token_length is not None:
             raise BadArgument("max_token_length counts bytes; for a vocabulary of text give max_token_bytes")
@@ -87,16 +86,11 @@ def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) 
             pattern = options.pattern or facts.pretokenizer or "gpt2"
             rule = TextRule(Pretokenizer.from_pattern(pattern), facts.normalizer)
         start = FromBytes(special_tokens, rule)
-        if (text_rules := rule.text_rules) is not None:
-            if text_rules.unk_token not in special_tokens:
-                text_rules = replace(text_rules, unk_token=None)
-            characters = characters_of(counts, options.initial_alphabet, options.limit_alphabet)
-            start = FromCharacters(special_tokens, rule, text_rules, characters)
-            check_size(vocab_size, start.size, "special tokens, bytes and the characters of the text")
-        elif options.has_alphabet:
-            alphabet = alphabet_of(counts, options.initial_alphabet, options.limit_alphabet)
-            start = FromAlphabet(special_tokens, rule, alphabet)
-            check_size(vocab_size, start.size, "the alphabet and the special tokens")
+        if rule.text_rules is not None or options.has_alphabet:
+            alphabet = options.initial_alphabet, options.limit_alphabet
+            start = FromAlphabet.of(counts, special_tokens, rule, *alphabet)
+            letters = "bytes and the characters of the text" if rule.of_text else "the letters of the alphabet"
+            check_size(vocab_size, start.size, f"special tokens and {letters}")
     if facts.pretokenizer is not None and rule != TextRule(facts.pretokenizer, facts.normalizer):
         raise BadArgument(
             f"the counts were made with {shown(facts.pattern)} and {facts.normalizer or 'no normalizer'}, asked for "

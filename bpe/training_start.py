@@ -1,7 +1,7 @@
 """What a training starts from: the entries there are, the pretokens as these encode them, the tokenizer it ends in.
 
 The usual start is here, the 256 bytes: ids are special tokens, the bytes in GPT-2's printable order, the merges. The
-others are `bpe.limited_alphabet` and `bpe.continued_tokenizer`.
+others are `bpe.training_alphabet` and `bpe.continued_tokenizer`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ BYTES: Final = tuple(bytes([byte]) for byte in printable_bytes())
 
 
 class Start(Protocol):
-    """entries: by id, from 0, for the core. reserved: bytes that no new entry may have. size: what vocab_size counts
-    beside the merges. note: a line for the user, or ""."""
+    """entries: by id, from 0, for the core. reserved: bytes that no new entry may have, reserved_end: or end in. size:
+    what vocab_size counts beside the merges. note: a line for the user, or ""."""
 
     @property
     def entries(self) -> Sequence[bytes]: ...
     @property
     def reserved(self) -> Sequence[bytes]: ...
+    @property
+    def reserved_end(self) -> bytes: ...
     @property
     def size(self) -> int: ...
     @property
@@ -65,6 +67,7 @@ class FromBytes:
     rule: TextRule
     entries: Sequence[bytes] = BYTES
     reserved: Sequence[bytes] = ()
+    reserved_end: bytes = b""
     note: str = ""
 
     @property

@@ -60,8 +60,6 @@ LISTED: Final = {
     "test_serialization.py::TestSerialization::test_repr_str_ellipsis": _OTHER_MODEL,
     "test_bert_wordpiece.py": _OTHER_MODEL,
     "test_sentencepiece.py::TestSentencePieceUnigram": _OTHER_MODEL,
-    "test_sentencepiece.py::TestSentencePieceBPE": "trains entries that are texts; this package trains bytes",
-    "test_char_bpe.py": "trains entries that are texts; this package trains bytes",
     "TestCustomNormalizer": _CUSTOM,
     "TestCustomPreTokenizer": _CUSTOM,
     "test_multiprocessing_with_parallelism": "asks for a process that hangs after a fork; these don't",

@@ -106,7 +106,7 @@ def add_train(commands: argparse._SubParsersAction[Parser]) -> argparse.Argument
 
 
 def _train_examples() -> str:
-    from bpe.presets import LIKE_GEMMA, LIKE_LLAMA, PRESETS  # only the help needs them
+    from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS  # only the help needs them
 
     return (
         "examples:\n"
@@ -118,7 +118,7 @@ def _train_examples() -> str:
         "what --like knows (a line a preset, the names in it mean the same):\n"
         + "".join(
             f"  {', '.join(names)}\n"
-            for names in (*(preset.names for preset in PRESETS), LIKE_LLAMA, LIKE_GEMMA)
+            for names in (*(preset.names for preset in PRESETS), LIKE_LLAMA, LIKE_GEMMA, LIKE_CLIP)
         )
         + "Special tokens are no part of a preset: name those that the corpus has."
     )

@@ -1,14 +1,14 @@
-"""`ByteLevelBPETokenizer`, a tokenizer in the manner of GPT-2; of `tokenizers.implementations` the one for bytes."""
+"""The BPE tokenizers of `tokenizers.implementations`: in the manner of GPT-2, of GPT-1 and of SentencePiece."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 from bpe.compat.huggingface import decoders, pre_tokenizers, processors, trainers
 from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.models import BPE
-from bpe.compat.huggingface.normalizers import NFC, NFD, NFKC, NFKD, Lowercase, Sequence
+from bpe.compat.huggingface.normalizers import NFC, NFD, NFKC, NFKD, BertNormalizer, Lowercase, Sequence
 from bpe.compat.huggingface.tokenizer import Tokenizer
 
 _FORMS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
@@ -39,7 +39,31 @@ class BaseTokenizer:
         return f"Tokenizer(vocabulary_size={self._tokenizer.get_vocab_size()}, {given})"
 
 
-class ByteLevelBPETokenizer(BaseTokenizer):
+class _Trained(BaseTokenizer):
+    """A tokenizer that can be read from a model's files, or be trained by options."""
+
+    @classmethod
+    def from_file(cls, vocab_filename: str, merges_filename: str, **options: Any) -> Self:
+        """The tokenizer of a vocab.json and a merges.txt."""
+        return cls(*BPE.read_file(vocab_filename, merges_filename), **options)
+
+    def train(self, files: str | list[str], *args: Any, **options: Any) -> None:
+        """Train on the lines of files; options as for train_from_iterator."""
+        paths = [files] if isinstance(files, str) else files
+        self._tokenizer.train(paths, self._trainer(*args, **options))
+
+    def train_from_iterator(
+        self, iterator: Iterable[Any], *args: Any, length: int | None = None, **options: Any
+    ) -> None:
+        """Train on texts. options: those of BpeTrainer, in the order of the class of that name in tokenizers."""
+        self._tokenizer.train_from_iterator(iterator, self._trainer(*args, **options))
+
+    @staticmethod
+    def _trainer(*args: Any, **options: Any) -> trainers.BpeTrainer:
+        raise NotImplementedError
+
+
+class ByteLevelBPETokenizer(_Trained):
     """vocab, merges: as for BPE. The rest says what is put around the model."""
 
     def __init__(
@@ -63,48 +87,142 @@ class ByteLevelBPETokenizer(BaseTokenizer):
                 end_of_word_suffix=end_of_word_suffix or "",
             )
         )
-        steps: list[Any] = [_FORMS[unicode_normalizer]()] if unicode_normalizer else []
-        steps += [Lowercase()] if lowercase else []
-        if steps:
-            tokenizer.normalizer = steps[0] if len(steps) == 1 else Sequence(steps)
+        _normalize(tokenizer, unicode_normalizer, [Lowercase()] if lowercase else [])
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
         tokenizer.decoder = decoders.ByteLevel()
         tokenizer.post_processor = processors.ByteLevel(trim_offsets=trim_offsets)
         super().__init__(tokenizer, {"model": "ByteLevelBPE", "add_prefix_space": add_prefix_space})
 
     @staticmethod
-    def from_file(vocab_filename: str, merges_filename: str, **options: Any) -> ByteLevelBPETokenizer:
-        """The tokenizer of a vocab.json and a merges.txt."""
-        return ByteLevelBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **options)
+    def _trainer(
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        show_progress: bool = True,
+        special_tokens: Iterable[Any] = (),
+    ) -> trainers.BpeTrainer:
+        return trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            min_frequency=min_frequency,
+            show_progress=show_progress,
+            special_tokens=special_tokens,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        )
 
-    def train(self, files: str | list[str], *args: Any, **options: Any) -> None:
-        """Train on the lines of files; options as for train_from_iterator."""
-        paths = [files] if isinstance(files, str) else files
-        self._tokenizer.train(paths, _trainer(*args, **options))
 
-    def train_from_iterator(
-        self, iterator: Iterable[Any], *args: Any, length: int | None = None, **options: Any
+class CharBPETokenizer(_Trained):
+    """Characters, of which the last of a word has a suffix."""
+
+    def __init__(
+        self,
+        vocab: str | Mapping[str, int] | None = None,
+        merges: str | Iterable[tuple[str, str]] | None = None,
+        unk_token: Any = "<unk>",
+        suffix: str = "</w>",
+        dropout: float | None = None,
+        lowercase: bool = False,
+        unicode_normalizer: str | None = None,
+        bert_normalizer: bool = True,
+        split_on_whitespace_only: bool = False,
     ) -> None:
-        """Train on texts. options: vocab_size, min_frequency, show_progress, special_tokens."""
-        self._tokenizer.train_from_iterator(iterator, _trainer(*args, **options))
+        unknown = str(unk_token)
+        tokenizer = Tokenizer(
+            BPE(vocab, merges, dropout=dropout, unk_token=unknown, end_of_word_suffix=suffix)
+        )
+        if tokenizer.token_to_id(unknown) is not None:
+            tokenizer.add_special_tokens([unknown])
+        steps: list[Any] = [BertNormalizer(lowercase=False)] if bert_normalizer else []
+        _normalize(tokenizer, unicode_normalizer, steps + [Lowercase()] * lowercase)
+        whitespace, words = pre_tokenizers.WhitespaceSplit, pre_tokenizers.BertPreTokenizer
+        tokenizer.pre_tokenizer = whitespace() if split_on_whitespace_only else words()
+        tokenizer.decoder = decoders.BPEDecoder(suffix=suffix)
+        parameters = {
+            "model": "BPE",
+            "unk_token": unk_token,
+            "suffix": suffix,
+            "dropout": dropout,
+            "lowercase": lowercase,
+            "unicode_normalizer": unicode_normalizer,
+            "bert_normalizer": bert_normalizer,
+            "split_on_whitespace_only": split_on_whitespace_only,
+        }
+        super().__init__(tokenizer, parameters)
+
+    @staticmethod
+    def _trainer(
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        special_tokens: Iterable[Any] = ("<unk>",),
+        limit_alphabet: int = 1000,
+        initial_alphabet: Iterable[str] = (),
+        suffix: str | None = "</w>",
+        show_progress: bool = True,
+    ) -> trainers.BpeTrainer:
+        return trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            min_frequency=min_frequency,
+            special_tokens=special_tokens,
+            limit_alphabet=limit_alphabet,
+            initial_alphabet=initial_alphabet,
+            end_of_word_suffix=suffix,
+            show_progress=show_progress,
+        )
 
 
-def _trainer(
-    vocab_size: int = 30000,
-    min_frequency: int = 2,
-    show_progress: bool = True,
-    special_tokens: Iterable[Any] = (),
-) -> trainers.BpeTrainer:
-    return trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        min_frequency=min_frequency,
-        show_progress=show_progress,
-        special_tokens=special_tokens,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )
+class SentencePieceBPETokenizer(_Trained):
+    """Characters, with another one for the space."""
+
+    def __init__(
+        self,
+        vocab: str | Mapping[str, int] | None = None,
+        merges: str | Iterable[tuple[str, str]] | None = None,
+        unk_token: Any = "<unk>",
+        replacement: str = "\u2581",
+        add_prefix_space: bool = True,
+        dropout: float | None = None,
+        fuse_unk: bool | None = False,
+    ) -> None:
+        unknown = str(unk_token)
+        tokenizer = Tokenizer(BPE(vocab, merges, dropout=dropout, unk_token=unknown, fuse_unk=fuse_unk))
+        if tokenizer.token_to_id(unknown) is not None:
+            tokenizer.add_special_tokens([unknown])
+        tokenizer.normalizer = NFKC()
+        scheme = "always" if add_prefix_space else "never"
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement=replacement, prepend_scheme=scheme)
+        tokenizer.decoder = decoders.Metaspace(replacement=replacement, prepend_scheme=scheme)
+        parameters = {
+            "model": "SentencePieceBPE",
+            "unk_token": unk_token,
+            "replacement": replacement,
+            "add_prefix_space": add_prefix_space,
+            "dropout": dropout,
+        }
+        super().__init__(tokenizer, parameters)
+
+    @staticmethod
+    def _trainer(
+        vocab_size: int = 30000,
+        min_frequency: int = 2,
+        special_tokens: Iterable[Any] = ("<unk>",),
+        limit_alphabet: int = 1000,
+        initial_alphabet: Iterable[str] = (),
+        show_progress: bool = True,
+    ) -> trainers.BpeTrainer:
+        return trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            min_frequency=min_frequency,
+            special_tokens=special_tokens,
+            limit_alphabet=limit_alphabet,
+            initial_alphabet=initial_alphabet,
+            show_progress=show_progress,
+        )
+
+
+def _normalize(tokenizer: Tokenizer, form: str | None, others: list[Any]) -> None:
+    """Give the tokenizer a Unicode form, if one is named, then the others."""
+    steps = [_FORMS[form](), *others] if form else others
+    if steps:
+        tokenizer.normalizer = steps[0] if len(steps) == 1 else Sequence(steps)
 
 
 BertWordPieceTokenizer = elsewhere("BertWordPieceTokenizer")
-CharBPETokenizer = elsewhere("CharBPETokenizer")
-SentencePieceBPETokenizer = elsewhere("SentencePieceBPETokenizer")
 SentencePieceUnigramTokenizer = elsewhere("SentencePieceUnigramTokenizer")

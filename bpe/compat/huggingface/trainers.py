@@ -1,7 +1,7 @@
 """`BpeTrainer`, by the arguments of `tokenizers.trainers.BpeTrainer`, and how a tokenizer is trained with it.
 
-Texts are prepared as the tokenizer says and merged by `bpe.train` with the ties of tokenizers. All 256 bytes have
-entries in the end, those that neither the texts nor initial_alphabet have behind all that vocab_size counts.
+Texts are prepared as the tokenizer says and merged by `bpe.train` with the ties of tokenizers. Where entries are bytes
+all 256 have one in the end, those that neither the texts nor initial_alphabet have behind all that vocab_size counts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.inputs import check_text
 from bpe.compat.huggingface.models import BPE
 from bpe.errors import InvalidText, UnsupportedTokenizer, shown
+from bpe.formats.huggingface_envelope import text_rules_of
 from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
 from bpe.like import TextRule
@@ -116,17 +117,22 @@ def texts_of(items: Iterable[Any]) -> Iterator[str]:
 
 
 def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None) -> None:
-    """Give the tokenizer a model that is trained on the texts. UnsupportedTokenizer without a ByteLevel to cut by."""
+    """Give the tokenizer a model that is trained on the texts. UnsupportedTokenizer for a continuing_subword_prefix."""
     trainer = BpeTrainer() if trainer is None else trainer
     if not isinstance(trainer, BpeTrainer):
         raise UnsupportedTokenizer(f"a BPE is trained with a BpeTrainer, got {shown(trainer)}")
-    if trainer.continuing_subword_prefix or trainer.end_of_word_suffix:
-        raise UnsupportedTokenizer(
-            "training with continuing_subword_prefix or end_of_word_suffix is not supported"
-        )
+    if trainer.continuing_subword_prefix:
+        raise UnsupportedTokenizer("training with continuing_subword_prefix is not supported")
+    affixes = {name: getattr(trainer, name) for name in ("continuing_subword_prefix", "end_of_word_suffix")}
+    options = tokenizer.model.options() | affixes
+    root = {name: tokenizer._json(name) for name in ("normalizer", "pre_tokenizer")}
+    # Byte fallback is not part of it: the trainer makes no entries of bytes.
+    text_rules = text_rules_of(root | {"model": options | {"byte_fallback": False}})
+    as_text = text_rules is not None and not text_rules.byte_level
     rule = TextRule(
-        pretokenizer_from_json(tokenizer._json("pre_tokenizer")),
-        normalizer_from_json(tokenizer._json("normalizer")),
+        pretokenizer_from_json(root["pre_tokenizer"], as_text),
+        normalizer_from_json(root["normalizer"]),
+        text_rules,
     )
     special = trainer.special_tokens
     made = train_bpe(
@@ -140,5 +146,8 @@ def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None)
         initial_alphabet=trainer.initial_alphabet,
         limit_alphabet=trainer.limit_alphabet,
     )
-    tokenizer.model = BPE.of_core(made, frozenset(made.special_tokens), tokenizer.model.options())
+    model = BPE.of_core(made, frozenset(made.special_tokens), options)
+    if options["byte_fallback"]:
+        model = BPE(model.vocab, model.merges, **{name: options[name] for name in BPE.fields})
+    tokenizer.model = model
     tokenizer.add_special_tokens(special)

@@ -1,7 +1,7 @@
 // Counting pretokens and training, for Python.
 #include "bindings/bindings.hpp"
+#include "train/letters.hpp"
 #include "train/pretoken_counts.hpp"
-#include "train/text_characters.hpp"
 #include "train/trainer.hpp"
 
 #include <algorithm>
@@ -168,35 +168,37 @@ void bind_training(nb::module_ &m) {
         return self.counted_bytes();
       });
   m.def(
-      "count_characters",
-      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts) {
+      "count_letters",
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, bool of_text) {
         const BufferView bytes(pretoken_bytes);
         const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
-        std::vector<uint64_t> occurrences;
+        bpe::LetterCounts found;
         {
           nb::gil_scoped_release unlocked;
-          occurrences = bpe::count_characters(pretokens);
+          found = bpe::count_letters(pretokens, of_text);
         }
-        return owned_array(std::move(occurrences));
+        return nb::make_tuple(owned_array(std::move(found.occurrences)),
+                              owned_array(std::move(found.is_last)));
       },
-      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"));
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("of_text"));
   m.def(
-      "character_ids",
-      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts,
-         const Int32Array &id_of) {
-        if (id_of.shape(0) != bpe::code_points)
-          throw std::invalid_argument("id_of has " + std::to_string(id_of.shape(0)) +
-                                      " items, not one for each code point");
+      "letter_ids",
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, const Int32Array &ids,
+         const Int32Array &last_ids) {
+        const size_t letters = ids.shape(0);
+        if ((letters != bpe::bytes_there_are && letters != bpe::characters_there_are) ||
+            last_ids.shape(0) != letters)
+          throw std::invalid_argument("there must be an id for each byte or for each character");
         const BufferView bytes(pretoken_bytes);
         const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
-        bpe::CharacterIds found;
+        bpe::LetterIds found;
         {
           nb::gil_scoped_release unlocked;
-          found = bpe::character_ids(pretokens, id_of.data());
+          found = bpe::letter_ids(pretokens, letters == bpe::characters_there_are, ids.data(), last_ids.data());
         }
         return nb::make_tuple(owned_array(std::move(found.ids)), owned_array(std::move(found.ends)));
       },
-      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("id_of"));
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("ids"), nb::arg("last_ids"));
   m.def("trim_memory", &bpe::trim_memory);
   m.def("return_large_memory", &bpe::return_large_memory);
   m.def(
@@ -204,7 +206,8 @@ void bind_training(nb::module_ &m) {
       [](nb::object pretokens, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
          const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
          const std::optional<Items<nb::bytes>> &entries, const Items<nb::bytes> &reserved, bool wide,
-         uint64_t first_pairs, uint64_t max_token_bytes, uint64_t max_tracked_pairs, uint64_t memory_limit) {
+         uint64_t first_pairs, uint64_t max_token_bytes, uint64_t max_tracked_pairs, uint64_t memory_limit,
+         nb::bytes reserved_end) {
         bpe::TrainingOptions options;
         options.new_entries = new_entries;
         options.tie_break = tie_break_from_name(tie_break);
@@ -217,6 +220,7 @@ void bind_training(nb::module_ &m) {
         options.limit = bpe::MemoryLimit(memory_limit);
         options.first_entries = entries ? strings_from(*entries) : bytes_by_value();
         options.reserved = strings_from(reserved);
+        options.reserved_end.assign(reserved_end.c_str(), reserved_end.size());
         IdArray ids;
         std::optional<BufferView> bytes;
         bpe::PretokenView view;
@@ -254,7 +258,8 @@ void bind_training(nb::module_ &m) {
       nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
       nb::arg("entries").none() = nb::none(), nb::arg("reserved") = nb::make_tuple(), nb::arg("wide") = false,
       nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs, nb::arg("max_token_bytes") = 0,
-      nb::arg("max_tracked_pairs") = 0, nb::arg("memory_limit") = 0);
+      nb::arg("max_tracked_pairs") = 0, nb::arg("memory_limit") = 0,
+      nb::arg("reserved_end") = nb::bytes("", 0));
 }
 
 } // namespace bpe::python

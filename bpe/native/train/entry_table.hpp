@@ -33,11 +33,14 @@ public:
 
   size_t size() const { return bytes_.size(); } // with the separator: the id of the next entry
 
-  // Whether the pair may become an entry: it is short enough, and no entry has its bytes. Without entries
+  // Whether the pair may become an entry: it is short enough, and its bytes are free. Without entries
   // from before no pair ever has the bytes of an entry (see trainer.hpp), and none is looked up.
   bool is_allowed(Id left, Id right) const {
     if (options_.max_token_bytes != 0 &&
         bytes_[left].size() + bytes_[right].size() > options_.max_token_bytes)
+      return false;
+    if (const std::string &end = options_.reserved_end;
+        !end.empty() && (bytes_[left] + bytes_[right]).ends_with(end))
       return false;
     return taken_.empty() || !taken_.contains(bytes_[left] + bytes_[right]);
   }

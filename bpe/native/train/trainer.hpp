@@ -59,6 +59,7 @@ struct TrainingOptions {
   std::vector<std::string>
       first_entries;                 // all different; where symbols are bytes, the 256 bytes in any order
   std::vector<std::string> reserved; // bytes of no entry that must not become one
+  std::string reserved_end;          // nor bytes that end in these; empty: any may
   TieBreak tie_break = TieBreak::lexicographic;
   uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
   uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit

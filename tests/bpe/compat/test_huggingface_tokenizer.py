@@ -346,5 +346,5 @@ def test_training(min_frequency: int) -> None:
         made.append(tokenizer)
     assert made[0].get_vocab() == made[1].get_vocab()
     assert made[0].encode("the mill<s>").ids == made[1].encode("the mill<s>").ids
-    with pytest.raises(UnsupportedTokenizer, match="ByteLevel"):
-        Tokenizer(BPE()).train_from_iterator(["a"])
+    with pytest.raises(BadArgument, match="texts are all empty|no text to train on"):
+        Tokenizer(BPE()).train_from_iterator([""])

@@ -11,7 +11,7 @@ import tokenizers
 
 from bpe.compat import huggingface
 from bpe.compat.huggingface.trainers import lines_of
-from bpe.errors import InvalidText
+from bpe.errors import InvalidText, UnsupportedTokenizer
 
 
 def test_lines_of_files_end_with_newlines_alone(tmp_path: Path) -> None:
@@ -67,3 +67,44 @@ def test_a_trained_model_is_saved(tmp_path: Path) -> None:
         paths = tokenizer.save_model(str(tmp_path), module.__name__)
         written.append((json.loads(Path(paths[0]).read_text()), Path(paths[1]).read_text()))
     assert written[0] == written[1]
+
+
+TEXTS = [f"the mill{'er' * (number % 3)} stands by the river \u65e5\u672c{number % 7}" for number in range(40)]
+
+
+@pytest.mark.parametrize("name", ["SentencePieceBPETokenizer", "CharBPETokenizer"])
+@pytest.mark.parametrize("options", [{}, {"vocab_size": 60, "min_frequency": 3}, {"limit_alphabet": 100}], ids=str)
+def test_implementations_of_text_are_trained_alike(name: str, options: dict[str, Any]) -> None:
+    made = []
+    for module in (huggingface, tokenizers):
+        tokenizer = getattr(module.implementations, name)()
+        tokenizer.train_from_iterator(TEXTS, show_progress=False, **options)
+        assert tokenizer.decode(tokenizer.encode("the miller").ids) == "the miller"
+        assert repr(tokenizer).startswith("Tokenizer(vocabulary_size=")
+        root = json.loads(tokenizer.to_str())
+        vocab = root["model"].pop("vocab")
+        # Letters with a suffix have their ids in any order there, and what hangs on these ties.
+        sizes = sorted(vocab.values()), {len(entry) for entry in vocab}
+        made.append((root, vocab) if name.startswith("Sentence") else sizes)
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("special_tokens", [["<unk>"], ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]], ids=len)
+def test_text_with_byte_fallback_is_trained_alike(special_tokens: list[str]) -> None:
+    made = []
+    for module in (huggingface, tokenizers):
+        tokenizer = module.Tokenizer(module.models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+        tokenizer.pre_tokenizer = module.pre_tokenizers.Metaspace()
+        trainer = module.trainers.BpeTrainer(
+            vocab_size=400, special_tokens=special_tokens, min_frequency=2, show_progress=False
+        )
+        tokenizer.train_from_iterator(TEXTS, trainer)
+        made.append((json.loads(tokenizer.to_str()), tokenizer.encode("the mill \u0416 stands").ids))
+    assert made[0] == made[1]
+
+
+def test_a_prefix_within_words_is_refused() -> None:
+    tokenizer = huggingface.Tokenizer(huggingface.models.BPE())
+    trainer = huggingface.trainers.BpeTrainer(continuing_subword_prefix="##")
+    with pytest.raises(UnsupportedTokenizer, match="continuing_subword_prefix is not supported"):
+        tokenizer.train_from_iterator(TEXTS, trainer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,12 @@ from tokenizers import models, pre_tokenizers, trainers
 
 from bpe.errors import BadArgument
 from bpe.formats.byte_alphabet import to_bytes, to_characters
-from bpe.limited_alphabet import FromAlphabet, alphabet_of
+from bpe.like import TextRule
 from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
+from bpe.training_alphabet import FromAlphabet
 from bpe.training_options import TrainingOptions
 
 ALL = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -91,34 +92,26 @@ def test_max_token_length_is_that_of_bpe_trainer(most: int) -> None:
     assert len(ours.merges) > 3
 
 
+def letters_of(counts: PretokenCounts, *alphabet: Any) -> bytes:
+    rule = TextRule(Pretokenizer.from_pattern("gpt2"))
+    return bytes(sorted(FromAlphabet.of(counts, (), rule, *alphabet).letters))
+
+
 def test_no_initial_alphabet_is_all_bytes_and_with_a_limit_none() -> None:
     counts = PretokenCounts.from_mapping({b"aab": 2, b"c": 3, b"d": 3})
-    assert alphabet_of(counts, None, None).all()
-    assert bytes(alphabet_of(counts, None, 256).nonzero()[0].tolist()) == b"abcd"
-    assert bytes(alphabet_of(counts, ["zq", ""], None).nonzero()[0].tolist()) == b"abcdz"
+    assert letters_of(counts, None, None) == bytes(range(256))
+    assert letters_of(counts, None, 256) == b"abcd"
+    assert letters_of(counts, ["zq", ""], None) == b"abcdz"
     # b is rarest; of c and d, equally rare, c comes first in the byte alphabet.
-    assert bytes(alphabet_of(counts, None, 2).nonzero()[0].tolist()) == b"ad"
+    assert letters_of(counts, None, 2) == b"ad"
 
 
-class Blocks(SimpleNamespace):
-    def __len__(self) -> int:
-        return len(self.counts)
-
-
-def test_what_is_left_of_several_blocks() -> None:
-    blocks = [([b"axb", b"xx"], [3, 5]), ([b"b", b"xa"], [1, 3])]
-    counts: Any = Blocks(
-        pretoken_bytes=np.zeros(8, np.uint8),
-        counts=np.ones(4, np.uint64),
-        blocks=lambda: [
-            (np.frombuffer(b"".join(texts), np.uint8), np.array(ends, np.uint64), None)
-            for texts, ends in blocks
-        ],
-    )
-    in_alphabet = np.zeros(256, np.bool_)
-    in_alphabet[[ord("a"), ord("b")]] = True
-    text, ends, _ = FromAlphabet((), None, in_alphabet).pretokens(counts, None)  # type: ignore[arg-type]
-    assert (bytes(text), ends.tolist()) == (b"abba", [2, 2, 3, 4])
+def test_letters_outside_are_left_out_of_the_pretokens() -> None:
+    counts = PretokenCounts.from_mapping({b"axb": 3, b"xx": 5, b"b": 1, b"xa": 3})
+    start = FromAlphabet((), TextRule(Pretokenizer.from_pattern("gpt2")), tuple(b"ba"))
+    ids, ends, weights = start.pretokens(counts, None)
+    made = [bytes(b"ba"[id_] for id_ in part) for part in np.split(np.asarray(ids), ends[:-1].astype(int))]
+    assert list(zip(made, weights.tolist(), strict=True)) == [(b"ab", 3), (b"b", 1), (b"a", 3), (b"", 5)]
 
 
 def test_sizes_are_prefixes_and_bytes_outside_come_last() -> None:
@@ -147,7 +140,7 @@ def test_sizes_are_prefixes_and_bytes_outside_come_last() -> None:
         ({"max_token_length": "3"}, "max_token_length must be a whole number"),
         (
             {"initial_alphabet": "abc", "vocab_size": 2},
-            "at least 3 .the alphabet and the special tokens. .* got 2",
+            "at least 3 .special tokens and the letters of the alphabet. .* got 2",
         ),
         ({"initial_alphabet": "abc", "vocab_size": 0, "special_tokens": ["<s>"]}, "at least 1 .* got 0"),
     ],

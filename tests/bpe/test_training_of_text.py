@@ -12,7 +12,10 @@ import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from bpe import Tokenizer, _core, train
-from bpe.errors import BadArgument
+from bpe.errors import BadArgument, UnsupportedTokenizer
+from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
+from bpe.like import TextRule
+from bpe.vocabulary import TextRules
 
 SPECIAL = ["<unk>", "<s>", "</s>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -125,7 +128,7 @@ def test_a_size_below_the_characters_and_what_is_not_trained(tmp_path):
         train([b"ab"], 100, SPECIAL, like="llama-2")
     with pytest.raises(BadArgument, match="vocab_size must be at least 262 .*characters of the text"):
         train([b"ab"], 260, SPECIAL, like="llama-2")
-    with pytest.raises(BadArgument, match="'clip': entries with an end_of_word_suffix"):
+    with pytest.raises(BadArgument, match="vocab_size must be at least 512 .*letters of the alphabet"):
         train([b"ab"], 300, like="clip")
     with pytest.raises(BadArgument, match="max_token_length counts bytes"):
         train([b"ab"], 300, like="gemma-3", max_token_length=4)
@@ -134,7 +137,7 @@ def test_a_size_below_the_characters_and_what_is_not_trained(tmp_path):
         train([b"ab"], 400, continue_from=made)
 
 
-def test_characters_of_all_lengths_are_counted_and_numbered():
+def test_letters_are_counted_and_numbered():
     texts = ["a\u00e9\u65e5\U0001f44d", "", "\u07ff\u0800\uffff\U00010000\U0010ffff", "\x00\x7f\x80a"]
     weights = [3, 5, 2, 4]
     data = "".join(texts).encode()
@@ -143,29 +146,114 @@ def test_characters_of_all_lengths_are_counted_and_numbered():
         np.cumsum([len(text.encode()) for text in texts], dtype=np.uint64),
         np.array(weights, np.uint64),
     )
-    occurrences = _core.count_characters(*arrays)
+    occurrences, is_last = _core.count_letters(*arrays, True)
     expected: Counter[int] = Counter()
     for text, weight in zip(texts, weights, strict=True):
         for character in text:
             expected[ord(character)] += weight
     assert {int(point): int(occurrences[point]) for point in np.flatnonzero(occurrences)} == expected
-    id_of = np.full(0x110000, -1, np.int32)
-    kept = [character for character in sorted(set("".join(texts))) if character != "\u65e5"]
-    id_of[[ord(character) for character in kept]] = np.arange(len(kept))
-    ids, ends = _core.character_ids(*arrays, id_of)
-    without = [text.replace("\u65e5", "") for text in texts]
-    assert "".join(kept[id_] for id_ in ids) == "".join(without)
-    assert ends.tolist() == np.cumsum([len(text) for text in without]).tolist()
-    with pytest.raises(ValueError, match="id_of has 5 items"):
-        _core.character_ids(*arrays, id_of[:5])
+    assert np.flatnonzero(is_last).tolist() == sorted(ord(text[-1]) for text in texts if text)
+    of_bytes, last_bytes = _core.count_letters(*arrays, False)
+    assert int(of_bytes.sum()) == sum(
+        len(text.encode()) * weight for text, weight in zip(texts, weights, strict=True)
+    )
+    assert set(np.flatnonzero(last_bytes)) == {text.encode()[-1] for text in texts if text}
+
+    kept = [character for character in sorted(set("".join(texts))) if character not in "\u65e5\U0010ffff"]
+    ids = np.full(0x110000, -1, np.int32)
+    ids[[ord(character) for character in kept]] = np.arange(len(kept))
+    last_ids = np.where(ids < 0, -1, ids + 100).astype(np.int32)
+    found, ends = _core.letter_ids(*arrays, ids, last_ids)
+    made = [part.tolist() for part in np.split(found, ends[:-1].astype(int))]
+    # The last character of the third has no id: nothing stands in its place, and no other one is the last.
+    assert made == [
+        [
+            kept.index(character) + 100 * (place == len(text))
+            for place, character in enumerate(text, 1)
+            if character in kept
+        ]
+        for text in texts
+    ]
+    with pytest.raises(ValueError, match="an id for each byte or for each character"):
+        _core.letter_ids(*arrays, ids[:5], ids[:5])
+    with pytest.raises(ValueError, match="an id for each byte or for each character"):
+        _core.letter_ids(*arrays, ids, ids[:256])
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_pretokens_that_are_no_utf8_stay_within_their_bytes(seed):
     rng = random.Random(seed)
     data = bytes(rng.choice(b"a\x80\xc2\xe2\xf4\xff") for _ in range(200))
-    ends = np.array(sorted(rng.sample(range(200), 20)) + [200], np.uint64)
+    ends = np.array([*sorted(rng.sample(range(200), 20)), 200], np.uint64)
     arrays = data, ends, np.ones(len(ends), np.uint64)
-    counted = int(_core.count_characters(*arrays).sum())
-    ids, stops = _core.character_ids(*arrays, np.zeros(0x110000, np.int32))
+    counted = int(_core.count_letters(*arrays, True)[0].sum())
+    every = np.zeros(0x110000, np.int32)
+    ids, stops = _core.letter_ids(*arrays, every, every)
     assert len(ids) == counted == stops[-1] <= 200
+
+
+def words_with_suffix(seed: int) -> str:
+    """Words whose counts, and those of their ends, differ: BpeTrainer numbers letters with a suffix in any order."""
+    rng = random.Random(seed)
+    words = sorted({"".join(rng.choices("abcde\u00e9\u65e5", k=rng.randint(1, 6))) for _ in range(40)})
+    return " ".join(word for number, word in enumerate(words) for _ in range(2 ** (number % 12) + number))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("limit", [None, 4])
+def test_merges_with_a_suffix_are_those_of_bpe_trainer(seed, limit):
+    text = words_with_suffix(seed)
+    made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    options = {} if limit is None else {"limit_alphabet": limit}
+    trainer = trainers.BpeTrainer(
+        vocab_size=90, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False, **options
+    )
+    made.train_from_iterator([text], trainer)
+    model = json.loads(made.to_str())["model"]
+    rule = TextRule(
+        pretokenizer_from_json({"type": "WhitespaceSplit"}, as_text=True),
+        text_rules=TextRules(unk_token="<unk>", end_of_word_suffix="</w>"),
+    )
+    ours = train([text.encode()], 90, ["<unk>"], like=rule, tie_break="huggingface", limit_alphabet=limit)
+    assert [[left.decode(), right.decode()] for left, right in ours.merges] == model["merges"]
+    assert {entry.decode() for entry in ours.vocab.values()} == set(model["vocab"])
+    same = tokenizers.Tokenizer.from_str(ours.canonical_json.decode())
+    for each in (text[:500], "a ab \u65e5b x abx</w> <unk>"):
+        assert list(ours.encode(each, allowed_special="all")) == same.encode(each).ids
+
+
+def test_clip_is_trained_and_no_byte_is_lost():
+    text = text_of(5) + " </w> a</w>b ab</w> ab</w>" * 50
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    ours = train([text.encode()], 900, ["<s>"], like="clip", tie_break="huggingface")
+    root = json.loads(ours.canonical_json)
+    assert sorted(ours.vocab) == list(range(ours.vocab_size))
+    assert ours.vocab_size > 600
+    assert set(root["model"]["vocab"]) >= {*alphabet, *(byte + "</w>" for byte in alphabet)}
+    same = tokenizers.Tokenizer.from_str(ours.canonical_json.decode())
+    for each in (text, "Ab\u0416 \u65e5\u672c\U0001f44d", "", "</w>", "a</w>", "na\u00efve  IT'S"):
+        assert list(ours.encode(each)) == same.encode(each).ids
+        assert ours.decode(ours.encode(each)) == same.decode(same.encode(each).ids)
+        if "</w>" not in each:
+            assert ours.decode(ours.encode(each)).replace("</w>", "") == "".join(each.lower().split())
+    # No merge makes the letters of the suffix, which are text here.
+    ends = [entry for entry in ours.vocab.values() if entry.endswith(b"</w>")]
+    assert len(ends) == len(set(ends))
+    assert not any(b"</w>" in left for left, _ in ours.merges)
+    limited = train([text.encode()], 300, like="clip", limit_alphabet=10)
+    assert limited.vocab_size > 512
+    same = tokenizers.Tokenizer.from_str(limited.canonical_json.decode())
+    assert list(limited.encode("\u0416 x")) == same.encode("\u0416 x").ids
+
+
+def test_a_file_with_a_suffix_is_trained_like_and_one_with_a_prefix_refused(tmp_path):
+    first = train([text_of(6).encode()], 700, like="clip")
+    path = tmp_path / "clip.json"
+    first.save(path)
+    assert train([text_of(6).encode()], 700, like=path) == first
+    root = json.loads(first.canonical_json)
+    root["model"]["continuing_subword_prefix"] = "##"
+    path.write_text(json.dumps(root))
+    with pytest.raises(UnsupportedTokenizer, match="continuing_subword_prefix is not empty"):
+        train([b"ab"], 700, like=path)

@@ -1,0 +1,201 @@
+"""A training that starts from an alphabet of bytes or of the text's characters, as Hugging Face's BpeTrainer does.
+
+The alphabet is the initial letters and those of the text, a letter being a byte or a character; over a limit the rarest
+are left out. Letters outside it are left out of the pretokens, and what stood around them are neighbours. With an
+end_of_word_suffix the last letter of a pretoken is an entry of its own.
+
+Ids are the special tokens, with byte fallback the entries of the 256 bytes (`<0x00>` to `<0xFF>`), the letters
+(characters by code point, bytes in GPT-2's printable order), those with the suffix in the same order (BpeTrainer: in
+any), the merges. Merges and ids are those of BpeTrainer with the same normalizer and pre-tokenizer and those tokens
+first. Two rules are others:
+- BpeTrainer gives text that spells a special token, an entry of a byte ("<0x41>") or the suffix that one's id; here no
+  merge makes these.
+- Its tokenizers lose bytes that have no entry. As none may be lost here, they have entries behind all others, which
+  vocab_size does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from bpe.errors import BadArgument, shown
+from bpe.formats.byte_alphabet import to_bytes
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.memory import check_room
+from bpe.reference import printable_bytes
+from bpe.tokenizer import Tokenizer
+from bpe.training_start import Pretokens, merges_of, with_products
+from bpe.vocabulary import BYTE_ENTRIES
+from corpus.sizes import counted
+from stores.system import cached_property
+
+if TYPE_CHECKING:
+    from bpe.like import TextRule
+    from bpe.pretoken_counts.memory import MemoryBudget
+
+# Stands for the suffix while merging. No text has it, so what ends in it has the suffix and not the suffix's letters.
+_END: Final = b"\xff\xff"
+
+
+def initial_bytes(initial_alphabet: Iterable[str]) -> bytes:
+    """The bytes of an initial alphabet: characters of the byte alphabet ("Ġ" is the space), of a text its first.
+
+    BadArgument for another character.
+    """
+    found = bytearray()
+    for text in initial_alphabet:
+        byte = to_bytes(text[:1]) if isinstance(text, str) else None
+        if byte is None:
+            raise BadArgument(
+                f'initial_alphabet holds {shown(text)}, which is no character of the byte alphabet (such as "a", or '
+                '"Ġ" for the space)'
+            )
+        found += byte
+    return bytes(found)
+
+
+@dataclass(frozen=True)
+class FromAlphabet:
+    """letters: bytes, or code points where the rule's entries are text, in the order of their ids. last_letters: those
+    that have an entry with the suffix."""
+
+    special_tokens: tuple[str, ...]
+    rule: TextRule
+    letters: tuple[int, ...]
+    last_letters: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(
+        counts: PretokenCounts,
+        special_tokens: tuple[str, ...],
+        rule: TextRule,
+        initial_alphabet: Iterable[str] | None,
+        limit_alphabet: int | None,
+    ) -> FromAlphabet:
+        """What counted text starts from.
+
+        initial_alphabet None: no letter; of bytes without a limit, all of them, with the suffix too. Of equally rare
+        letters those are left out that come first (BpeTrainer: any). BadArgument if initial ones would have to be left
+        out: BpeTrainer then drops any of them.
+        """
+        rules = rule.text_rules
+        if rules is not None and rules.unk_token not in special_tokens:
+            rule = replace(rule, text_rules=replace(rules, unk_token=None))
+        has_suffix = rules is not None and rules.end_of_word_suffix != ""
+        if not rule.of_text and initial_alphabet is None and limit_alphabet is None:
+            every = tuple(printable_bytes())
+            return FromAlphabet(special_tokens, rule, every, every if has_suffix else ())
+        occurrences, is_last = _core.count_letters(*counts.arrays, rule.of_text)
+        if rule.of_text:
+            initial = [ord(text[0]) for text in initial_alphabet or () if text]
+            order = np.arange(len(occurrences))
+        else:
+            initial = list(initial_bytes(initial_alphabet or ()))
+            order = np.array(printable_bytes())
+        kept = occurrences > 0
+        kept[initial] = True
+        over = 0 if limit_alphabet is None else int(kept.sum()) - limit_alphabet
+        if over > 0:
+            candidates = order[kept[order] & ~np.isin(order, initial)]
+            if over > len(candidates):
+                raise BadArgument(
+                    f"limit_alphabet {limit_alphabet} is less than the {len(set(initial))} "
+                    f"{'characters' if rule.of_text else 'bytes'} of initial_alphabet; give fewer of these, or a "
+                    "higher limit"
+                )
+            kept[candidates[np.argsort(occurrences[candidates], kind="stable")[:over]]] = False
+        letters = order[kept[order]]
+        last_letters = letters[is_last[letters] > 0] if has_suffix else letters[:0]
+        return FromAlphabet(special_tokens, rule, tuple(letters.tolist()), tuple(last_letters.tolist()))
+
+    @cached_property
+    def entries(self) -> Sequence[bytes]:
+        """The letters, then those with the suffix, which is spelled by bytes that no text has."""
+        return [*map(self._spelled, self.letters), *(self._spelled(letter) + _END for letter in self.last_letters)]
+
+    @property
+    def reserved(self) -> Sequence[bytes]:
+        """Special tokens and the entries of bytes are not made by merges; of entries that are bytes all may be."""
+        return [*self._special, *self._bytes] if self.rule.of_text else []
+
+    @property
+    def reserved_end(self) -> bytes:
+        """Nor is anything that ends in the letters of the suffix."""
+        rules = self.rule.text_rules
+        return b"" if rules is None else rules.end_of_word_suffix.encode()
+
+    @property
+    def size(self) -> int:
+        """Special tokens, entries of bytes, letters with and without the suffix, as BpeTrainer counts."""
+        return len(self._special) + len(self._bytes) + len(self.letters) + len(self.last_letters)
+
+    @property
+    def note(self) -> str:
+        """How many bytes have entries that vocab_size does not count."""
+        if not self._behind:
+            return ""
+        return (
+            f"{counted(len(self._behind), 'byte')} outside the alphabet took no part in merging; their entries come "
+            "behind those that the vocabulary's size counts"
+        )
+
+    def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
+        """As ids of the letters, without those outside the alphabet."""
+        if budget is not None:
+            check_room(4 * counts.pretoken_bytes.nbytes + 8 * len(counts), "the ids of the letters", budget)
+        ids = np.full(0x110000 if self.rule.of_text else 256, -1, np.int32)
+        ids[list(self.letters)] = np.arange(len(self.letters))
+        last_ids = ids
+        if self.last_letters:
+            last_ids = np.full_like(ids, -1)
+            last_ids[list(self.last_letters)] = np.arange(len(self.letters), len(self.entries))
+        return *_core.letter_ids(*counts.arrays, ids, last_ids), counts.counts
+
+    def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
+        """BpeTrainer's ids, then the bytes outside the alphabet."""
+        if budget is not None:
+            check_room(500 * (self.size + len(self._behind) + len(pairs)), "the vocabulary", budget)
+        entries = with_products(list(self.entries), pairs)
+        if self.last_letters:
+            suffix = self.reserved_end
+            entries = [
+                entry.removesuffix(_END) + suffix if entry.endswith(_END) else entry for entry in entries
+            ]
+        return Tokenizer(
+            dict(enumerate([*self._special, *self._bytes, *entries, *self._behind])),
+            merges_of(entries, pairs),
+            {token: id_ for id_, token in enumerate(self.special_tokens)},
+            self.rule.pretokenizer,
+            normalizer=self.rule.normalizer,
+            text_rules=self.rule.text_rules,
+            decoder=self.rule.decoder,
+        )
+
+    def _spelled(self, letter: int) -> bytes:
+        return chr(letter).encode() if self.rule.of_text else bytes([letter])
+
+    @cached_property
+    def _special(self) -> tuple[bytes, ...]:
+        return tuple(token.encode() for token in self.special_tokens)
+
+    @cached_property
+    def _bytes(self) -> tuple[bytes, ...]:
+        rules = self.rule.text_rules
+        return tuple(BYTE_ENTRIES) if rules is not None and rules.byte_fallback else ()
+
+    @cached_property
+    def _behind(self) -> tuple[bytes, ...]:
+        """The entries of bytes that the alphabet leaves out."""
+        if self.rule.of_text:
+            return ()
+        every = [bytes([byte]) for byte in printable_bytes()]
+        behind = [entry for entry in every if entry[0] not in self.letters]
+        if self.rule.text_rules is not None:
+            behind += [entry + self.reserved_end for entry in every if entry[0] not in self.last_letters]
+        return tuple(behind)
