@@ -117,7 +117,10 @@ class FromAlphabet:
     @cached_property
     def entries(self) -> Sequence[bytes]:
         """The letters, then those with the suffix, which is spelled by bytes that no text has."""
-        return [*map(self._spelled, self.letters), *(self._spelled(letter) + _END for letter in self.last_letters)]
+        return [
+            *map(self._spelled, self.letters),
+            *(self._spelled(letter) + _END for letter in self.last_letters),
+        ]
 
     @property
     def reserved(self) -> Sequence[bytes]:

@@ -89,7 +89,9 @@ def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) 
         if rule.text_rules is not None or options.has_alphabet:
             alphabet = options.initial_alphabet, options.limit_alphabet
             start = FromAlphabet.of(counts, special_tokens, rule, *alphabet)
-            letters = "bytes and the characters of the text" if rule.of_text else "the letters of the alphabet"
+            letters = (
+                "bytes and the characters of the text" if rule.of_text else "the letters of the alphabet"
+            )
             check_size(vocab_size, start.size, f"special tokens and {letters}")
     if facts.pretokenizer is not None and rule != TextRule(facts.pretokenizer, facts.normalizer):
         raise BadArgument(

@@ -127,9 +127,7 @@ def tokenizers_of_text(
 
     space = "\u2581"
     tokenizer = Tokenizer(BPE(fuse_unk=True, byte_fallback=True))
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend(space), normalizers.Replace(" ", space)]
-    )
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(space), normalizers.Replace(" ", space)])
     tokenizer.pre_tokenizer = Split(space, "merged_with_next")
     specials = [SEPARATOR, *(f"<0x{byte:02X}>" for byte in range(256))]
     return _of_tokenizers(tokenizer, path, limit_bytes, vocab_size, specials, [], str.encode)

@@ -194,7 +194,8 @@ void bind_training(nb::module_ &m) {
         bpe::LetterIds found;
         {
           nb::gil_scoped_release unlocked;
-          found = bpe::letter_ids(pretokens, letters == bpe::characters_there_are, ids.data(), last_ids.data());
+          found =
+              bpe::letter_ids(pretokens, letters == bpe::characters_there_are, ids.data(), last_ids.data());
         }
         return nb::make_tuple(owned_array(std::move(found.ids)), owned_array(std::move(found.ends)));
       },

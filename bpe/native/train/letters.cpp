@@ -6,7 +6,8 @@ namespace bpe {
 
 namespace {
 
-// each(letter, whether it is the last of its pretoken, number of the pretoken); done(number) behind each pretoken.
+// each(letter, whether it is the last of its pretoken, number of the pretoken); done(number) behind each
+// pretoken.
 template <class Each, class Done>
 void for_each_letter(const PretokenView &pretokens, bool of_text, const Each &each, const Done &done) {
   uint64_t at = 0;
@@ -37,7 +38,8 @@ LetterCounts count_letters(const PretokenView &pretokens, bool of_text) {
   return counts;
 }
 
-LetterIds letter_ids(const PretokenView &pretokens, bool of_text, const int32_t *ids, const int32_t *last_ids) {
+LetterIds letter_ids(const PretokenView &pretokens, bool of_text, const int32_t *ids,
+                     const int32_t *last_ids) {
   size_t letters = 0;
   const auto id_of = [&](uint32_t letter, bool is_last) { return (is_last ? last_ids : ids)[letter]; };
   for_each_letter(

@@ -1,5 +1,5 @@
-// Pretokens as letters: what a training starts from whose first entries are not all the bytes. A letter is a byte or,
-// of text, a character.
+// Pretokens as letters: what a training starts from whose first entries are not all the bytes. A letter is a
+// byte or, of text, a character.
 #pragma once
 
 #include "train/trainer.hpp"
@@ -11,7 +11,8 @@ namespace bpe {
 
 constexpr size_t bytes_there_are = 256, characters_there_are = 0x110000;
 
-// By letter: how often it occurs, each pretoken as often as its count, and whether it is the last of a pretoken.
+// By letter: how often it occurs, each pretoken as often as its count, and whether it is the last of a
+// pretoken.
 struct LetterCounts {
   std::vector<uint64_t> occurrences;
   std::vector<uint8_t> is_last;
@@ -26,8 +27,9 @@ struct LetterIds {
   std::vector<uint64_t> ends;
 };
 
-// ids, last_ids: int32 by letter; last_ids are those of the last letters of pretokens. A negative one: the letter is
-// left out.
-LetterIds letter_ids(const PretokenView &pretokens, bool of_text, const int32_t *ids, const int32_t *last_ids);
+// ids, last_ids: int32 by letter; last_ids are those of the last letters of pretokens. A negative one: the
+// letter is left out.
+LetterIds letter_ids(const PretokenView &pretokens, bool of_text, const int32_t *ids,
+                     const int32_t *last_ids);
 
 } // namespace bpe

@@ -69,11 +69,15 @@ def test_a_trained_model_is_saved(tmp_path: Path) -> None:
     assert written[0] == written[1]
 
 
-TEXTS = [f"the mill{'er' * (number % 3)} stands by the river \u65e5\u672c{number % 7}" for number in range(40)]
+TEXTS = [
+    f"the mill{'er' * (number % 3)} stands by the river \u65e5\u672c{number % 7}" for number in range(40)
+]
 
 
 @pytest.mark.parametrize("name", ["SentencePieceBPETokenizer", "CharBPETokenizer"])
-@pytest.mark.parametrize("options", [{}, {"vocab_size": 60, "min_frequency": 3}, {"limit_alphabet": 100}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"vocab_size": 60, "min_frequency": 3}, {"limit_alphabet": 100}], ids=str
+)
 def test_implementations_of_text_are_trained_alike(name: str, options: dict[str, Any]) -> None:
     made = []
     for module in (huggingface, tokenizers):
@@ -89,7 +93,9 @@ def test_implementations_of_text_are_trained_alike(name: str, options: dict[str,
     assert made[0] == made[1]
 
 
-@pytest.mark.parametrize("special_tokens", [["<unk>"], ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]], ids=len)
+@pytest.mark.parametrize(
+    "special_tokens", [["<unk>"], ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]], ids=len
+)
 def test_text_with_byte_fallback_is_trained_alike(special_tokens: list[str]) -> None:
     made = []
     for module in (huggingface, tokenizers):
