@@ -383,7 +383,7 @@ def return_large_memory() -> None:
     """From now on have malloc give back what is large as soon as it is freed, where malloc can do so."""
 
 def count_letters(
-    pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64], of_text: bool
+    pretoken_bytes: NDArray[np.uint8], ends: NDArray[np.uint64], counts: NDArray[np.uint64], of_text: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     """By letter, uint64: how often it occurs, each pretoken as often as its count; uint8: whether it ends a pretoken.
 
@@ -391,7 +391,7 @@ def count_letters(
     """
 
 def letter_ids(
-    pretoken_bytes: Buffer,
+    pretoken_bytes: NDArray[np.uint8],
     ends: NDArray[np.uint64],
     counts: NDArray[np.uint64],
     ids: NDArray[np.int32],

@@ -142,7 +142,7 @@ def test_letters_are_counted_and_numbered():
     weights = [3, 5, 2, 4]
     data = "".join(texts).encode()
     arrays = (
-        data,
+        np.frombuffer(data, np.uint8),
         np.cumsum([len(text.encode()) for text in texts], dtype=np.uint64),
         np.array(weights, np.uint64),
     )
@@ -185,7 +185,7 @@ def test_pretokens_that_are_no_utf8_stay_within_their_bytes(seed):
     rng = random.Random(seed)
     data = bytes(rng.choice(b"a\x80\xc2\xe2\xf4\xff") for _ in range(200))
     ends = np.array([*sorted(rng.sample(range(200), 20)), 200], np.uint64)
-    arrays = data, ends, np.ones(len(ends), np.uint64)
+    arrays = np.frombuffer(data, np.uint8), ends, np.ones(len(ends), np.uint64)
     counted = int(_core.count_letters(*arrays, True)[0].sum())
     every = np.zeros(0x110000, np.int32)
     ids, stops = _core.letter_ids(*arrays, every, every)

@@ -45,7 +45,8 @@ class _Trained(BaseTokenizer):
     @classmethod
     def from_file(cls, vocab_filename: str, merges_filename: str, **options: Any) -> Self:
         """The tokenizer of a vocab.json and a merges.txt."""
-        return cls(*BPE.read_file(vocab_filename, merges_filename), **options)
+        vocab, merges = BPE.read_file(vocab_filename, merges_filename)
+        return cls(vocab, merges, **options)  # type: ignore[arg-type]  # each has these before its options
 
     def train(self, files: str | list[str], *args: Any, **options: Any) -> None:
         """Train on the lines of files; options as for train_from_iterator."""
