@@ -33,8 +33,10 @@ _ROOT: Final = Path(__file__).resolve().parent.parent
 _SHIMS: Final = {
     "tiktoken": """
 import sys
-import bpe.compat.tiktoken
-sys.modules["tiktoken"] = bpe.compat.tiktoken
+from bpe.compat.tiktoken import core, load, model, registry
+sys.modules["tiktoken"] = sys.modules["bpe.compat.tiktoken"]
+for module in (core, load, model, registry):
+    sys.modules["tiktoken." + module.__name__.rpartition(".")[2]] = module
 """,
     "tokenizers": """
 import sys

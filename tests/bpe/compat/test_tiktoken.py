@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
+import os
 import pickle
 import random
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,11 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 import tiktoken as theirs
+import tiktoken.load as their_load
+import tiktoken.model as their_models
 from compared import answer, texts
 
 import bpe
 from bpe.compat import tiktoken as ours
-from bpe.compat import tiktoken_registry
+from bpe.compat.tiktoken import core, load, model, registry
 from bpe.errors import BadArgument, BadTokenizer, MissingInput
 from bpe.formats.tiktoken import to_ranks
 
@@ -207,14 +213,14 @@ def test_wrong_arguments() -> None:
 def test_encodings_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = to_ranks(bpe.Tokenizer({id_: entry for entry, id_ in ranks().items()}, None))
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tiktoken_registry, "ENCODINGS", {})
-    monkeypatch.setattr(ours, "ENCODINGS", tiktoken_registry.ENCODINGS)
+    monkeypatch.setattr(registry, "ENCODINGS", {})
+    monkeypatch.setattr(core, "ENCODINGS", registry.ENCODINGS)
     with pytest.raises(MissingInput, match="cl100k_base.tiktoken"):
         ours.get_encoding("cl100k_base")
     (tmp_path / "cl100k_base.tiktoken").write_bytes(data)
     with pytest.raises(MissingInput):  # it is not the known file
         ours.get_encoding("cl100k_base")
-    monkeypatch.setitem(tiktoken_registry._SHA256, "cl100k_base", hashlib.sha256(data).hexdigest())
+    monkeypatch.setitem(registry._SHA256, "cl100k_base", hashlib.sha256(data).hexdigest())
     encoding = ours.get_encoding("cl100k_base")
     assert encoding is ours.get_encoding("cl100k_base")
     assert pickle.dumps(encoding) == pickle.dumps(encoding)
@@ -266,3 +272,73 @@ def test_arguments_of_other_types_are_the_same_kind_of_error(question: Any) -> N
     assert isinstance(wanted, Exception)
     with pytest.raises(type(wanted)):
         question(ours)
+
+
+def test_models_are_theirs() -> None:
+    assert model.MODEL_TO_ENCODING == their_models.MODEL_TO_ENCODING
+    assert list(model.MODEL_PREFIX_TO_ENCODING.items()) == list(their_models.MODEL_PREFIX_TO_ENCODING.items())
+
+
+def test_ranks_are_loaded_and_written_as_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")  # theirs keeps none then
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256, b" \n": 257}
+    path = str(tmp_path / "x.tiktoken")
+    load.dump_tiktoken_bpe(ranks, path)
+    data = (tmp_path / "x.tiktoken").read_bytes()
+    good, bad = hashlib.sha256(data).hexdigest(), "0" * 64
+    assert load.load_tiktoken_bpe(path, good) == ranks
+    with pytest.raises(ValueError, match="SHA-256"):
+        load.load_tiktoken_bpe(path, bad)
+    (tmp_path / "bad.tiktoken").write_text("YQ== 0\nYg==\n")
+    with pytest.raises(ValueError, match="line 'Yg=='|line b'Yg=='"):
+        load.load_tiktoken_bpe(str(tmp_path / "bad.tiktoken"))
+
+    assert their_load.load_tiktoken_bpe(path) == ranks
+    tokenizer = bpe.train([b"the mill the miller " * 9], 270, ["<|endoftext|>"], tie_break="huggingface")
+    tokenizer.export_gpt2(tmp_path / "pair")
+    vocab = json.loads((tmp_path / "pair" / "vocab.json").read_text())
+    del vocab["<|endoftext|>"]
+    (tmp_path / "vocab.json").write_text(json.dumps({key: id_ - 1 for key, id_ in vocab.items()}))
+    pair = str(tmp_path / "pair" / "merges.txt"), str(tmp_path / "vocab.json")
+    assert load.data_gym_to_mergeable_bpe_ranks(*pair) == their_load.data_gym_to_mergeable_bpe_ranks(*pair)
+    (tmp_path / "vocab.json").write_text(json.dumps(vocab))
+    with pytest.raises(BadTokenizer, match="are not those of the merges"):
+        load.data_gym_to_mergeable_bpe_ranks(*pair)
+
+
+def test_an_address_is_looked_for_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    address = "https://example.org/a/x.tiktoken"
+    with pytest.raises(MissingInput, match=f"put {address} there"):
+        load.read_file_cached(address)
+    (tmp_path / "x.tiktoken").write_bytes(b"YQ== 0\n")
+    assert load.load_tiktoken_bpe(address) == {b"a": 0}
+    with pytest.raises(MissingInput, match="with SHA-256 000000000000"):
+        load.read_file_cached(address, "0" * 64)
+
+
+def test_plugins_are_encodings(tmp_path: Path) -> None:
+    (tmp_path / "tiktoken_ext").mkdir()
+    (tmp_path / "tiktoken_ext" / "mine.py").write_text(
+        "ENCODING_CONSTRUCTORS = {'mine': lambda: {'name': 'mine', 'pat_str': '.', 'special_tokens': {'<s>': 300},\n"
+        "    'mergeable_ranks': {bytes([byte]): byte for byte in range(256)}}}\n"
+    )
+    script = (
+        "from bpe.compat import tiktoken\n"
+        "assert 'mine' in tiktoken.list_encoding_names()\n"
+        "encoding = tiktoken.get_encoding('mine')\n"
+        "assert encoding is tiktoken.get_encoding('mine')\n"
+        "print(encoding.encode('ab<s>', allowed_special='all'))\n"
+        "tiktoken.get_encoding('yours')\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout == "[97, 98, 300]\n", run.stderr
+    assert "unknown encoding 'yours'; known are gpt2" in run.stderr
+    assert "mine" in run.stderr.splitlines()[-1]

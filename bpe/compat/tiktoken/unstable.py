@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from bpe.compat.tiktoken import Encoding
+    from bpe.compat.tiktoken.core import Encoding
 
 _SPACES = frozenset(b" \n\t")
 

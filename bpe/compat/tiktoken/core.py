@@ -1,11 +1,4 @@
-"""tiktoken's interface: `Encoding`, `get_encoding` and what stands beside them, with the same ids and errors.
-
-    from bpe.compat import tiktoken
-    tiktoken.get_encoding("cl100k_base").encode("hello world")  # [15339, 1917]
-
-Differences: text that a pattern leaves out is an UncoveredText where tiktoken drops it, and nothing is downloaded
-(`bpe.compat.tiktoken_registry` says where rank files are looked for).
-"""
+"""`Encoding`: tiktoken's, over a tokenizer of this package."""
 
 from __future__ import annotations
 
@@ -17,15 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from bpe import _core
-from bpe.compat import tiktoken_unstable
-from bpe.compat.tiktoken_registry import (
-    ENCODINGS,
-    encoding_for_model,
-    encoding_name_for_model,
-    get_encoding,
-    list_encoding_names,
-)
-from bpe.compat.tiktoken_special import finder_of, raise_disallowed_special_token
+from bpe.compat.tiktoken import unstable
+from bpe.compat.tiktoken.registry import ENCODINGS, get_encoding
+from bpe.compat.tiktoken.special import finder_of, raise_disallowed_special_token
 from bpe.errors import BadArgument, InvalidText, shown
 from bpe.patterns import PATTERNS
 from bpe.threads import available_threads
@@ -34,14 +21,6 @@ from stores.system import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = [
-    "Encoding",
-    "encoding_for_model",
-    "encoding_name_for_model",
-    "get_encoding",
-    "list_encoding_names",
-]
 
 All = Literal["all"]
 _NONE: Final[frozenset[str]] = frozenset()
@@ -163,9 +142,9 @@ class Encoding:
         allowed_special: All | AbstractSet[str] = _NONE,
         disallowed_special: All | Collection[str] = "all",
     ) -> tuple[list[int], list[list[int]]]:
-        """(ids that stay whatever text follows, the ways in which the ids may go on); see tiktoken_unstable."""
+        """(ids that stay whatever text follows, the ways in which the ids may go on); see `unstable`."""
         allowed = self._allowed(text, allowed_special, disallowed_special)
-        return tiktoken_unstable.encode(self, _without_surrogates(text), allowed)
+        return unstable.encode(self, _without_surrogates(text), allowed)
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of a special token or an entry; KeyError if there is none."""
@@ -196,7 +175,7 @@ class Encoding:
 
     def _encode_bytes(self, text: bytes) -> list[int]:
         """The ids of bytes that need not be UTF-8."""
-        return tiktoken_unstable.encode_bytes(self, text)
+        return unstable.encode_bytes(self, text)
 
     # -- decoding ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,106 @@
+"""Rank files as tiktoken keeps them, and their ranks; nothing is downloaded.
+
+A file with an address is looked for in the folder of TIKTOKEN_CACHE_DIR (or DATA_GYM_CACHE_DIR, or tiktoken's own,
+data-gym-cache in the folder for temporary files), by the name that tiktoken gives it there, the SHA-1 of the address,
+or by the last part of the address, such as `cl100k_base.tiktoken`. expected_hash: the SHA-256 that it must have.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from bpe.errors import BadTokenizer, MissingInput, shown
+from bpe.formats import gpt2
+from bpe.formats.by_path import read_file as read_path
+from bpe.output_file import write_file
+from bpe.reference import printable_bytes
+
+
+def check_hash(data: bytes, expected_hash: str) -> bool:
+    """Whether it is the SHA-256 of the data."""
+    return hashlib.sha256(data).hexdigest() == expected_hash
+
+
+def cached_file(blobpath: str, expected_hash: str | None = None) -> Path:
+    """The path of a file by its address. MissingInput if it is in none of the places; one with another hash is passed
+    over."""
+    folder = Path(
+        os.environ.get("TIKTOKEN_CACHE_DIR")
+        or os.environ.get("DATA_GYM_CACHE_DIR")
+        or Path(tempfile.gettempdir(), "data-gym-cache")
+    )
+    name = blobpath.rpartition("/")[2]
+    key = hashlib.sha1(blobpath.encode(), usedforsecurity=False).hexdigest()
+    for path in (folder / key, folder / name):
+        if path.is_file() and (expected_hash is None or check_hash(read_path(path), expected_hash)):
+            return path
+    hashed = "" if expected_hash is None else f", with SHA-256 {expected_hash[:12]}…"
+    raise MissingInput(
+        f"{folder / key} is not there, nor is {name} beside it{hashed}; put {blobpath} there, or name its folder by "
+        "TIKTOKEN_CACHE_DIR"
+    )
+
+
+def read_file(blobpath: str) -> bytes:
+    """The bytes of a file by its path or its address."""
+    return read_path(cached_file(blobpath) if "://" in blobpath else Path(blobpath))
+
+
+def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
+    """The same; ValueError for a path whose file has another hash."""
+    if "://" in blobpath:
+        return read_path(cached_file(blobpath, expected_hash))
+    data = read_file(blobpath)
+    if expected_hash is not None and not check_hash(data, expected_hash):
+        raise ValueError(f"{blobpath}: its SHA-256 is not the one expected, {expected_hash}")
+    return data
+
+
+def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
+    """entry -> rank of a rank file; ValueError for a line that is none of `base64 rank`."""
+    ranks = {}
+    for line in read_file_cached(tiktoken_bpe_file, expected_hash).splitlines():
+        if line:
+            try:
+                entry, rank = line.split()
+                ranks[binascii.a2b_base64(entry)] = int(rank)
+            except ValueError:
+                raise ValueError(
+                    f"{tiktoken_bpe_file}: line {shown(line)} must be `base64 rank`"
+                ) from None
+    return ranks
+
+
+def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:
+    """Write a rank file, by rank; it appears complete or not at all."""
+    ranked = sorted(bpe_ranks.items(), key=lambda item: item[1])
+    lines = [binascii.b2a_base64(entry, newline=False) + b" %d\n" % rank for entry, rank in ranked]
+    write_file(tiktoken_bpe_file, b"".join(lines))
+
+
+def data_gym_to_mergeable_bpe_ranks(
+    vocab_bpe_file: str,
+    encoder_json_file: str,
+    vocab_bpe_hash: str | None = None,
+    encoder_json_hash: str | None = None,
+    clobber_one_byte_tokens: bool = False,
+) -> dict[bytes, int]:
+    """entry -> rank of GPT-2's pair of files, merges.txt and vocab.json; BadTokenizer if the two do not agree.
+
+    clobber_one_byte_tokens: entries of one byte have the rank of vocab.json, else that of GPT-2's order of bytes.
+    """
+    merges = gpt2.read_merges(read_file_cached(vocab_bpe_file, vocab_bpe_hash))
+    vocab = gpt2.read_vocab(read_file_cached(encoder_json_file, encoder_json_hash))
+    special = ("<|endoftext|>", "<|startoftext|>")
+    expected = {gpt2.entry_of(key, encoder_json_file): id_ for key, id_ in vocab.items() if key not in special}
+    entries = [*(bytes([byte]) for byte in printable_bytes()), *(left + right for left, right in merges)]
+    ranks = {entry: rank for rank, entry in enumerate(entries)}
+    if clobber_one_byte_tokens:
+        ranks |= {entry: rank for entry, rank in expected.items() if len(entry) == 1}
+    if ranks != expected:
+        raise BadTokenizer(f"{encoder_json_file}: its ids are not those of the merges of {vocab_bpe_file}")
+    return ranks

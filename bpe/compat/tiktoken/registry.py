@@ -1,0 +1,142 @@
+"""The encodings that tiktoken knows by name, and those of its plugins; where rank files are looked for says `load`.
+
+Names, hashes and ids are those of tiktoken 0.14. A plugin is a module of the namespace package `tiktoken_ext` with
+ENCODING_CONSTRUCTORS, name -> a function that gives the arguments of `Encoding`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bpe.compat.tiktoken.load import cached_file
+from bpe.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from bpe.compat.tiktoken.core import Encoding
+
+_ADDRESS: Final = "https://openaipublic.blob.core.windows.net/encodings/"
+_END: Final = "<|endoftext|>"
+_MIDDLE: Final = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
+_HARMONY: Final = {
+    "<|startoftext|>": 199998,
+    _END: 199999,
+    "<|return|>": 200002,
+    "<|constrain|>": 200003,
+    "<|channel|>": 200005,
+    "<|start|>": 200006,
+    "<|end|>": 200007,
+    "<|message|>": 200008,
+    "<|call|>": 200012,
+}
+# Of the two texts that tiktoken has for 200018, <|endofprompt|> is kept: an id is one text here.
+_RESERVED: Final = (
+    200000,
+    200001,
+    200004,
+    *range(200009, 200012),
+    *range(200013, 200018),
+    *range(200019, 201088),
+)
+_SHA256: Final = {
+    "r50k_base": "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
+    "p50k_base": "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+}
+
+
+class _Known(NamedTuple):
+    rank_file: str
+    pattern: str
+    special_tokens: dict[str, int]
+
+
+# gpt2 is r50k_base by another name: its vocab.bpe and encoder.json give the same ranks.
+_KNOWN: Final = {
+    "gpt2": _Known("r50k_base", "gpt2", {_END: 50256}),
+    "r50k_base": _Known("r50k_base", "gpt2", {_END: 50256}),
+    "p50k_base": _Known("p50k_base", "gpt2", {_END: 50256}),
+    "p50k_edit": _Known(
+        "p50k_base", "gpt2", {_END: 50256} | {token: 50281 + place for place, token in enumerate(_MIDDLE)}
+    ),
+    "cl100k_base": _Known(
+        "cl100k_base",
+        "cl100k",
+        {token: 100257 + place for place, token in enumerate((_END, *_MIDDLE))} | {"<|endofprompt|>": 100276},
+    ),
+    "o200k_base": _Known("o200k_base", "o200k", {_END: 199999, "<|endofprompt|>": 200018}),
+    "o200k_harmony": _Known(
+        "o200k_base",
+        "o200k",
+        {_END: 199999, "<|endofprompt|>": 200018}
+        | _HARMONY
+        | {f"<|reserved_{id_}|>": id_ for id_ in _RESERVED},
+    ),
+}
+ENCODINGS: dict[str, Encoding] = {}  # those that were asked for
+_lock = threading.RLock()
+
+
+def list_encoding_names() -> list[str]:
+    """The names that `get_encoding` takes."""
+    return [*_KNOWN, *(name for name in _plugins() if name not in _KNOWN)]
+
+
+def get_encoding(encoding_name: str) -> Encoding:
+    """The encoding of this name, the same one each time.
+
+    ValueError for another name; MissingInput if the rank file is in none of the places; BadTokenizer if it can't be
+    read. A file with another SHA-256 is passed over.
+    """
+    if not isinstance(encoding_name, str):
+        raise ValueError(f"the name of an encoding must be a str, got {type(encoding_name)}")
+    with _lock:
+        if encoding_name not in ENCODINGS:
+            if encoding_name in _KNOWN:
+                ENCODINGS[encoding_name] = _load(encoding_name)
+            elif encoding_name in _plugins():
+                ENCODINGS[encoding_name] = _construct(encoding_name)
+            else:
+                names = ", ".join(list_encoding_names())
+                raise ValueError(f"unknown encoding {encoding_name!r}; known are {names}")
+        return ENCODINGS[encoding_name]
+
+
+def _load(name: str) -> Encoding:
+    from bpe.compat.tiktoken.core import Encoding
+
+    known = _KNOWN[name]
+    path = cached_file(f"{_ADDRESS}{known.rank_file}.tiktoken", _SHA256[known.rank_file])
+    return Encoding.from_tokenizer(Tokenizer.load(path, known.pattern, known.special_tokens), name)
+
+
+def _construct(name: str) -> Encoding:
+    from bpe.compat.tiktoken.core import Encoding
+
+    return Encoding(**_plugins()[name]())
+
+
+@cache
+def _plugins() -> dict[str, Callable[[], dict[str, Any]]]:
+    """name -> what gives the arguments; ValueError for a plugin without them, or with a name that another one has."""
+    try:
+        package = importlib.import_module("tiktoken_ext")
+    except ImportError:
+        return {}
+    found: dict[str, Callable[[], dict[str, Any]]] = {}
+    for module in pkgutil.iter_modules(package.__path__, "tiktoken_ext."):
+        if module.name == "tiktoken_ext.openai_public":
+            continue  # tiktoken's own
+        constructors = getattr(importlib.import_module(module.name), "ENCODING_CONSTRUCTORS", None)
+        if constructors is None:
+            raise ValueError(f"the plugin {module.name} has no ENCODING_CONSTRUCTORS")
+        for name in constructors:
+            if name in found or name in _KNOWN:
+                raise ValueError(f"the plugin {module.name} has an encoding {name!r}, and so has another")
+        found |= constructors
+    return found
