@@ -238,8 +238,8 @@ def test_names_are_those_of_tiktoken() -> None:
     from tiktoken_ext import openai_public
 
     assert set(ours.list_encoding_names()) == set(openai_public.ENCODING_CONSTRUCTORS)
-    for model in (*MODEL_TO_ENCODING, *(prefix + "x" for prefix in MODEL_PREFIX_TO_ENCODING)):
-        assert ours.encoding_name_for_model(model) == theirs.encoding_name_for_model(model), model
+    for name in (*MODEL_TO_ENCODING, *(prefix + "x" for prefix in MODEL_PREFIX_TO_ENCODING)):
+        assert ours.encoding_name_for_model(name) == theirs.encoding_name_for_model(name), name
 
 
 @pytest.mark.parametrize("method", ["decode", "decode_bytes", "decode_tokens_bytes", "decode_with_offsets"])
