@@ -69,9 +69,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
                 entry, rank = line.split()
                 ranks[binascii.a2b_base64(entry)] = int(rank)
             except ValueError:
-                raise ValueError(
-                    f"{tiktoken_bpe_file}: line {shown(line)} must be `base64 rank`"
-                ) from None
+                raise ValueError(f"{tiktoken_bpe_file}: line {shown(line)} must be `base64 rank`") from None
     return ranks
 
 
@@ -96,7 +94,9 @@ def data_gym_to_mergeable_bpe_ranks(
     merges = gpt2.read_merges(read_file_cached(vocab_bpe_file, vocab_bpe_hash))
     vocab = gpt2.read_vocab(read_file_cached(encoder_json_file, encoder_json_hash))
     special = ("<|endoftext|>", "<|startoftext|>")
-    expected = {gpt2.entry_of(key, encoder_json_file): id_ for key, id_ in vocab.items() if key not in special}
+    expected = {
+        gpt2.entry_of(key, encoder_json_file): id_ for key, id_ in vocab.items() if key not in special
+    }
     entries = [*(bytes([byte]) for byte in printable_bytes()), *(left + right for left, right in merges)]
     ranks = {entry: rank for rank, entry in enumerate(entries)}
     if clobber_one_byte_tokens:

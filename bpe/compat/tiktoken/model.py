@@ -22,17 +22,20 @@ _MODELS: Final = {
     "code-search-babbage-code-001 code-search-ada-code-001",
     "gpt2": "gpt2 gpt-2",
 }
-MODEL_TO_ENCODING: Final = {model: encoding for encoding, models in _MODELS.items() for model in models.split()}
+MODEL_TO_ENCODING: Final = {
+    model: encoding for encoding, models in _MODELS.items() for model in models.split()
+}
 # The first that a model's name begins with counts.
 MODEL_PREFIX_TO_ENCODING: Final = dict(
     (
-    *((prefix, "o200k_base") for prefix in ("o1-", "o3-", "o4-mini-", "gpt-5", "gpt-4.5-", "gpt-4.1-")),
-    *((prefix, "o200k_base") for prefix in ("chatgpt-4o-", "gpt-4o-")),
-    *((prefix, "cl100k_base") for prefix in ("gpt-4-", "gpt-3.5-turbo-", "gpt-35-turbo-")),
-    ("gpt-oss-", "o200k_harmony"),
-    ("ft:gpt-4o", "o200k_base"),
-    *((f"ft:{name}", "cl100k_base") for name in ("gpt-4", "gpt-3.5-turbo", "davinci-002", "babbage-002")),
-))
+        *((prefix, "o200k_base") for prefix in ("o1-", "o3-", "o4-mini-", "gpt-5", "gpt-4.5-", "gpt-4.1-")),
+        *((prefix, "o200k_base") for prefix in ("chatgpt-4o-", "gpt-4o-")),
+        *((prefix, "cl100k_base") for prefix in ("gpt-4-", "gpt-3.5-turbo-", "gpt-35-turbo-")),
+        ("gpt-oss-", "o200k_harmony"),
+        ("ft:gpt-4o", "o200k_base"),
+        *((f"ft:{name}", "cl100k_base") for name in ("gpt-4", "gpt-3.5-turbo", "davinci-002", "babbage-002")),
+    )
+)
 
 
 def encoding_name_for_model(model_name: str) -> str:
