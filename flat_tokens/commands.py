@@ -282,7 +282,9 @@ def _learned(ids: list[int], mask: list[bool], known: dict[int, bytes] | None) -
         if is_learned
     ]
     texts = (
-        " ".join(map(str, stretch)) if known is None else printable(entries.decode(stretch, known), 2**31)
+        " ".join(map(str, stretch))
+        if known is None
+        else printable(entries.decode(stretch, known, is_start=False), 2**31)
         for stretch in stretches
     )
     return " | ".join(texts) or "nothing"

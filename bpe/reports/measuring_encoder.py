@@ -101,12 +101,13 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
                 break
             kept[id_] = left + right
         used += 1
+    # Those of a SentencePiece model, or of what was a rank file, are in the order of what they make, which may be made
+    # of later ones, too.
+    there = set(kept.values())
+    possible = [pair for pair in merges[:used] if pair[0] in there and pair[1] in there]
     if rules is not None:
-        # A SentencePiece model's are in the order of what they make, which may be made of later ones, too.
-        there = set(kept.values())
-        possible = [pair for pair in merges[:used] if pair[0] in there and pair[1] in there]
         return _encoder_of_text(tokenizer, kept, possible)
-    return _encoder_of_bytes(_core.TokenizerCore(kept, merges[:used], {}, None, tokenizer.ignore_merges))
+    return _encoder_of_bytes(_core.TokenizerCore(kept, possible, {}, None, tokenizer.ignore_merges))
 
 
 def first_size(tokenizer: Tokenizer) -> int:

@@ -47,7 +47,10 @@ def _cards(report: dict[str, Any]) -> list[tuple[str, str]]:
     about = report["tokenizer"]
     cards = [
         (f"{about['entries']:,}", "entries"),
-        (f"{about['special_tokens']:,}", "special tokens among them"),
+        (
+            f"{about['special_tokens']:,}",
+            f"special token{'s' if about['special_tokens'] != 1 else ''} among them",
+        ),
     ]
     if text := report.get("text"):
         cards += [

@@ -41,14 +41,15 @@ def render(figures: Figures, name: str) -> str:
 
 
 def _cards(figures: Figures) -> list[tuple[str, str]]:
+    tokens, seqs = _all_tokens(figures), sum(split.seq_count for split in figures.splits)
     cards = [
-        (numbers.short(_all_tokens(figures)), "tokens"),
-        (numbers.short(sum(split.seq_count for split in figures.splits)), "sequences"),
+        (numbers.short(tokens), "token" if tokens == 1 else "tokens"),
+        (numbers.short(seqs), "sequence" if seqs == 1 else "sequences"),
         (numbers.storage(sum(split.facts["disk_bytes"] for split in figures.splits)), "on disk"),
     ]
     if figures.entries is not None:
         cards.append((f"{len(figures.entries):,}", "entries in the vocabulary"))
-        text, counted = _text_bytes(figures.splits[0], figures.entries)
+        text, counted = _text_bytes(figures.splits[0], figures)
         if counted:
             cards.append((f"{text / counted:.2f}", "bytes of text a token"))
     return cards
@@ -76,7 +77,7 @@ def _comparison(figures: Figures) -> str:
         rows.append([label, *(_percentile(split.lengths, percent) for split in figures.splits)])
     rows.append(["longest", *(_percentile(split.lengths, 100) for split in figures.splits)])
     if figures.entries is not None:
-        rows.append(["bytes of text a token", *(_rate(split, figures.entries) for split in figures.splits)])
+        rows.append(["bytes of text a token", *(_rate(split, figures) for split in figures.splits)])
     rows += [
         ["different ids", *(f"{len(split.ids):,}" for split in figures.splits)],
         ["greatest id", *(f"{split.facts['max_token_id']:,}" for split in figures.splits)],
@@ -110,7 +111,7 @@ def _lengths(figures: Figures) -> str:
                 ranges, seqs[low:high].tolist(), tokens[low:high].tolist(), strict=True
             )
         ]
-        note = f"{split.seq_count:,} sequences{_highest_bar(seqs)}"
+        note = f"{numbers.many(split.seq_count, 'sequence')}{_highest_bar(seqs)}"
         step = max(-(-(high - low) // 9), 1)
         plots.append(histogram(series, split.name, note, shares.tolist(), top, labels[low:high], tips, step))
         counted.append((seqs[low:high].tolist(), tokens[low:high].tolist()))
@@ -132,8 +133,8 @@ def _bytes_a_token(figures: Figures) -> str:
         return ""
     plots, columns = [], []
     for split in figures.splits:
-        sizes = _entry_bytes(split, figures.entries)
-        counts = np.bincount(np.minimum(sizes, LARGEST_BYTES_BAR), split.id_counts, LARGEST_BYTES_BAR + 1)[1:]
+        sizes, times = _entry_bytes(split, figures)
+        counts = np.bincount(np.minimum(sizes, LARGEST_BYTES_BAR), times, LARGEST_BYTES_BAR + 1)[1:]
         columns.append(counts.astype(np.int64))
     labels = [str(size) for size in range(1, LARGEST_BYTES_BAR)] + [f"{LARGEST_BYTES_BAR}+"]
     top = max(_largest_share(column) for column in columns)
@@ -143,7 +144,7 @@ def _bytes_a_token(figures: Figures) -> str:
             f"{label} byte{'s' if label != '1' else ''}: {numbers.percent(count, total)} of the tokens"
             for label, count in zip(labels, column.tolist(), strict=True)
         ]
-        note = f"{_rate(split, figures.entries)} on average{_highest_bar(column)}"
+        note = f"{_rate(split, figures)} on average{_highest_bar(column)}" if column.any() else "no tokens"
         plots.append(histogram(series, split.name, note, (column / total).tolist(), top, labels, tips, 1))
     rows = [
         [label, *(numbers.percent(int(column[at]), int(column.sum())) for column in columns)]
@@ -152,7 +153,7 @@ def _bytes_a_token(figures: Figures) -> str:
     return section(
         "How many bytes a token stands for",
         pair(plots) + folded("The numbers", table(["bytes", *heads(figures.names)], rows)),
-        "Bytes of text; the height is the share of the split's tokens.",
+        "Bytes of text; the height is the share of the split's tokens, special tokens left out.",
     )
 
 
@@ -188,7 +189,19 @@ def _origin(figures: Figures) -> str:
 
 
 def _value(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """As a person writes it: None -> none; {"train": 3} -> train 3; 4294967296 -> 4,294,967,296."""
+    if isinstance(value, dict):
+        text = ", ".join(f"{key} {part}" for key, part in value.items()) or "none"
+    elif isinstance(value, int) and not isinstance(value, bool):
+        text = f"{value:,}"
+    else:
+        text = (
+            "none"
+            if value is None
+            else value
+            if isinstance(value, str)
+            else json.dumps(value, ensure_ascii=False)
+        )
     return f'<span class="wrap">{escaped(text)}</span>'
 
 
@@ -218,18 +231,25 @@ def length_edges(longest: int) -> npt.NDArray[np.int64]:
     return np.array(edges, np.int64)
 
 
-def _entry_bytes(split: SplitFigures, entries: dict[int, bytes]) -> npt.NDArray[np.int64]:
-    """Bytes of each of split.ids; 0 for ids that no entry has."""
-    return np.array([len(entries.get(id_, b"")) for id_ in split.ids.tolist()], np.int64)
+def _entry_bytes(
+    split: SplitFigures, figures: Figures
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Bytes of each of split.ids, 0 for ids that no entry has, and how often it occurs; without special tokens, which
+    stand for no text."""
+    ordinary = np.array([id_ not in figures.special_ids for id_ in split.ids.tolist()], bool)
+    entries = figures.entries or {}
+    sizes = np.array([len(entries.get(id_, b"")) for id_ in split.ids[ordinary].tolist()], np.int64)
+    return sizes, split.id_counts[ordinary]
 
 
-def _text_bytes(split: SplitFigures, entries: dict[int, bytes]) -> tuple[int, int]:
-    """Bytes of the sampled tokens, and how many tokens those are."""
-    return int((_entry_bytes(split, entries) * split.id_counts).sum()), split.sampled_tokens
+def _text_bytes(split: SplitFigures, figures: Figures) -> tuple[int, int]:
+    """Bytes of text of the sampled tokens, and how many tokens those are."""
+    sizes, times = _entry_bytes(split, figures)
+    return int((sizes * times).sum()), int(times.sum())
 
 
-def _rate(split: SplitFigures, entries: dict[int, bytes]) -> str:
-    return numbers.ratio(*_text_bytes(split, entries))
+def _rate(split: SplitFigures, figures: Figures) -> str:
+    return numbers.ratio(*_text_bytes(split, figures))
 
 
 def _mean(lengths: Lengths) -> str:

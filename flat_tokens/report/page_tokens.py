@@ -106,8 +106,9 @@ def _sequence(figures: Figures, split: SplitFigures, shown: Shown) -> str:
         for box in boxes(shown.ids, figures.entries):
             body += box_html(box, box_tip(box, place), box.ids[0] in figures.special_ids)
             place += len(box.ids)
-        size = sum(len(figures.entries.get(id_, b"")) for id_ in shown.ids)
-        facts.append(f"{size / len(shown.ids):.2f} bytes a token" if shown.ids else "")
+        of_text = [id_ for id_ in shown.ids if id_ not in figures.special_ids]
+        size = sum(len(figures.entries.get(id_, b"")) for id_ in of_text)
+        facts += [f"{size / len(of_text):.2f} bytes a token"] if of_text else []
     rest = shown.token_count - len(shown.ids)
     more = f'<p class="more">and {rest:,} tokens more</p>' if rest else ""
     label = f"{split.name} sequence {shown.index}, {facts[0]}; arrow keys go from token to token"

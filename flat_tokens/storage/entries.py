@@ -1,12 +1,15 @@
 """From ids to text, by the tokenizer.json that lies beside a dataset: for looking at it, not for work.
 
-Only the vocabulary is read. A byte-level entry writes each byte as a printable character: those of Latin-1
-that print stand for themselves, the 68 others follow from U+0100 on in ascending order. Added tokens are
-plain text.
+The vocabulary is read, and of the decoder whether entries are text. A byte-level entry writes each byte as a printable
+character: those of Latin-1 that print stand for themselves, the 68 others follow from U+0100 on in ascending order. An
+entry that is text, as of SentencePiece's kind, has a mark for the space, and <0x0A> for a byte. Added tokens are plain
+text.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from flat_tokens.errors import DatasetError, printable
@@ -14,6 +17,13 @@ from flat_tokens.storage.places import Place, read_whole
 from flat_tokens.storage.zarr_metadata import parse_json
 
 LARGEST_TOKENIZER_BYTES = 2**27  # four times that of 262,144 entries
+SPACE_MARK = "\u2581"
+
+
+class Entries(dict[int, bytes]):
+    """Id -> bytes. strips_space: whether a text begins with a space that is none of it."""
+
+    strips_space = False
 
 
 def _byte_of_char() -> dict[str, int]:
@@ -22,22 +32,58 @@ def _byte_of_char() -> dict[str, int]:
     return {chr(byte): byte for byte in stand_alone} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
-def load_entries(path: Place) -> dict[int, bytes]:
-    """Id -> bytes of every entry of a tokenizer.json. DatasetError if it is not of that form."""
+def load_entries(path: Place) -> Entries:
+    """The bytes of every entry of a tokenizer.json. DatasetError if it is not of that form."""
     data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
     value = parse_json(data, path, "give a tokenizer.json by --tokenizer")
-    byte_of_char = _byte_of_char()
     try:
         vocabulary: dict[str, Any] = value["model"]["vocab"]
-        entries = {int(id_): _bytes_of(text, byte_of_char) for text, id_ in vocabulary.items()}
+        decoders = list(_components(value.get("decoder")))
+        kinds = {part.get("type") for part in decoders}
+        entries = Entries()
+        if kinds & {"Metaspace", "ByteFallback"} or any(map(_replaces_mark, decoders)):
+            for text, id_ in vocabulary.items():
+                entries[int(id_)] = _bytes_of_text(text, "ByteFallback" in kinds)
+            entries.strips_space = any(map(_strips_space, decoders))
+        else:
+            byte_of_char = _byte_of_char()
+            for text, id_ in vocabulary.items():
+                entries[int(id_)] = _bytes_of(text, byte_of_char)
         for added in value.get("added_tokens") or []:
             entries[int(added["id"])] = added["content"].encode()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DatasetError(
-            f"{printable(str(path))}: no byte-level tokenizer.json ({printable(str(error), 80)}); "
+            f"{printable(str(path))}: no tokenizer.json whose entries can be shown ({printable(str(error), 80)}); "
             "give --tokenizer"
         ) from None
     return entries
+
+
+def _components(decoder: Any) -> Iterator[dict[str, Any]]:
+    """The decoder, or those that it is a sequence of."""
+    if decoder is None:
+        return
+    if decoder.get("type") == "Sequence":
+        for part in decoder["decoders"]:
+            yield from _components(part)
+    else:
+        yield decoder
+
+
+def _replaces_mark(part: dict[str, Any]) -> bool:
+    return part.get("type") == "Replace" and part.get("pattern") == {"String": SPACE_MARK}
+
+
+def _strips_space(part: dict[str, Any]) -> bool:
+    if part.get("type") == "Metaspace":
+        return bool(part.get("prepend_scheme", "always") != "never" and part.get("add_prefix_space", True))
+    return part.get("type") == "Strip" and part.get("content") == " " and part.get("start", 0) > 0
+
+
+def _bytes_of_text(text: str, has_bytes: bool) -> bytes:
+    if has_bytes and re.fullmatch("<0x[0-9A-Fa-f]{2}>", text):
+        return bytes([int(text[3:5], 16)])
+    return text.replace(SPACE_MARK, " ").encode()
 
 
 def _bytes_of(text: str, byte_of_char: dict[str, int]) -> bytes:
@@ -47,9 +93,15 @@ def _bytes_of(text: str, byte_of_char: dict[str, int]) -> bytes:
         return text.encode()  # an entry that is no byte-level text, such as a special token in the vocabulary
 
 
-def decode(ids: list[int], entries: dict[int, bytes]) -> str:
-    """The text of some ids; bytes that are no UTF-8 become U+FFFD, unknown ids `<id>`."""
-    return b"".join(entries.get(id_, f"<{id_}>".encode()) for id_ in ids).decode("utf-8", "replace")
+def decode(ids: list[int], entries: dict[int, bytes], is_start: bool = True) -> str:
+    """The text of some ids; bytes that are no UTF-8 become U+FFFD, unknown ids `<id>`.
+
+    is_start: whether a document begins with them.
+    """
+    data = b"".join(entries.get(id_, f"<{id_}>".encode()) for id_ in ids)
+    if is_start and isinstance(entries, Entries) and entries.strips_space:
+        data = data.removeprefix(b" ")
+    return data.decode("utf-8", "replace")
 
 
 def load_special_ids(path: Place) -> frozenset[int]:

@@ -73,6 +73,15 @@ def test_prefixes_of_a_rank_file(ranked: Any) -> None:
     assert encoder.core.entries() == dict(list(tokenizer.ordinary_entries.items())[:300])
 
 
+def test_prefixes_of_what_was_a_rank_file() -> None:
+    """o200k has the entry of eight spaces before that of six, which six and two make eight of, too."""
+    entries = {byte: bytes([byte]) for byte in range(256)}
+    entries |= {256: b"  ", 257: b"    ", 258: b"        ", 259: b"      "}
+    merges = [(b" ", b" "), (b"  ", b"  "), (b"  ", b"      "), (b"    ", b"    "), (b"  ", b"    ")]
+    encoder = prefix_encoder(Tokenizer(entries, merges), 259)
+    assert list(encoder.core.entries()) == list(range(259))
+
+
 def test_unreachable_entries(listed: Any, ranked: Any) -> None:
     entries, merges = listed().ordinary_entries, listed().merges
     assert unreachable_ids(listed()) == []

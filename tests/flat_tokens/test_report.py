@@ -20,7 +20,7 @@ from flat_tokens.__main__ import main
 from flat_tokens.errors import ArgumentError
 from flat_tokens.report import Bounds, gather, report_html
 from flat_tokens.report.figures import spread
-from flat_tokens.report.page import length_edges
+from flat_tokens.report.page import _value, length_edges
 from flat_tokens.storage.layout import ArrayLayout
 
 HOSTILE = [
@@ -146,6 +146,20 @@ def test_bins_hold_every_length(longest: int) -> None:
 def test_an_empty_split_has_no_highest_bar(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
     text = Parsed(report_html(with_entries([b"a", b"b"], [[0, 1]]))).text
     assert text.count("the highest bar is") == 2  # of lengths and of bytes, of train alone
+
+
+def test_special_tokens_are_no_bytes_of_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
+    dataset = with_entries([b"the", b"m"], [[0, 1, 2], [1, 2]], special=b"<|endoftext|>")
+    text = Parsed(report_html(dataset)).text
+    assert "bytes of text a token1.67" in text  # (3 + 1 + 1) / 3
+    assert "1.67 on average" in text
+    assert "2.00 bytes a token" in text  # of train[0]
+
+
+def test_what_made_it_is_told_as_a_person_would() -> None:
+    assert [Parsed(_value(value)).text for value in (None, {}, {"train": 3}, 2**32, True, "a")] == [
+        *("none", "none", "train 3", "4,294,967,296", "true", "a")
+    ]
 
 
 def test_hostile_entries_stay_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:

@@ -1,0 +1,42 @@
+"""Text by a tokenizer.json beside a dataset is the text that the tokenizer itself decodes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe import train
+from flat_tokens.storage.entries import decode, load_entries
+
+TEXT = "Größe café naïve — the mill\n  Ж 🙂\tdéjà vu, ÃÂ é ß and ĠĊ " * 9
+
+
+@pytest.mark.parametrize("like", ["gpt-2", "o200k", "llama-2", "gemma-3", "deepseek-v3"])
+def test_text_is_what_the_tokenizer_decodes(like: str, tmp_path: Path) -> None:
+    tokenizer = train([TEXT.encode()], vocab_size=700, like=like, special_tokens=["<s>"])
+    tokenizer.save(tmp_path / "t.json")
+    entries = load_entries(tmp_path / "t.json")
+    for text in (TEXT, "the mill", " vu", "  two", "héé\x00\u2fff", "<s>é<s> ß", ""):
+        ids = tokenizer.encode(text)
+        assert decode(ids, entries) == tokenizer.decode(ids), text
+
+
+@pytest.mark.parametrize(
+    ("decoder", "text", "newline"),
+    [
+        ({"type": "Metaspace"}, "é", b"<0x0A>"),
+        ({"type": "Metaspace", "prepend_scheme": "never"}, " é", b"<0x0A>"),
+        ({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}, " é", b"\n"),
+        ({"type": "ByteLevel"}, "\u2581\ufffd", b"<0x0A>"),
+        (None, "\u2581\ufffd", b"<0x0A>"),
+    ],
+)
+def test_decoders_say_what_entries_are(decoder: Any, text: str, newline: bytes, tmp_path: Path) -> None:
+    model = {"vocab": {"\u2581": 0, "é": 1, "<0x0A>": 2}}
+    (tmp_path / "t.json").write_text(json.dumps({"model": model, "decoder": decoder}))
+    entries = load_entries(tmp_path / "t.json")
+    assert decode([0, 1], entries) == text
+    assert entries[2] == newline
