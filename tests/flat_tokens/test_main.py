@@ -152,7 +152,7 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
             "a path of this machine, not a URL, got 's3://b/d.zarr'",
         ),
         (["head", "--tokenizer", "nothing", "DATASET"], 2, "--tokenizer nothing: no such file"),
-        (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "no tokenizer.json whose entries can be shown"),
+        (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "whose entries can be shown"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
