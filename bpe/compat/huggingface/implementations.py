@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from bpe.compat.huggingface import decoders, pre_tokenizers, processors, trainers
 from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.normalizers import NFC, NFD, NFKC, NFKD, BertNormalizer, Lowercase, Sequence
 from bpe.compat.huggingface.tokenizer import Tokenizer
+from bpe.errors import shown
 
 _FORMS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
 
@@ -40,7 +41,12 @@ class BaseTokenizer:
 
 
 class _Trained(BaseTokenizer):
-    """A tokenizer that can be read from a model's files, or be trained by options."""
+    """A tokenizer that can be read from a model's files, or be trained by options.
+
+    _defaults: the options, in the order in which they may be given by place.
+    """
+
+    _defaults: ClassVar[Mapping[str, Any]]
 
     @classmethod
     def from_file(cls, vocab_filename: str, merges_filename: str, **options: Any) -> Self:
@@ -59,13 +65,25 @@ class _Trained(BaseTokenizer):
         """Train on texts. options: those of BpeTrainer, in the order of the class of that name in tokenizers."""
         self._tokenizer.train_from_iterator(iterator, self._trainer(*args, **options))
 
-    @staticmethod
-    def _trainer(*args: Any, **options: Any) -> trainers.BpeTrainer:
-        raise NotImplementedError
+    def _trainer(self, *args: Any, **options: Any) -> trainers.BpeTrainer:
+        defaults = type(self)._defaults
+        if len(args) > len(defaults) or (unknown := options.keys() - defaults):
+            what = f"{len(args)} options" if len(args) > len(defaults) else shown(min(unknown))
+            raise TypeError(f"train takes {', '.join(defaults)}, got {what}")
+        given = dict(defaults) | dict(zip(defaults, args, strict=False)) | options
+        return trainers.BpeTrainer(end_of_word_suffix=given.pop("suffix", None), **given)
 
 
 class ByteLevelBPETokenizer(_Trained):
     """vocab, merges: as for BPE. The rest says what is put around the model."""
+
+    _defaults = {
+        "vocab_size": 30000,
+        "min_frequency": 2,
+        "show_progress": True,
+        "special_tokens": (),
+        "initial_alphabet": tuple(pre_tokenizers.ByteLevel.alphabet()),
+    }
 
     def __init__(
         self,
@@ -94,24 +112,19 @@ class ByteLevelBPETokenizer(_Trained):
         tokenizer.post_processor = processors.ByteLevel(trim_offsets=trim_offsets)
         super().__init__(tokenizer, {"model": "ByteLevelBPE", "add_prefix_space": add_prefix_space})
 
-    @staticmethod
-    def _trainer(
-        vocab_size: int = 30000,
-        min_frequency: int = 2,
-        show_progress: bool = True,
-        special_tokens: Iterable[Any] = (),
-    ) -> trainers.BpeTrainer:
-        return trainers.BpeTrainer(
-            vocab_size=vocab_size,
-            min_frequency=min_frequency,
-            show_progress=show_progress,
-            special_tokens=special_tokens,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        )
-
 
 class CharBPETokenizer(_Trained):
     """Characters, of which the last of a word has a suffix."""
+
+    _defaults = {
+        "vocab_size": 30000,
+        "min_frequency": 2,
+        "special_tokens": ("<unk>",),
+        "limit_alphabet": 1000,
+        "initial_alphabet": (),
+        "suffix": "</w>",
+        "show_progress": True,
+    }
 
     def __init__(
         self,
@@ -148,29 +161,18 @@ class CharBPETokenizer(_Trained):
         }
         super().__init__(tokenizer, parameters)
 
-    @staticmethod
-    def _trainer(
-        vocab_size: int = 30000,
-        min_frequency: int = 2,
-        special_tokens: Iterable[Any] = ("<unk>",),
-        limit_alphabet: int = 1000,
-        initial_alphabet: Iterable[str] = (),
-        suffix: str | None = "</w>",
-        show_progress: bool = True,
-    ) -> trainers.BpeTrainer:
-        return trainers.BpeTrainer(
-            vocab_size=vocab_size,
-            min_frequency=min_frequency,
-            special_tokens=special_tokens,
-            limit_alphabet=limit_alphabet,
-            initial_alphabet=initial_alphabet,
-            end_of_word_suffix=suffix,
-            show_progress=show_progress,
-        )
-
 
 class SentencePieceBPETokenizer(_Trained):
     """Characters, with another one for the space."""
+
+    _defaults = {
+        "vocab_size": 30000,
+        "min_frequency": 2,
+        "special_tokens": ("<unk>",),
+        "limit_alphabet": 1000,
+        "initial_alphabet": (),
+        "show_progress": True,
+    }
 
     def __init__(
         self,
@@ -198,24 +200,6 @@ class SentencePieceBPETokenizer(_Trained):
             "dropout": dropout,
         }
         super().__init__(tokenizer, parameters)
-
-    @staticmethod
-    def _trainer(
-        vocab_size: int = 30000,
-        min_frequency: int = 2,
-        special_tokens: Iterable[Any] = ("<unk>",),
-        limit_alphabet: int = 1000,
-        initial_alphabet: Iterable[str] = (),
-        show_progress: bool = True,
-    ) -> trainers.BpeTrainer:
-        return trainers.BpeTrainer(
-            vocab_size=vocab_size,
-            min_frequency=min_frequency,
-            special_tokens=special_tokens,
-            limit_alphabet=limit_alphabet,
-            initial_alphabet=initial_alphabet,
-            show_progress=show_progress,
-        )
 
 
 def _normalize(tokenizer: Tokenizer, form: str | None, others: list[Any]) -> None:

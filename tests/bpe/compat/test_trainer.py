@@ -114,3 +114,14 @@ def test_a_prefix_within_words_is_refused() -> None:
     trainer = huggingface.trainers.BpeTrainer(continuing_subword_prefix="##")
     with pytest.raises(UnsupportedTokenizer, match="continuing_subword_prefix is not supported"):
         tokenizer.train_from_iterator(TEXTS, trainer)
+
+
+def test_options_of_implementations_by_place_and_unknown() -> None:
+    tokenizer = huggingface.implementations.CharBPETokenizer(suffix="_")
+    tokenizer.train_from_iterator(TEXTS, 50, 3, ["<unk>"], 100, [], "_", False)
+    assert tokenizer.get_vocab_size() == 50
+    assert "r_" in tokenizer.get_vocab()
+    with pytest.raises(TypeError, match="train takes vocab_size, .*, got 'sufix'"):
+        tokenizer.train_from_iterator(TEXTS, sufix="_")
+    with pytest.raises(TypeError, match="got 8 options"):
+        tokenizer.train([], *range(8))
