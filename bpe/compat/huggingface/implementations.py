@@ -77,7 +77,7 @@ class _Trained(BaseTokenizer):
 class ByteLevelBPETokenizer(_Trained):
     """vocab, merges: as for BPE. The rest says what is put around the model."""
 
-    _defaults = {
+    _defaults: ClassVar[Mapping[str, Any]] = {
         "vocab_size": 30000,
         "min_frequency": 2,
         "show_progress": True,
@@ -116,7 +116,7 @@ class ByteLevelBPETokenizer(_Trained):
 class CharBPETokenizer(_Trained):
     """Characters, of which the last of a word has a suffix."""
 
-    _defaults = {
+    _defaults: ClassVar[Mapping[str, Any]] = {
         "vocab_size": 30000,
         "min_frequency": 2,
         "special_tokens": ("<unk>",),
@@ -165,7 +165,7 @@ class CharBPETokenizer(_Trained):
 class SentencePieceBPETokenizer(_Trained):
     """Characters, with another one for the space."""
 
-    _defaults = {
+    _defaults: ClassVar[Mapping[str, Any]] = {
         "vocab_size": 30000,
         "min_frequency": 2,
         "special_tokens": ("<unk>",),
