@@ -3,7 +3,8 @@
 The store is a web server on loopback that answers each request after 20 ms; another one answers at once, which tells
 what the waiting costs from what requests cost: server and client share the cores with the loader. Equal first: the
 batches of the store must be those of the disk. Then, turn by turn: batches of windows that follow each other, without a
-model that would use them (M tokens/s counts targets); and the time from opening to the first batch, in times of a
+model that would use them (M tokens/s counts targets; processor: the loader's time of it without the server's, beside
+the disk's); and the time from opening to the first batch, in times of a
 request, with the number of requests. With a loss mask and without. The layout is what is written to stores by default:
 zarr format 3, zstd.
 
@@ -17,8 +18,9 @@ import itertools
 import statistics
 import sys
 import tempfile
+import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import harness
@@ -89,24 +91,27 @@ def write(root: Path, count: int, is_masked: bool) -> None:
 def windows(paths: dict[str, Path], address: str, fast: str, turns: int) -> list[harness.Row]:
     """Batches of windows that follow each other."""
     running: dict[str, Callable[[], float]] = {}
+    processor: dict[str, list[float]] = {}
     for kind, path in paths.items():
         places = {"disk": str(path), STORE: f"{address}/{path.name}", AT_ONCE: f"{fast}/{path.name}"}
         check(places["disk"], places[STORE])
         for where, place in places.items():
             batches = Loader(open_dataset(place).train, SEQ_LEN, BATCH_SIZE, SEED).from_step(0)
-            running[f"{kind}, {where}"] = functools.partial(pull, batches, 4 * WINDOW_STEPS)
-            pull(batches, WINDOW_STEPS)  # and touch memory first
+            spent = processor[f"{kind}, {where}"] = []
+            running[f"{kind}, {where}"] = functools.partial(pull, batches, 4 * WINDOW_STEPS, spent)
+            pull(batches, WINDOW_STEPS, [])  # and touch memory first
     rates: dict[str, float] = {}
     rows: list[harness.Row] = []
     for name, seconds in harness.take_turns(running, turns).items():
         found = harness.summary(seconds, 4 * WINDOW_STEPS * BATCH_SIZE * SEQ_LEN)
         rates[name] = found["mb_per_s"]
-        disk = rates[f"{name.partition(',')[0]}, disk"]
+        disk = f"{name.partition(',')[0]}, disk"
         rows.append(
             {
                 "what": f"windows: {name}",
                 "M tokens/s": rates[name],
-                "of the disk": f"{rates[name] / disk:.0%}",
+                "of the disk": f"{rates[name] / rates[disk]:.0%}",
+                "processor": f"{statistics.median(processor[name]) / statistics.median(processor[disk]):.0%}",
                 "times a request": None,
                 "requests": None,
                 "spread": found["spread"],
@@ -129,6 +134,7 @@ def first_batches(paths: dict[str, Path], address: str, request: float, turns: i
         rows.append(
             {
                 "what": f"open and first batch: {kind}, {STORE}",
+                "processor": None,
                 "times a request": median / request,
                 "requests": count(address) // turns,
                 "spread": (max(seconds) - min(seconds)) / median,
@@ -138,9 +144,12 @@ def first_batches(paths: dict[str, Path], address: str, request: float, turns: i
     return rows
 
 
-def pull(running: object, steps: int) -> float:
-    """Seconds for the next batches."""
-    return harness.timed(lambda: [None for _ in itertools.islice(running, steps)])[0]  # type: ignore[call-overload]
+def pull(running: Iterator[object], steps: int, processor: list[float]) -> float:
+    """Seconds for the next batches; processor gets what this process spent, all threads together."""
+    spent = time.process_time()
+    seconds = harness.timed(lambda: [None for _ in itertools.islice(running, steps)])[0]
+    processor.append(time.process_time() - spent)
+    return seconds
 
 
 def first_batch(place: str) -> None:
