@@ -210,11 +210,11 @@ class BatchDataset(IterableDataset[Tensors]):
         self._has_own_state = False
         # set before the first batch is asked for: a StatefulDataLoader takes states of workers that have made none
         self._next_step = (self.step if resumed_at is None else resumed_at) + _place_of(worker)
-        return self._pass(1 if worker is None else worker.num_workers)
+        return self._pass(self._next_step, 1 if worker is None else worker.num_workers)
 
-    def _pass(self, stride: int) -> Iterator[Tensors]:
+    def _pass(self, step: int, stride: int) -> Iterator[Tensors]:
         self._shared.check_is_up_to_date()  # here, not in __iter__: an error there ends a worker without a word
-        step, stop = self._next_step, self.stop
+        stop = self.stop
         if stop is not None and step >= stop:
             return
         if stride == 1:

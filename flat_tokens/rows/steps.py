@@ -48,7 +48,7 @@ class StepBatches(ABC):
 
     def _begin(self) -> None:
         """To be called last by the constructors."""
-        self._passed = 0  # the step behind the last batch of a pass
+        self._passed = 0  # where the last pass is: the step behind its last batch
         self._resumed_at: int | None = None
         self._cuts: weakref.WeakSet[StepBatches] = weakref.WeakSet()
         self._forget()
@@ -93,6 +93,7 @@ class StepBatches(ABC):
         first, end = self.sizes.units(step)[0], None if stop is None else self.sizes.units(stop)[0]
         if step != stop:
             self._check_units(first + 1 if end is None else end)
+        self._passed = step
         return self._pass(run_ahead(lambda at, ahead: self._run_units(at, end, ahead), first, prefetch), step)
 
     def _pass(self, units: Iterator[Batch], step: int) -> Iterator[Batch]:

@@ -195,6 +195,18 @@ def test_a_resumed_pass_ends_with_its_epoch(arrays: list[Any]) -> None:
     assert len(list(loader)) == steps
 
 
+def test_a_pass_that_has_no_batch_yet_is_where_it_begins(arrays: list[Any]) -> None:
+    """Its state was that of the pass before, or of none: a training that was saved there lost its place."""
+    loader = make("loader", arrays, 16)
+    loader.load_state_dict(loader.state_at(3))
+    begun = iter(loader)
+    assert loader.state_dict()["step"] == 3
+    next(begun)
+    assert loader.state_dict()["step"] == 4
+    iter(loader)
+    assert loader.state_dict()["step"] == 0
+
+
 def test_a_ramp_may_change_behind_the_step(arrays: list[Any]) -> None:
     state = make("loader", arrays, RAMP).state_at(4)
     for ramp in ([(0, 16), (3, 32), (4, 16)], [(0, 16), (3, 32)], [*RAMP, (20, 64)]):

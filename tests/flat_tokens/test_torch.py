@@ -111,6 +111,19 @@ def test_each_pass_begins_anew(train: Any, workers: int, is_kept: bool) -> None:
         assert found == [loader.batch(step).targets.tolist() for step in range(3, 9)]
 
 
+@pytest.mark.parametrize("workers", [None, 0, 2])
+def test_two_passes_at_once_have_the_same_batches(train: Any, workers: int | None) -> None:
+    """The second one began behind the first one's first batch, and said nothing of what it left out."""
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), 3, 9)
+    batches: Any = dataset if workers is None else DataLoader(dataset, None, num_workers=workers)
+    found = [[batch["input_ids"].tolist() for batch in both] for both in zip(batches, batches, strict=True)]
+    assert found == [[dataset.loader.batch(step).targets.tolist()] * 2 for step in range(3, 9)]
+
+
 @pytest.mark.parametrize(("method", "is_kept"), [("fork", False), ("fork", True), ("spawn", False)])
 @pytest.mark.parametrize("is_seeded", [False, True])
 def test_passes_behind_the_one_that_a_state_began(
