@@ -19,6 +19,7 @@ from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.shards.intake import QUARANTINE_NAME
 from convert.shown.remarks import remarks
 from convert.shown.summary import Summary
+from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
@@ -111,6 +112,10 @@ class Finalizer:
             except BrokenExecutor as error:
                 raise WorkerLost(
                     f"{error}, while it verified; run the same command again to go on"
+                ) from error
+            except DatasetError as error:  # not even to be opened: no fault of the input
+                raise StorageError(
+                    f"what was written is not there to be read back: {error}; run the same command again"
                 ) from error
         context.syncer.wait()  # a file that the disk did not take is gone, and this says why
         if not report.ok:

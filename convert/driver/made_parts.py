@@ -33,14 +33,15 @@ def given_by(options: ConvertOptions, tokenizer: Tokenizer) -> Given:
 def difference(place: Place, number: int, sources: SourceList, given: Given) -> str | None:
     """What a part was made of that is not given, None where nothing is. DatasetError: of another tokenizer."""
     part = opening.open(within(place, part_path(number) if number else ""), version=0)
-    manifest = part.manifest
+    manifest = part.with_sources(len(sources))  # what is made once may be a million, the run one file
     if manifest is None:
         return "has no manifest"
     opening.check_tokenizer(part, given.tokenizer)
     named = [(recorded_path(source.name), source.size_bytes) for source in sources]
     made = [(str(source["path"]), source.get("bytes", "unknown")) for source in manifest.sources]
-    if len(named) != len(made):
-        return f"was made of {len(made)} files, the run has {len(named)} for it"
+    made_count = len(made) + manifest.sources_left_out
+    if len(named) != made_count:
+        return f"was made of {made_count} files, the run has {len(named)} for it"
     for (path, size), (made_path, made_size) in zip(named, made, strict=True):
         if (path, size) != (made_path, made_size):
             return f"was made of {made_path} ({made_size} bytes) where the run has {path} ({size} bytes)"

@@ -23,6 +23,8 @@ _TRIES = 8
 def check_scratch(folder: str | None) -> None:
     """StorageError if it is named but not there."""
     if folder is not None and not Path(folder).is_dir():
+        if os.path.lexists(folder):
+            raise StorageError(f"{folder} for --scratch is not a folder")
         raise StorageError(f"the folder {folder} for --scratch does not exist; create it first")
 
 

@@ -131,8 +131,8 @@ def _listed(name: str, texts: Iterable[str]) -> Iterator[bytes]:
 def read_manifest(root: Place, most_sources: int | None = None) -> Manifest | None:
     """The manifest of the dataset at `root`, None if it has none. DatasetError names what is wrong with it.
 
-    Of the sources, which take half a kilobyte each, no more than the first most_sources are kept; all are checked
-    all the same."""
+    Of the sources, which take half a kilobyte each, no more than the first most_sources are parsed and kept; of all the
+    hash is compared. Cost: 7 us a source that is kept, 0.7 us for another."""
     path = root / MANIFEST_NAME
     try:
         found = read_lines(path, LARGEST_MANIFEST_BYTES, most_sources)

@@ -1,8 +1,9 @@
 """A manifest as this package writes it, line by line: its sources may be a million, of which a reader needs none.
 
 Parsed as a whole, each source takes ten times its line, 1.3 kB. Read so, memory is that of the files and of the
-sources that are wanted, or of a thousand. The value is the one that parsing the whole would give; what is not in this
-very form is left to that (flat_tokens/storage/manifest.py).
+sources that are wanted; the others are hashed and counted, but not parsed, which would take most of the time. The value
+is the one that parsing the whole would give; what is not in this very form is left to that
+(flat_tokens/storage/manifest.py).
 
     {
     "format": "flat-tokens",
@@ -69,10 +70,10 @@ def read_lines(path: Place, limit_bytes: int, most_sources: int | None) -> Manif
                 kept: list[Any] = []
                 value[name] = kept
                 most = most_sources if name == "sources" else None
-                for values in lines.listed():
-                    wanted = values if most is None else values[: max(0, most - len(kept))]
-                    kept += wanted
-                    sources_left_out += len(values) - len(wanted)
+                for texts in lines.listed():
+                    wanted = texts if most is None else texts[: most - len(kept)]
+                    kept += _values(wanted)
+                    sources_left_out += len(texts) - len(wanted)
             value[SELF_HASH_NAME] = lines.stated_hash()
         except (_OtherFormError, ValueError, RecursionError):
             return None
@@ -103,8 +104,8 @@ class _Lines:
             raise _OtherFormError
         return line[len(start) : -len(end)]
 
-    def listed(self) -> Iterator[list[Any]]:
-        """The values of a list, one a line, some of them at a time."""
+    def listed(self) -> Iterator[list[bytes]]:
+        """The texts of a list's values, one a line, some of them at a time."""
         texts: list[bytes] = []
         size = 0
         goes_on: bool | None = None  # by the comma of the line before, if there was one
@@ -115,11 +116,11 @@ class _Lines:
             texts.append(line.removesuffix(b",\n"))
             size += len(line)
             if len(texts) == _LINES_AT_ONCE or size >= _BYTES_AT_ONCE:
-                yield _values(texts)
+                yield texts
                 texts, size = [], 0
         if goes_on:
             raise _OtherFormError
-        yield _values(texts)
+        yield texts
 
     def stated_hash(self) -> str:
         start, end = b'"%b": "' % SELF_HASH_NAME.encode("ascii"), b'"\n}\n'

@@ -266,6 +266,8 @@ def test_the_same_files_once_more_are_told(grown: Path, capfd: pytest.CaptureFix
     assert main(["more.txt", "--validation-fraction", "0.5", *plain]) == 0
     Path("more.txt").write_text(END.join(make_documents(41, seed=6)), newline="")
     assert main(["more.txt", *plain]) == 0
+    assert main(["more.txt", "en.txt", *plain]) == 0
+    assert main(["more.txt", *plain]) == 0  # the first of the files before is no reason
     assert "twice" not in capfd.readouterr().err
 
 

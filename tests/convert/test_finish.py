@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from engines.inline_engine import InlineEngine
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.manifest import read_manifest
 from flat_tokens.storage.token_facts import TokenFacts
+from flat_tokens.verify import verify_dataset
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,22 @@ def test_bytes_that_the_codec_got_wrong_are_noticed(
         convert(options, InlineEngine())
     assert made > which
     assert not (here / "out").exists()
+
+
+def test_a_dataset_that_is_gone_before_it_is_read_back_was_bad_input(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove_and_verify(root: Path, *given: Any) -> Any:
+        shutil.rmtree(root)
+        return verify_dataset(root, *given)
+
+    monkeypatch.setattr("convert.driver.finalizer.verify_dataset", remove_and_verify)
+    options = ConvertOptions(["en.txt"], "tok.json", "out", progress="none")
+    with pytest.raises(StorageError, match=r"what was written is not there to be read back: .*dataset"):
+        convert(options, InlineEngine())
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    convert(options, InlineEngine())
 
 
 def test_digests_of_sources_are_those_of_each_by_itself(here: Path) -> None:

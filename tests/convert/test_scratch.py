@@ -96,6 +96,8 @@ def test_a_folder_that_is_not_there_is_told_before_anything_is_written(here: Pat
         StorageError, match=r"the folder nowhere for --scratch does not exist; create it first"
     ):
         run_conversion(options(scratch="nowhere"), InlineEngine())
+    with pytest.raises(StorageError, match=r"^en\.txt for --scratch is not a folder"):
+        run_conversion(options(scratch="en.txt"), InlineEngine())
     assert not (here / "out.partial").exists()
 
 

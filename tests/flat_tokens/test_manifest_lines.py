@@ -75,7 +75,17 @@ def test_another_form_is_left_to_who_parses_the_whole(form: str, count: int, tmp
     path = tmp_path / "manifest.json"
     write(path, count)
     path.write_bytes(OTHER_FORMS[form](path.read_bytes()))
-    assert read_lines(path, 10**9, 0) is None
+    assert read_lines(path, 10**9, None) is None
+
+
+@pytest.mark.parametrize("form", ["no JSON", "nested", "no object"])
+def test_sources_that_nobody_asks_for_are_hashed_and_not_parsed(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    value = write(path, 5)
+    path.write_bytes(OTHER_FORMS[form](path.read_bytes()))
+    found = read_lines(path, 10**9, 0)
+    assert found is not None
+    assert found.digest != value["manifest_sha256"]  # so it is refused as changed
 
 
 def test_a_line_below_64_kib_is_read_and_a_longer_one_is_not_held(tmp_path: Path) -> None:
