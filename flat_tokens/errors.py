@@ -6,10 +6,11 @@ escaped, so that a hostile name cannot drive a terminal.
 
 from __future__ import annotations
 
+from stores.errors import ShortHelp
 from stores.errors import printable as whole_printable
 
 
-class FlatTokensError(Exception):
+class FlatTokensError(Exception, metaclass=ShortHelp):
     """Anything this package reports to a user; exit_code is what the command line ends with."""
 
     exit_code = 1

@@ -10,7 +10,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 
-class TokenmillError(Exception):
+class ShortHelp(type):
+    """A class of which help() tells what is its own: not again for each error what all of Python's have."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if not hasattr(UnicodeDecodeError, name) or name in vars(cls)]
+
+
+class TokenmillError(Exception, metaclass=ShortHelp):
     """Base of all errors that are the user's to mend, in every package; `exit_code` is 1 unless a subclass says better.
 
     counted: what was counted until then, where counting ended with it and may go on (bpe's CountSet).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pydoc
 import subprocess
 import sys
 from importlib.metadata import version
@@ -149,3 +150,11 @@ def test_which_words_name_datasets(tmp_path: Path) -> None:
 def test_the_nearest_word() -> None:
     assert nearest("--ouput", ["--output", "--overwrite"]) == "; did you mean --output?"
     assert nearest("xyz", ["--output"]) == ""
+
+
+@pytest.mark.parametrize("error", [bpe.BadTokenizer, bpe.EnvironmentFailure, flat_tokens.errors.DatasetError])
+def test_help_on_an_error_is_short(error: type[Exception]) -> None:
+    text = pydoc.plain(pydoc.render_doc(error))
+    assert "exit_code" in text
+    assert "with_traceback" not in text
+    assert text.count("\n") < 60
