@@ -66,8 +66,8 @@ class ConvertOptions:
     inputs, validation: files, folders, globs, "-" for standard input; documents of `validation` files are the
     validation split, else a document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or
     0 with `validation`); or validation_docs names how many documents, those with the smallest hashes, are.
-    input_format: auto (by the file's name) or one of corpus.kinds.INPUT_FORMATS. text_field: the field or column of the text, or a
-    JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose completion alone is to be
+    input_format: auto (by the file's name), text, jsonl, parquet, arrow, csv, tsv or tar. text_field: the field or
+    column of the text, or a JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose completion alone is to be
     learned, in place of text_field. messages_field: the field of chats, whose assistant messages are to be learned;
     chat_template: the file of their template (None: the tokenizer's own). on_error: what a bad record does;
     max_errors: how many are tolerated, None for any number.
