@@ -67,10 +67,10 @@ class ConvertOptions:
     validation split, else a document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or
     0 with `validation`); or validation_docs names how many documents, those with the smallest hashes, are.
     input_format: auto (by the file's name), text, jsonl, parquet, arrow, csv, tsv or tar. text_field: the field or
-    column of the text, or a JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose completion alone is to be
-    learned, in place of text_field. messages_field: the field of chats, whose assistant messages are to be learned;
-    chat_template: the file of their template (None: the tokenizer's own). on_error: what a bad record does;
-    max_errors: how many are tolerated, None for any number.
+    column of the text, or a JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose
+    completion alone is to be learned, in place of text_field. messages_field: the field of chats, whose assistant
+    messages are to be learned; chat_template: the file of their template (None: the tokenizer's own). on_error: what a
+    bad record does; max_errors: how many are tolerated, None for any number.
     special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
     for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each
     document that has tokens; None: nothing.
