@@ -14,7 +14,9 @@ class ShortHelp(type):
     """A class of which help() tells what is its own: not again for each error what all of Python's have."""
 
     def __dir__(cls) -> list[str]:
-        return [name for name in super().__dir__() if not hasattr(UnicodeDecodeError, name) or name in vars(cls)]
+        return [
+            name for name in super().__dir__() if not hasattr(UnicodeDecodeError, name) or name in vars(cls)
+        ]
 
 
 class TokenmillError(Exception, metaclass=ShortHelp):
