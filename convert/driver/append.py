@@ -21,6 +21,7 @@ from convert.places.store_workspace import open_workspace
 from corpus.sources import STANDARD_INPUT
 from engines.background_call import BackgroundCall
 from flat_tokens import opening
+from flat_tokens.storage.existing_output import is_part
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from flat_tokens.storage.places import Place, is_there, locate
 from flat_tokens.storage.versions import (
@@ -60,6 +61,8 @@ def append(
     """
     root = options.output.rstrip("/")
     place = locate("--append-to", root, options.storage_options)
+    if isinstance(place, Path) and is_part(place):
+        raise Refused(f"--append-to {root}: is a part of {place.absolute().parent}, which would not grow; name that")
     dataset = opening.open(place)
     if not dataset.has_manifest:
         raise Refused(f"--append-to {shown_url(root)}: has no manifest; convert it again to append to it")

@@ -254,6 +254,14 @@ def test_another_tokenizer_is_refused(grown: Path) -> None:
     assert not list((grown / "out").glob("part*"))
 
 
+def test_to_a_part_is_refused(grown: Path) -> None:
+    """It made parts and versions within the part, which no reader of the dataset saw."""
+    append(more())
+    with pytest.raises(Refused, match="is a part of .*, which would not grow; name that"):
+        append(more(output="out/part-1"))
+    assert not (grown / "out/part-1/part-1").exists()
+
+
 def test_the_same_files_once_more_are_told(grown: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """As when a job is begun again that had ended: it is not known to this run, and two are what was asked for."""
     told = "was made of these files and options already; their documents will be there twice"

@@ -93,6 +93,13 @@ def test_an_executor_that_cannot_cancel_hides_no_error(corpus: Path) -> None:
     assert list(corpus.glob("out*")) == [corpus / "out.partial"]
 
 
+@pytest.mark.parametrize("executor", [ThreadPoolExecutor, object(), "threads"])
+def test_what_is_no_executor_was_passed_over_for_processes(executor: Any, corpus: Path) -> None:
+    with pytest.raises(TypeError, match="executor must be one of concurrent.futures"):
+        run("out", executor)
+    assert not (corpus / "out.partial").exists()
+
+
 def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> None:
     keys: list[JobKey] = []
 
