@@ -98,7 +98,9 @@ def open_engine(options: EngineOptions, notice: Callable[[str], None], stacks: P
     if isinstance(executor, Executor):
         return BorrowedEngine(executor, options.workers)
     if executor not in EXECUTORS:
-        raise TypeError(f"executor must be one of concurrent.futures, such as Client.get_executor(), got {executor!r}")
+        raise TypeError(
+            f"executor must be one of concurrent.futures, such as Client.get_executor(), got {executor!r}"
+        )
     if executor == "dask":
         from engines.dask_engine import DaskEngine
 

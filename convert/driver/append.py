@@ -62,7 +62,9 @@ def append(
     root = options.output.rstrip("/")
     place = locate("--append-to", root, options.storage_options)
     if isinstance(place, Path) and is_part(place):
-        raise Refused(f"--append-to {root}: is a part of {place.absolute().parent}, which would not grow; name that")
+        raise Refused(
+            f"--append-to {root}: is a part of {place.absolute().parent}, which would not grow; name that"
+        )
     dataset = opening.open(place)
     if not dataset.has_manifest:
         raise Refused(f"--append-to {shown_url(root)}: has no manifest; convert it again to append to it")
