@@ -48,6 +48,7 @@ def make_files(folder: Path) -> None:
         "cut.json": '{"version": "1.0", "model": {"ty',
         "words.ids": "1 2 three",
         "list.ids": "[1, 2]",
+        "ids.bin": bytes(range(200)),
         "the mill.txt": "the mill",
         "table.csv": "id;text\n1;the mill\n",
         "good.jsonl": '{"text": "the mill"}\n{"text": "the river"}\n',
