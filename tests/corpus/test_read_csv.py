@@ -74,7 +74,10 @@ def test_bad_rows_are_told_by_row(tmp_path: Path) -> None:
     ("data", "message"),
     [
         (b"id,body\n1,x\n", r"in\.csv: has no column 'text'; --text-field can name one of: id, body$"),
-        (b"id;text\n1;x\n", r"can name one of: id;text; ';' separates no columns of CSV, write it with commas"),
+        (
+            b"id;text\n1;x\n",
+            r"can name one of: id;text; ';' separates no columns of CSV, write it with commas",
+        ),
         (b"text,text\n1,x\n", r"in\.csv: has 2 columns 'text'; one is needed"),
         (b'id,"te"xt\n1,x\n', r"in\.csv: the header is no row of CSV"),
         (b'id,text\n1,"never closed' + b"\n," * 60, r"a row has more than 90 bytes .* is there a quote"),
