@@ -55,7 +55,7 @@ def core_tokens(
         text = token.text.encode()
         normalized = None
         if token.normalized:
-            normalized = normalizer.apply(text) if normalizer is not None else text
+            normalized = normalizer.of_tokens.apply(text) if normalizer is not None else text
             if not normalized:
                 raise BadTokenizer(f"added token {shown(token.text)} is empty once it is normalized")
             if (other := owners.setdefault(normalized, token)) is not token:

@@ -56,7 +56,7 @@ class Parts:
         """id -> the text that a decoder sees of each added token: Hugging Face's see the normalized one."""
         normalizer = self.normalizer
         return {
-            token.id: normalizer.apply(token.text.encode()).decode()
+            token.id: normalizer.of_tokens.apply_to_text(token.text)
             if token.normalized and normalizer is not None
             else token.text
             for token in self.tokens

@@ -96,6 +96,11 @@ class Prepend:
 
 
 @dataclass(frozen=True)
+class DummyPrefix(Prepend):
+    """SentencePiece's: the same, but added tokens are looked for without it."""
+
+
+@dataclass(frozen=True)
 class Prefix:
     """A text that is not empty and does not begin with it gets something in front: what pre-tokenizers do.
 
@@ -259,6 +264,11 @@ class Normalizer:
     def apply_to_text(self, text: str) -> str:
         """The same of a text and as one."""
         return self.apply(text.encode()).decode()
+
+    @cached_property
+    def of_tokens(self) -> Normalizer:
+        """What is done to an added token, so that it is found in texts of which this has been done."""
+        return Normalizer(tuple(each for each in self.components if not isinstance(each, DummyPrefix)))
 
     def then(self, changes: Normalizer | None) -> Normalizer:
         """This one, then another."""

@@ -58,8 +58,8 @@ def with_spaces(normalizer: Normalizer | None) -> Normalizer | None:
     made: list[Component] = []
     for component in normalizer.components:
         if component == _TO_BLOCKS:
-            if made and made[-1] == Prepend(LOWER_BLOCK):
-                made[-1] = Prepend(" ")
+            if made and isinstance(last := made[-1], Prepend) and last.text == LOWER_BLOCK:
+                made[-1] = replace(last, text=" ")
             made.append(Replace(LOWER_BLOCK, " "))
         elif isinstance(component, Prefix) and made and component.text == LOWER_BLOCK:
             made.append(replace(component, text=" "))

@@ -84,7 +84,7 @@ def _added_tokens(tokenizer: Tokenizer) -> list[list[Any]]:
             )
         normalized = None
         if token.normalized:
-            normalized = token.text if normalizer is None else normalizer.apply_to_text(token.text)
+            normalized = token.text if normalizer is None else normalizer.of_tokens.apply_to_text(token.text)
         rows.append([token.text, token.id, normalized, token.lstrip, token.rstrip])
     return rows
 

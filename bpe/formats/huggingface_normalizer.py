@@ -13,6 +13,7 @@ from bpe.normalizers import (
     ByteLevel,
     Charsmap,
     Component,
+    DummyPrefix,
     Form,
     FormName,
     Lowercase,
@@ -68,6 +69,9 @@ def _component(value: dict[str, Any], path: str) -> Component:
     if name == "Prepend":
         expect_object(value, path, {"type", "prepend"})
         return Prepend(_text(value, "prepend", path))
+    if name == "SentencePiecePrefix":  # of this package alone: tokenizers refuses the file
+        expect_object(value, path, {"type", "prefix"})
+        return DummyPrefix(_text(value, "prefix", path))
     if name == "Replace":
         return replace_from_json(value, path)
     if name == "Precompiled":
@@ -147,6 +151,8 @@ def _to_json(component: Component) -> dict[str, Any]:
     if isinstance(component, Strip):
         return {"type": "Strip", "strip_left": component.left, "strip_right": component.right}
     if isinstance(component, Prepend):
+        if isinstance(component, DummyPrefix):
+            return {"type": "SentencePiecePrefix", "prefix": component.text}
         return {"type": "Prepend", "prepend": component.text}
     if isinstance(component, Replace):
         kind = "Regex" if component.is_expression else "String"

@@ -6,21 +6,23 @@ NormalizerSpec. What it becomes is what a tokenizer.json of the same model says,
 
 - SentencePiece joins the two neighbours whose piece has the highest score, of equal scores the leftmost. Of a piece's
   splits only one can ever come up, since the joins within its characters happen in one order whatever stands around
-  them. So the merges are all splits of all pieces by score, and ranks say the same, unless two different pieces have
-  one score: such a model is refused.
+  them. So the merges are all splits of all pieces by score, and ranks say the same, unless different pieces have one
+  score: then they must be runs of one character, such as Llama 2's and Mistral's of spaces, for which it is shown.
 - Characters of no piece are their bytes' pieces with byte_fallback, else the unknown piece, one for neighbours.
 - White space: add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces become components of the normalizer, in
   the order of SentencePiece's steps. precompiled_charsmap becomes `Charsmap`.
 - Control and unknown pieces are special tokens; other than here, SentencePiece never finds them in a text:
   `encode(text, allowed_special=...)` without them is its behaviour.
-- User-defined symbols are cut out of the normalized text first: added tokens that are normalized. That is exact where
-  normalizing is done character by character; with a dummy prefix, white space removed or a charsmap it is refused.
+- User-defined symbols are cut out of the normalized text first: added tokens that are normalized, but for the dummy
+  prefix. That is exact where normalizing is done character by character; with white space removed or a charsmap it is
+  refused.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bpe.added_tokens import AddedToken
@@ -31,7 +33,7 @@ from bpe.decoders import Strip as DecoderStrip
 from bpe.description import Parts, make_parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.protobuf import Value, fields, float_of
-from bpe.normalizers import Charsmap, Component, Normalizer, Prepend, Replace
+from bpe.normalizers import Charsmap, Component, DummyPrefix, Normalizer, Prepend, Replace
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_form import LOWER_BLOCK
 from bpe.vocabulary import BYTE_ENTRIES, TextRules
@@ -193,7 +195,6 @@ def check_pieces(model: Model) -> None:
 def _check_symbols(model: Model, symbols: list[str]) -> None:
     first = shown(symbols[0])
     for name, is_set in (
-        ("add_dummy_prefix", model.add_dummy_prefix),
         ("remove_extra_whitespaces", model.remove_extra_whitespaces),
         ("precompiled_charsmap", bool(model.charsmap)),
     ):
@@ -210,29 +211,78 @@ def _check_symbols(model: Model, symbols: list[str]) -> None:
 
 
 def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
-    """All splits of the pieces, the highest score first, of one piece by the order of the left parts.
+    """All splits of the pieces, the highest score first, of one score by id, of one piece by the left parts' order.
 
     scores: of the pieces by ascending id. {"a": -9, "b": -9, "ab": -1, "abb": -2} -> [("a", "b"), ("ab", "b")].
-    UnsupportedTokenizer if two pieces that have a split have one score.
+    UnsupportedTokenizer if pieces that have a split have one score, and ranks of merges give other ids.
     """
     number = {text: index for index, text in enumerate(scores)}
     merges: list[tuple[str, str]] = []
-    before: tuple[float, str] | None = None
+    made: dict[float, list[str]] = {}  # by score
     for text, score in sorted(scores.items(), key=lambda piece: -piece[1]):
         splits = [
             (text[:place], text[place:])
             for place in range(1, len(text))
             if text[:place] in scores and text[place:] in scores
         ]
-        if splits and before is not None and before[0] == score:
-            raise UnsupportedTokenizer(
-                f"pieces {shown(before[1])} and {shown(text)} have the same score, {score:g}: SentencePiece joins the "
-                "one further left first, which ranks of merges can't say"
-            )
         if splits:
-            before = score, text
+            made.setdefault(score, []).append(text)
             merges += sorted(splits, key=lambda split: number[split[0]])
+    for score, texts in made.items():
+        if len(texts) > 1 and not _are_runs_that_ranks_join_alike(texts, score, scores, merges):
+            raise UnsupportedTokenizer(
+                f"pieces {shown(texts[0])} and {shown(texts[1])} have the same score, {score:g}: SentencePiece joins "
+                "the one further left first, which ranks of merges can't say"
+            )
     return merges
+
+
+def _are_runs_that_ranks_join_alike(
+    texts: list[str], score: float, scores: dict[str, float], merges: list[tuple[str, str]]
+) -> bool:
+    """Whether the pieces of one score are runs of one character, such as spaces, which come out alike by either rule.
+
+    Nothing but runs may hold the character twice, and what holds it once must have a higher score: then all other
+    joins are done before, nothing but these joins happens to a run, and what it becomes hangs on its length alone. If a
+    run as long as the longest piece becomes that piece, a longer one begins with it by SentencePiece's rule, and by
+    ranks: that is so up to twice the length, and then for all, since the two windows of a run that leave out its first
+    piece or its last character have a border in common (bpe/native/merge/merge_by_windows.hpp).
+    """
+    character = texts[0][0]
+    runs = {len(text) for text in scores if set(text) == {character}}
+    if not all(set(text) == {character} for text in texts) or len(texts) != len(runs - {1}):
+        return False
+    for text, other in scores.items():
+        if set(text) != {character} and character in text and (character * 2 in text or other <= score):
+            return False
+    ranks = {
+        (len(left), len(right)): rank
+        for rank, (left, right) in enumerate(merges)
+        if set(left + right) == {character}
+    }
+    longest = max(runs)
+    return _by_rank(longest, ranks) == [longest] and all(
+        _by_place(length, runs) == _by_rank(length, ranks) for length in range(2, 2 * longest + 1)
+    )
+
+
+def _by_place(length: int, runs: set[int]) -> list[int]:
+    """The lengths of the pieces that a run becomes if the leftmost two that make a piece are joined first."""
+    pieces: list[int] = []
+    for _ in range(length):
+        pieces.append(1)
+        while len(pieces) > 1 and pieces[-2] + pieces[-1] in runs:
+            pieces[-2:] = [pieces[-2] + pieces[-1]]
+    return pieces
+
+
+def _by_rank(length: int, ranks: dict[tuple[int, int], int]) -> list[int]:
+    """The same if the two of the lowest rank are joined first, the leftmost of these."""
+    pieces = [1] * length
+    while pairs := [(ranks[pair], place) for place, pair in enumerate(pairwise(pieces)) if pair in ranks]:
+        place = min(pairs)[1]
+        pieces[place : place + 2] = [pieces[place] + pieces[place + 1]]
+    return pieces
 
 
 def normalizer_of(model: Model) -> tuple[Component, ...]:
@@ -242,7 +292,8 @@ def normalizer_of(model: Model) -> tuple[Component, ...]:
     if model.add_dummy_prefix:
         # A text that is white space alone has no prefix: then the last steps take it away again.
         plain = escapes and not model.charsmap and not model.remove_extra_whitespaces
-        components.append(Prepend(LOWER_BLOCK if plain else " "))
+        has_symbols = any(kind == USER_DEFINED for _, _, kind in model.pieces)
+        components.append((DummyPrefix if has_symbols else Prepend)(LOWER_BLOCK if plain else " "))
     if model.charsmap:
         components.append(Charsmap(model.charsmap))
     if model.remove_extra_whitespaces:

@@ -22,7 +22,7 @@ from bpe.formats.sentencepiece import (
     decoder_of,
     normalizer_of,
 )
-from bpe.normalizers import Charsmap, Replace
+from bpe.normalizers import Charsmap, DummyPrefix, Prepend, Replace
 from bpe.pretokenization.components import Split
 from bpe.text_form import LOWER_BLOCK, cuts_nothing
 from bpe.vocabulary import BYTE_ENTRIES, TextRules
@@ -83,7 +83,9 @@ def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
             remove_extra_whitespaces=bool(number & 2),
             escape_whitespaces=bool(number & 4),
         )
-        if normalizer_of(model) == components:
+        if normalizer_of(model) == tuple(
+            Prepend(each.text) if isinstance(each, DummyPrefix) else each for each in components
+        ):
             break
     else:
         raise UnsupportedTokenizer(
@@ -106,8 +108,9 @@ def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, floa
         scores.setdefault(entry, -float(len(scores)))
     tokens = {token.id: token for token in tokenizer.added_tokens}
     symbols = [token.text for token in tokenizer.added_tokens if not token.special]
-    plain = tokenizer.parts.normalizer
-    if symbols and (plain is None or plain.components != (Replace(" ", LOWER_BLOCK),)):
+    escape, prefix = Replace(" ", LOWER_BLOCK), DummyPrefix(LOWER_BLOCK)
+    components = () if (normalizer := tokenizer.parts.normalizer) is None else normalizer.components
+    if symbols and components not in ((escape,), (prefix, escape)):
         raise UnsupportedTokenizer(
             f"added token {shown(symbols[0])}, which is not special, can't be written as a SentencePiece model's "
             "user-defined symbol with this normalizer"

@@ -34,6 +34,12 @@ SETTINGS = {
         "user_defined_symbols": SYMBOLS,
         "control_symbols": ["<c>"],
     },
+    "like mistral": {
+        "normalization_rule_name": "identity",
+        "byte_fallback": True,
+        "remove_extra_whitespaces": False,
+        "user_defined_symbols": SYMBOLS,
+    },
     "across words": {
         "normalization_rule_name": "identity",
         "byte_fallback": True,

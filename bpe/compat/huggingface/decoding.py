@@ -31,7 +31,7 @@ class Decoding:
         step = normalizer_from_json(normalizer)
         for id_, token in added.tokens.items():
             if token.normalized and step is not None:
-                self._texts[id_] = step.apply(token.content.encode()).decode()
+                self._texts[id_] = step.of_tokens.apply_to_text(token.content)
         special = added.special
         # By their texts, as they are once normalized: an entry's, where an added token has not taken its id.
         entries = (found for text in special if (found := model.token_to_id(text)) is not None)

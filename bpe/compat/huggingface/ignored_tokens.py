@@ -40,7 +40,7 @@ def hide_others(
     for token in tokens:
         text = token.text.encode()
         if token.normalized and normalizer is not None:
-            text = normalizer.apply(text)
+            text = normalizer.of_tokens.apply(text)
         looked_for.append((token.normalized, text, token.text in ignored))
     return any(
         there == here and not kept_ignored and is_ignored and _begins_within(kept, text)
