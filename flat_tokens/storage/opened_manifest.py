@@ -47,7 +47,7 @@ class OpenedManifest:
         fails."""
         try:
             yield
-        except DatasetError:
+        except (DatasetError, FileNotFoundError):  # the latter of a folder that was listed
             self.check()
             raise
 

@@ -144,6 +144,24 @@ def test_verify_took_what_is_new_for_damage(
     assert flat_tokens.verify_dataset(store or root).problems == ()
 
 
+def test_verify_took_a_dataset_that_is_gone_for_trouble_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listed as it went, it was "No such file or directory" of whatever came next, and exit code 4."""
+    root = write(tmp_path / "a", OLD, LAYOUTS["2-zstd"])
+    plain = verify_part.walk
+
+    def gone_behind_the_first(place: Any) -> Any:
+        found = plain(place)
+        yield next(found)
+        root.rename(tmp_path / "elsewhere")
+        yield from found
+
+    monkeypatch.setattr(verify_part, "walk", gone_behind_the_first)
+    with pytest.raises(DatasetError, match=r"manifest\.json: is gone, so the dataset was removed"):
+        flat_tokens.verify_dataset(root)
+
+
 def test_places_of_another_dataset_were_told_as_a_wrong_number(tmp_path: Path) -> None:
     root, other = write(tmp_path / "a", OLD, LAYOUTS["2-zstd"]), tmp_path / "b"
     write_dataset(other, [[NEW]], [], LAYOUTS["2-zstd"], sources=[{"path": "n.txt", "bytes": 3} | COUNTS])
