@@ -72,6 +72,8 @@ def _handler(server: WebServer) -> type[http.server.BaseHTTPRequestHandler]:
                 self._answer(200, content, **mark)
             else:
                 begin, _, last = asked.removeprefix("bytes=").partition("-")
+                if not begin:  # the last bytes
+                    begin, last = str(max(len(content) - int(last), 0)), ""
                 part = content[int(begin) : int(last) + 1 if last else None]
                 if not part:
                     self._answer(416)
