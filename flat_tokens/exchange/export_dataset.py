@@ -136,7 +136,7 @@ def _dtype(
         raise ArgumentError(f"--append-token must be in [0, {LARGEST_TOKEN_ID}], got {largest}")
     fitting = [name for name in writer.dtypes if largest <= np.iinfo(name).max]
     if options.dtype is not None and options.dtype not in writer.dtypes:
-        known = f"must be one of {', '.join(writer.dtypes)}" if writer.dtypes else "has no choice"
+        known = f"must be one of {', '.join(writer.dtypes)}" if writer.dtypes else "is none; leave it out"
         raise ArgumentError(f"--dtype of {options.target_format} {known}, got {printable(options.dtype)}")
     if not writer.dtypes:
         return None

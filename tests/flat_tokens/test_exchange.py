@@ -253,7 +253,7 @@ def test_empty_documents_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--to", "nanogpt"], "--append-token ID"),
         (["--to", "npy", "--text"], "jsonl holds text"),
         (["--to", "npy", "--dtype", "int8"], "uint16, uint32"),
-        (["--to", "jsonl", "--dtype", "uint16"], "none, got uint16"),
+        (["--to", "jsonl", "--dtype", "uint16"], "--dtype of jsonl is none; leave it out, got uint16"),
         (["--to", "npy", "--append-token", "4294967295"], "must be in [0, 2147483647]"),
         (["--to", "jsonl", "--text", "--tokenizer", "nowhere.json"], "no such file"),
         (["--to", "npy", "--output", "DATASET/x"], "lies in the dataset"),
