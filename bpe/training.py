@@ -321,4 +321,6 @@ def _longest_bytes(entries: Sequence[bytes], pairs: NDArray[np.uint32]) -> int:
 def _listed(inputs: Iterable[Source]) -> list[Source]:
     if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
         return [inputs]
+    if not isinstance(inputs, Iterable):
+        raise BadArgument(f"inputs must be paths, texts as bytes or open files, got {shown(inputs)}")
     return list(inputs)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable
+from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable, shown
 from corpus.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
 from corpus.source_list import Source as File
 from corpus.sources import search_sources
@@ -147,6 +147,7 @@ def listed(
     problems: list[str] = []
     kinds: set[Kind] = set()
     for source in sources:
+        _check_source(source)
         if isinstance(source, str) and is_url(source):
             files, wrong = search_sources([source], input_format=input_format, options=storage_options)
             problems += wrong
@@ -166,6 +167,19 @@ def listed(
         raise MissingInput("; ".join(map(printable, problems)))
     check_libraries(kinds)
     return found
+
+
+def _check_source(source: object) -> None:
+    """Nothing, or BadArgument for what is no source: it would fail when its turn comes."""
+    if not isinstance(source, (str, os.PathLike, FileRange, File, StreamRest)) and not hasattr(
+        source, "read"
+    ):
+        try:
+            memoryview(source)  # type: ignore[arg-type]
+        except TypeError:
+            raise BadArgument(
+                f"an input must be a path, a text as bytes or an open file, got {shown(source)}"
+            ) from None
 
 
 def spooled(source: Source, input_format: str, of_documents: bool, workspace: Workspace) -> Source:

@@ -258,3 +258,12 @@ def test_the_commands_read_records(
     assert (tmp_path / "plain.npy").read_bytes() == (tmp_path / "packed.npy").read_bytes()
     assert main(["train", str(path), "--text-field", "nope", "--vocab-size", "300", "--output", "x"]) == 3
     assert "has no field 'nope'" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", [None, 5, ["a.txt"], {"text": 1}])
+def test_what_is_no_input_is_told(wrong: Any) -> None:
+    with pytest.raises(BadArgument, match="an input must be a path, a text as bytes or an open file, got "):
+        train([b"the mill", wrong], 257)
+    if not isinstance(wrong, (list, dict)):
+        with pytest.raises(BadArgument, match="inputs must be paths, texts as bytes or open files, got "):
+            train(wrong, 257)
