@@ -25,7 +25,7 @@ from command_line.progress import Stage
 from convert.driver.context import Context
 from convert.driver.resume import resume
 from convert.encode import worker
-from convert.errors import BadInput, DataLost
+from convert.errors import BadInput, DataLost, StorageError
 from convert.places.log import run_entry, shard_entry
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.runs import Run
@@ -131,7 +131,8 @@ class EncodeAndMerge:
         except BaseException as error:
             with suppress(OSError, StoreError):  # what ended the work may stand in the way of this too
                 self._note_finished()
-                if getattr(error, "exit_code", 0) in (BadInput.exit_code, DataLost.exit_code):
+                of_data = (BadInput.exit_code, DataLost.exit_code, StorageError.exit_code)
+                if getattr(error, "exit_code", 0) in of_data:
                     self._log.confirm()
             raise
 

@@ -29,6 +29,7 @@ from convert.places.workspace import JOB_NAME, MADE_MEANWHILE, PLAN_NAME, SHARDS
 from convert.planning.plan_record import PlanRecord
 from convert.shards.shard_store import FolderShards, ShardStore, StoreShards
 from flat_tokens.errors import DatasetError
+from flat_tokens.storage.existing_output import why_it_stays
 from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
 from flat_tokens.storage.versions import is_part_name
 from flat_tokens.writer import place_of
@@ -149,10 +150,7 @@ class StoreWorkspace:
         listed = {file.path for file in manifest.files} | {MANIFEST_NAME}
         foreign = next((entry.key for entry in self._target.list() if entry.key not in listed), None)
         if foreign is not None:
-            raise Refused(
-                f"{self.output} is left alone: it holds {foreign}, which its manifest does not list; choose another "
-                f"--output"
-            )
+            raise Refused(f"{self.output} is left alone: {why_it_stays(foreign)}; choose another --output")
 
     def _is_part(self) -> bool:
         parent, _, name = self._url.rpartition("/")

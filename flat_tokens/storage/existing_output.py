@@ -11,7 +11,7 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.files import read_whole
 from flat_tokens.storage.manifest import LARGEST_MANIFEST_BYTES, LARGEST_WHOLE_BYTES, MANIFEST_NAME
 from flat_tokens.storage.manifest_lines import read_lines
-from flat_tokens.storage.versions import is_part_name
+from flat_tokens.storage.versions import is_of_versions, is_part_name
 
 
 def is_empty_folder(path: Path) -> bool:
@@ -47,5 +47,12 @@ def not_ours(output: Path) -> str | None:
         for name in names:
             path = (Path(folder) / name).relative_to(output).as_posix()
             if path not in listed:
-                return f"it holds {printable(path)}, which its manifest does not list"
+                return why_it_stays(path)
     return None
+
+
+def why_it_stays(path: str) -> str:
+    """Why a dataset is not replaced that holds a file, by its path within it, which its manifest does not list."""
+    if is_of_versions(path):
+        return f"it grew, and what was appended to it is never replaced ({printable(path)})"
+    return f"it holds {printable(path)}, which its manifest does not list"
