@@ -169,7 +169,9 @@ def test_what_is_not_ours_is_left_alone(place: Place, overwrite: bool) -> None:
         place.run(**MORE, overwrite=overwrite)
     place.target.put("part-1/notes.txt", b"mine")
     if overwrite:
-        with pytest.raises(Refused, match=r"it grew, and what was appended .* \(part-1/notes.txt\); choose another"):
+        with pytest.raises(
+            Refused, match=r"it grew, and what was appended .* \(part-1/notes.txt\); choose another"
+        ):
             place.run(**MORE, overwrite=True)
     place.target.put("manifest.json", b"{}")
     with pytest.raises(Refused, match=r"is left alone: .*manifest"):
