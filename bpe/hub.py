@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure, printable, shown
+from stores.url import is_url, shown_url
 
 # The hub's rule: letters, digits, "-", "_" and ".", up to 96 on each side, not "." or "-" at an end.
 _NAME: Final = re.compile(r"(\w(?:[\w.-]{0,94}\w)?/\w(?:[\w.-]{0,94}\w)?)(?:@(.+))?", re.ASCII)
@@ -58,6 +59,11 @@ def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located
     if not path or not isinstance(path, (str, os.PathLike)):
         raise BadArgument(f"the tokenizer must be a path, got {shown(path)}")
     text = os.fspath(path)
+    if is_url(text):
+        raise BadTokenizer(
+            f"{shown_url(text)}: a tokenizer is a file, a folder or ORG/MODEL of the Hugging Face Hub, not a URL; "
+            "download it"
+        )
     name = hub_name(text) if isinstance(text, str) else None
     if name is None or os.path.lexists(text):
         if revision is not None:

@@ -23,12 +23,16 @@ _NAMES: Final[tuple[tuple[frozenset[str], tuple[str, ...]], ...]] = tuple(
         ),
         ("f force exist-ok replace", ("--overwrite",)),
         ("silent", ("--quiet",)),
-        ("append-eod append-eos add-eos eod eos eos-token", ("--append-token",)),
-        ("append-bos add-bos bos bos-token", ("--prepend-token",)),
-        ("user-defined-symbols added-tokens", ("--special-token",)),
+        ("append-eod append-eos add-eos eod eos eos-token", ("--append-token", "--special-token")),
+        ("append-bos add-bos bos bos-token", ("--prepend-token", "--special-token")),
+        ("user-defined-symbols added-tokens unk-token pad-token", ("--special-token",)),
+        ("num-merges num-tokens n-vocab", ("--vocab-size",)),
+        ("regex pretokenizer pre-tokenizer split-pattern", ("--pattern",)),
+        ("preset normalizer normalization", ("--like",)),
+        ("n num count limit lines rows", ("-n",)),
         ("key field json-keys text-column", ("--text-field",)),
         ("format", ("--input-format", "--to", "--from")),
-        ("test-size val-ratio valid-size split", ("--validation-fraction",)),
+        ("test-size val-ratio valid-size validation-split split", ("--validation-fraction",)),
     )
 )
 _INPUTS: Final = frozenset(
@@ -41,13 +45,13 @@ _INPUTS: Final = frozenset(
 _ADVICE: Final = (
     (
         frozenset({"resume", "restart", "continue"}),
-        "--text-chunk-bytes",
+        "--append-to",
         "a run that was stopped goes on when the same command is given again",
     ),
     (
-        frozenset("seq-len seq-length block-size context-length max-length max-seq-length".split()),
-        "--chunk-tokens",
-        "rows are as long as a loader is told: Loader(split, seq_len=...)",
+        frozenset("seq-len seq-length block-size context-length max-length batch-size pack shuffle".split()),
+        "--append-to",
+        "a loader is told that, when the dataset is read: Loader(split, seq_len=..., batch_size=...)",
     ),
 )
 
@@ -73,7 +77,7 @@ def _named_otherwise(option: str, known: Collection[str], inputs: Sequence[str])
     for theirs, needed, advice in _ADVICE:
         if name in theirs and needed in known:
             return f"; {advice}"
-    if name in _INPUTS and inputs:
+    if inputs and (name in _INPUTS or name == inputs[0].lower()):
         return f"; {inputs[0]} is given without an option"
     return ""
 
@@ -89,7 +93,9 @@ def meant(option: str, known: Collection[str], inputs: Sequence[str]) -> str:
     inputs: what the command calls the words that it takes without an option.
     """
     found = _named_otherwise(option, known, inputs)
-    if not found and len(option) == 2:  # -t
+    if not found and option[:2] != "--":  # -t, -j8
+        if len(option) > 2:
+            return meant(option[:2], known, inputs)
         begins = sorted(name for name in known if name.startswith(f"--{option[1]}"))
         return f"; did you mean {' or '.join(begins[:3])}?" if begins else ""
     return found or nearest(option.replace("_", "-"), known)

@@ -95,9 +95,10 @@ class Parser(argparse.ArgumentParser):
         if not words[0].startswith("-"):
             taken = " ".join(self._inputs())
             return f"too many arguments: {' '.join(words)}; it takes {f'no more than {taken}' if taken else 'none'}"
-        near = meant(words[0].partition("=")[0], self._option_string_actions, self._inputs())
-        if not near and "\0" not in words[0] and Path(words[0]).exists():
+        if "\0" not in words[0] and Path(words[0]).exists():
             near = " (a file of such a name goes behind --)"
+        else:
+            near = meant(words[0].partition("=")[0], self._option_string_actions, self._inputs())
         return f"unrecognized arguments: {' '.join(words)}{near}"
 
     def _with_dash(self, option: str) -> str:

@@ -46,7 +46,16 @@ COMMANDS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
         "completion bash > ~/.local/share/bash-completion/completions/tokenmill",
     ),
 }
-_OTHER_NAMES: Final = {"tokenize": "encode", "detokenize": "decode", "check": "verify", "show": "head"}
+_OTHER_NAMES: Final = {
+    **{
+        "tokenize": "encode",
+        "detokenize": "decode",
+        "check": "verify",
+        "validate": "verify",
+        "merge": "compact",
+    },
+    **{"show": "head", "view": "head", "tail": "head", "inspect": "info", "stats": "info", "ls": "info"},
+}
 _WHOLE: Final = ("convert", "retokenize", "completion")  # the command is all of its module
 
 

@@ -76,9 +76,9 @@ def decode(options: Namespace) -> int:
     """Write the bytes of ids."""
     _check_output(options, options.input)
     tokenizer = load_tokenizer(options)
-    form = options.format or format_of(options.input)
     name = _name(options.input)
     with open_input(options.input) as source, open_output(options.output) as target:
+        form = options.format or format_of(options.input)
         first = 0
         for ids in read_ids(source, form, name):
             try:

@@ -15,16 +15,21 @@ from typing import BinaryIO, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.errors import InvalidText, shown
+from bpe.errors import BadArgument, InvalidText, shown
 
 IdsFormat = Literal["text", "npy", "bin"]
+_OTHERS: Final = (".npz", ".parquet", ".arrow", ".pt", ".pkl", ".h5", ".safetensors", ".zarr")
 _BLOCK: Final = 1 << 20
 _MOST_DIGITS: Final = 10  # of an id below 2^32
 
 
 def format_of(path: str) -> IdsFormat:
-    """The format by the ending: .npy, .bin, else text."""
+    """The format by the ending: .npy, .bin, else text; BadArgument for one that promises another."""
     suffix = Path(path).suffix
+    if suffix in _OTHERS:
+        raise BadArgument(
+            f"{path}: ids are kept as .npy, .bin or text, not as {suffix}; name one, or give --format"
+        )
     return "npy" if suffix == ".npy" else "bin" if suffix == ".bin" else "text"
 
 

@@ -9,6 +9,7 @@ from command_line.parser import Parser
 from corpus.errors import BadArgument
 
 KNOWN = [
+    "--append-to",
     "--input-format",
     "--tokenizer",
     "--text-field",
@@ -30,7 +31,9 @@ KNOWN = [
         ("-q", "; did you mean --quiet?"),
         ("-t", "; did you mean --tokenizer?"),
         ("-w", "; did you mean --workers?"),
+        ("-w8", "; did you mean --workers?"),
         ("-z", ""),
+        ("--input-path", "; INPUT is given without an option"),
         ("--files", "; INPUT is given without an option"),
         ("-i", "; INPUT is given without an option"),
         ("--resume", "; a run that was stopped goes on when the same command is given again"),
