@@ -197,7 +197,10 @@ def words_with_suffix(seed: int) -> str:
     rng = random.Random(seed)
     # One letter is never the last of a word.
     words = sorted(
-        {"".join(rng.choices("abcde\u00e9\u65e5f", k=rng.randint(1, 6))).rstrip("f") or "a" for _ in range(40)}
+        {
+            "".join(rng.choices("abcde\u00e9\u65e5f", k=rng.randint(1, 6))).rstrip("f") or "a"
+            for _ in range(40)
+        }
     )
     return " ".join(word for number, word in enumerate(words) for _ in range(2 ** (number % 12) + number))
 
