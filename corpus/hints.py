@@ -14,13 +14,16 @@ from stores.url import is_url
 _HEAD_BYTES: Final = 1000
 
 
-def what_no_text_is(named: str) -> str:
-    """What a local path is that could be read as text but never is meant to be, and what to do; "" for others."""
+def what_no_text_is(named: str, input_format: str = "auto") -> str:
+    """What a local path is that could be read as text but never is meant to be, and what to do; "" for others.
+
+    A tokenizer may be meant where all inputs are said to be text, as source code is.
+    """
     if is_url(named):
         return ""
     if is_zarr_group(named):
         return "is a zarr dataset, not text; name the text that it was made of"
-    if named.endswith(".json") and _begins_as_tokenizer(named):
+    if input_format in ("auto", "jsonl") and named.endswith(".json") and _begins_as_tokenizer(named):
         return "is a tokenizer, not text; name the text"
     return ""
 

@@ -72,7 +72,9 @@ def search_sources(
         problems.append("-: there is no standard input here; name a file")
     elif list(inputs).count(STANDARD_INPUT) > 1:
         problems.append("-: standard input can be read once only")
-    no_texts = {named: what for named in (*inputs, *validation) if (what := what_no_text_is(named))}
+    no_texts = {
+        named: what for named in (*inputs, *validation) if (what := what_no_text_is(named, input_format))
+    }
     problems += [f"{named}: {what}" for named, what in sorted(no_texts.items())]
     sources, devices, inodes = SourceList(), array("Q"), array("Q")
     find = _Search(input_format, standard_input, problems, options)

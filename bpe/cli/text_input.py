@@ -39,15 +39,18 @@ def input_sources(arguments: list[str], options: Namespace | None = None) -> lis
         raise MissingInput("'': an empty name is no file")
     if "-" in arguments and sys.stdin is None:  # closed by the shell: <&-
         raise MissingInput("stdin is closed; name a file")
-    if wrong := [f"{argument}: {what}" for argument in arguments if (what := what_no_text_is(argument))]:
+    form = "auto" if options is None else options.input_format
+    if wrong := [
+        f"{argument}: {what}" for argument in arguments if (what := what_no_text_is(argument, form))
+    ]:
         raise MissingInput(printable("; ".join(wrong)))
     sources: list[Source] = []
     for argument in arguments:
         named = argument if is_url(argument) else Path(argument)
         sources.append(sys.stdin.buffer if argument == "-" else named)
     if options is None:
-        return listed(sources, "auto", only_files=True)
-    return listed(sources, options.input_format, True, dict(options.storage_option))
+        return listed(sources, form, only_files=True)
+    return listed(sources, form, True, dict(options.storage_option))
 
 
 def plain_text_note(sources: Iterable[Source]) -> str:

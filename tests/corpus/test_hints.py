@@ -38,6 +38,7 @@ def test_what_is_no_text(here: Path) -> None:
     (here / "d").mkdir()
     (here / "d" / "zarr.json").touch()
     assert what_no_text_is("tokenizer.json") == "is a tokenizer, not text; name the text"
+    assert what_no_text_is("tokenizer.json", "text") == ""
     assert what_no_text_is("d") == "is a zarr dataset, not text; name the text that it was made of"
     for other in (
         "records.json",
