@@ -60,14 +60,14 @@ def load_entries(path: Place) -> Entries:
 
 
 def _components(decoder: Any) -> Iterator[dict[str, Any]]:
-    """The decoder, or those that it is a sequence of."""
-    if decoder is None:
-        return
-    if decoder.get("type") == "Sequence":
-        for part in decoder["decoders"]:
-            yield from _components(part)
-    else:
-        yield decoder
+    """The decoder, or those that it is a sequence of, in whatever order."""
+    left = [] if decoder is None else [decoder]
+    while left:
+        part = left.pop()
+        if part.get("type") == "Sequence":
+            left += part["decoders"]
+        else:
+            yield part
 
 
 def _replaces_mark(part: dict[str, Any]) -> bool:

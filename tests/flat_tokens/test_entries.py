@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bpe import train
+from flat_tokens.errors import DatasetError
 from flat_tokens.storage.entries import decode, load_entries
 
 TEXT = "Größe café naïve — the mill\n  Ж 🙂\tdéjà vu, ÃÂ é ß and ĠĊ " * 9
@@ -40,3 +41,20 @@ def test_decoders_say_what_entries_are(decoder: Any, text: str, newline: bytes, 
     entries = load_entries(tmp_path / "t.json")
     assert decode([0, 1], entries) == text
     assert entries[2] == newline
+
+
+@pytest.mark.parametrize(
+    "decoder", ["x", 5, [], {"type": "Sequence"}, {"type": "Sequence", "decoders": [None]}]
+)
+def test_a_decoder_that_is_none_is_refused(decoder: Any, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps({"model": {"vocab": {"a": 0}}, "decoder": decoder}))
+    with pytest.raises(DatasetError, match="no tokenizer.json whose entries can be shown"):
+        load_entries(tmp_path / "t.json")
+
+
+def test_decoders_may_be_nested_as_deep_as_json(tmp_path: Path) -> None:
+    decoder: Any = {"type": "ByteFallback"}
+    for _ in range(400):
+        decoder = {"type": "Sequence", "decoders": [decoder]}
+    (tmp_path / "t.json").write_text(json.dumps({"model": {"vocab": {"<0x0A>": 0}}, "decoder": decoder}))
+    assert load_entries(tmp_path / "t.json") == {0: b"\n"}
