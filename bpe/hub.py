@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure, printable, shown
+from bpe.formats.by_path import FILE_NAMES, NO_TOKENIZER
 from stores.url import is_url, shown_url
 
 # The hub's rule: letters, digits, "-", "_" and ".", up to 96 on each side, not "." or "-" at an end.
 _NAME: Final = re.compile(r"(\w(?:[\w.-]{0,94}\w)?/\w(?:[\w.-]{0,94}\w)?)(?:@(.+))?", re.ASCII)
 _OTHER_PATHS: Final = (".git", ".json", ".tiktoken", ".model", ".txt", ".counts")  # files, mistyped
-_FIRST_CHOICES: Final = ("tokenizer.json", "tekken.json", "vocab.json", "tokenizer.model")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
@@ -98,7 +98,7 @@ def _download(name: HubName) -> Path:
 
     files = _Files(name)
     try:
-        for choice in _FIRST_CHOICES:
+        for choice in FILE_NAMES:
             file = files.get(choice, name.revision)
             if file is None:
                 continue
@@ -139,8 +139,7 @@ def _download(name: HubName) -> Path:
     ) as error:  # the network's errors are another library's in each version of huggingface_hub
         raise EnvironmentFailure(f"{name}: {_why_unreachable(error)}") from None
     raise BadTokenizer(
-        f"{name}: the repository holds no tokenizer: neither {', '.join(_FIRST_CHOICES[:2])}, vocab.json with "
-        "merges.txt, tokenizer.model nor *.tiktoken"
+        f"{name}: the repository holds {NO_TOKENIZER}"
     )
 
 

@@ -15,6 +15,12 @@ from bpe.vocabulary import SpecialTokens
 
 T = TypeVar("T")
 
+# Of a folder's or repository's files the first that is there is taken, vocab.json with merges.txt; then a rank file.
+FILE_NAMES: Final = ("tokenizer.json", "tekken.json", "vocab.json", "tokenizer.model")
+NO_TOKENIZER: Final = (
+    "no tokenizer: neither tokenizer.json, tekken.json, vocab.json with merges.txt, tokenizer.model nor a *.tiktoken"
+)
+
 # Four times the longest known (gemma 3, 33 MB). A corpus named by mistake is refused at once, its memory not taken.
 _MOST_BYTES: Final = 1 << 27
 
@@ -77,13 +83,7 @@ def _check_looks_like_ranks(data: bytes) -> None:
 def files_of(path: Path) -> list[Path]:
     """The files that `load(path)` reads: one, or vocab.json and merges.txt; BadTokenizer for a folder without any."""
     if path.is_dir():
-        if (path / "tokenizer.json").is_file():
-            return [path / "tokenizer.json"]
-        if not (path / "vocab.json").is_file():
-            raise BadTokenizer(
-                f"{path}: the folder holds neither tokenizer.json nor vocab.json with merges.txt"
-            )
-        path = path / "vocab.json"
+        path = _in_folder(path)
     if path.name.endswith(("vocab.json", "merges.txt")):
         both = gpt2.both_paths(path)
         for one, other in (both, both[::-1]):
@@ -91,6 +91,22 @@ def files_of(path: Path) -> list[Path]:
                 raise BadTokenizer(f"{one}: {other.name} is not beside it, and both are needed")
         return list(both)
     return [path]
+
+
+def _in_folder(folder: Path) -> Path:
+    names = [name for name in FILE_NAMES if (folder / name).is_file()]
+    if "vocab.json" in names and not (folder / "merges.txt").is_file():
+        names.remove("vocab.json")
+    if names:
+        return folder / names[0]
+    ranks = list(folder.glob("*.tiktoken"))
+    if len(ranks) == 1:
+        return ranks[0]
+    if ranks:
+        raise BadTokenizer(f"{folder}: the folder holds {len(ranks)} rank files (*.tiktoken); name one of them")
+    if (folder / "vocab.json").is_file():
+        return folder / "vocab.json"
+    raise BadTokenizer(f"{folder}: the folder holds {NO_TOKENIZER}")
 
 
 def read_file(path: Path) -> bytes:

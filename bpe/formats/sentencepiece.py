@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bpe.added_tokens import AddedToken
 from bpe.decoders import ByteFallback, Decoder, Fuse
@@ -37,9 +37,6 @@ from bpe.normalizers import Charsmap, Component, DummyPrefix, Normalizer, Prepen
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_form import LOWER_BLOCK
 from bpe.vocabulary import BYTE_ENTRIES, TextRules
-
-if TYPE_CHECKING:
-    pass
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _MODEL_TYPES: Final = {1: "Unigram", 2: "BPE", 3: "word", 4: "character"}

@@ -32,6 +32,7 @@ QUESTIONS = {
     "train": "Training",
     "encode": "Encoding",
     "tokenizers_table": "Tokenizers of published models",
+    "interfaces": "The interfaces of tokenizers and tiktoken",
     "conversion": "From a file to a verified dataset",
     "stages": "The stages of a conversion",
     "workers": "Many workers",

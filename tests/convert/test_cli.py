@@ -85,7 +85,7 @@ def test_bad_tokenizers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         capsys,
         command(tokenizer="folder"),
         2,
-        "folder: the folder holds neither tokenizer.json nor vocab.json",
+        "folder: the folder holds no tokenizer: neither tokenizer.json",
     )
     (here / "t.tiktoken").write_text("IQ== 0\n")
     fails(
