@@ -138,9 +138,7 @@ def _download(name: HubName) -> Path:
         Exception
     ) as error:  # the network's errors are another library's in each version of huggingface_hub
         raise EnvironmentFailure(f"{name}: {_why_unreachable(error)}") from None
-    raise BadTokenizer(
-        f"{name}: the repository holds {NO_TOKENIZER}"
-    )
+    raise BadTokenizer(f"{name}: the repository holds {NO_TOKENIZER}")
 
 
 class _Files:

@@ -17,9 +17,7 @@ T = TypeVar("T")
 
 # Of a folder's or repository's files the first that is there is taken, vocab.json with merges.txt; then a rank file.
 FILE_NAMES: Final = ("tokenizer.json", "tekken.json", "vocab.json", "tokenizer.model")
-NO_TOKENIZER: Final = (
-    "no tokenizer: neither tokenizer.json, tekken.json, vocab.json with merges.txt, tokenizer.model nor a *.tiktoken"
-)
+NO_TOKENIZER: Final = "no tokenizer: neither tokenizer.json, tekken.json, vocab.json with merges.txt, tokenizer.model nor a *.tiktoken"
 
 # Four times the longest known (gemma 3, 33 MB). A corpus named by mistake is refused at once, its memory not taken.
 _MOST_BYTES: Final = 1 << 27
@@ -103,7 +101,9 @@ def _in_folder(folder: Path) -> Path:
     if len(ranks) == 1:
         return ranks[0]
     if ranks:
-        raise BadTokenizer(f"{folder}: the folder holds {len(ranks)} rank files (*.tiktoken); name one of them")
+        raise BadTokenizer(
+            f"{folder}: the folder holds {len(ranks)} rank files (*.tiktoken); name one of them"
+        )
     if (folder / "vocab.json").is_file():
         return folder / "vocab.json"
     raise BadTokenizer(f"{folder}: the folder holds {NO_TOKENIZER}")

@@ -13,7 +13,9 @@ from bpe.errors import BadArgument, BadTokenizer
 def test_the_first_of_the_known_names_in_a_folder_is_loaded(tmp_path: Path) -> None:
     of_bytes = train([b"the mill the miller"], 260)
     of_text = train([b"the mill the miller"], 280, ["<unk>"], like="llama-2")
-    with pytest.raises(BadTokenizer, match=r"folder holds no tokenizer: neither tokenizer.json, .* nor a \*.tiktoken"):
+    with pytest.raises(
+        BadTokenizer, match=r"folder holds no tokenizer: neither tokenizer.json, .* nor a \*.tiktoken"
+    ):
         Tokenizer.load(tmp_path)
     of_bytes.export_tiktoken(tmp_path / "some.tiktoken")
     assert Tokenizer.load(tmp_path, pattern="gpt2").ordinary_entries == of_bytes.ordinary_entries
