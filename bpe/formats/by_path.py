@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 # Of a folder's or repository's files the first that is there is taken, vocab.json with merges.txt; then a rank file.
 FILE_NAMES: Final = ("tokenizer.json", "tekken.json", "vocab.json", "tokenizer.model")
-NO_TOKENIZER: Final = "no tokenizer: neither tokenizer.json, tekken.json, vocab.json with merges.txt, tokenizer.model nor a *.tiktoken"
+NO_TOKENIZER: Final = (
+    "no tokenizer: neither tokenizer.json, tekken.json, vocab.json with merges.txt, "
+    "tokenizer.model nor a *.tiktoken"
+)
 
 # Four times the longest known (gemma 3, 33 MB). A corpus named by mistake is refused at once, its memory not taken.
 _MOST_BYTES: Final = 1 << 27
