@@ -21,6 +21,7 @@ thread are faster.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -255,36 +256,46 @@ class SharedWithWorkers:
 
     Numbers in memory that forked and spawned workers share: whether a worker has begun a pass since this process did;
     how many states were loaded in this process; the last of them that workers have begun with, and the seed of their
-    pass; and the same for each worker, so that passes of equal seeds are told apart. Other copies share nothing: those
-    by pickle or deepcopy, and those in processes that are no workers of a DataLoader, such as the ranks of a
-    training."""
+    pass; and the same for each worker, so that passes of equal seeds are told apart. Other copies share nothing, but
+    know what was known when they were made: those by pickle or deepcopy, and those in processes that are no workers of
+    a DataLoader, such as the ranks of a training, which have memory of their own before they start workers."""
 
     def __init__(self) -> None:
-        self._new_memory()
-
-    def _new_memory(self) -> None:
-        memory: Any = torch.zeros(4 + MOST_WORKERS, dtype=torch.int64)  # Any: its calls are untyped in torch
-        self._memory: Any = memory.share_memory_()
         self._loaded = 0  # the number of states that this copy knows of
+        self._new_memory(torch.zeros(4 + MOST_WORKERS, dtype=torch.int64))
+
+    def _new_memory(self, known: Any) -> None:
+        memory: Any = known.clone()  # Any: its calls are untyped in torch
+        memory[0] = 0
+        self._memory: Any = memory.share_memory_()
         self._process = os.getpid()
+        _ALL.add(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.own_memory()
+        return self.__dict__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        _ALL.add(self)
         if not self._memory.is_shared():
-            self._new_memory()
+            self._new_memory(self._memory)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SharedWithWorkers:
-        return SharedWithWorkers()
+        other = SharedWithWorkers()
+        other._loaded = self._loaded
+        other._new_memory(self._memory)
+        return other
 
     def begin_pass(self, is_worker: bool) -> None:
         """To be called where a pass begins."""
         if not is_worker:
-            self._own_memory()
+            self.own_memory()
         self._memory[0] = int(is_worker)
 
     def load_state(self) -> None:
         """To be called where a state is loaded in a process that is no worker."""
-        self._own_memory()
+        self.own_memory()
         self._loaded += 1
         self._memory[0], self._memory[1] = 0, self._loaded
 
@@ -303,7 +314,7 @@ class SharedWithWorkers:
 
     def check_no_worker_reads(self) -> None:
         """ArgumentError if a worker has begun a pass since this process, which is no worker, did."""
-        self._own_memory()
+        self.own_memory()
         if int(self._memory[0]):
             raise ArgumentError(
                 "state_dict of a BatchDataset whose batches DataLoader's workers make: this process does not know "
@@ -318,9 +329,22 @@ class SharedWithWorkers:
                 "make a new DataLoader"
             )
 
-    def _own_memory(self) -> None:
-        if self._process != os.getpid():
-            self._new_memory()
+    def own_memory(self) -> None:
+        """To be called before a process that is no worker tells its workers anything, or starts them."""
+        if self._process != os.getpid() and get_worker_info() is None:
+            self._new_memory(self._memory)
+
+
+_ALL: weakref.WeakSet[SharedWithWorkers] = weakref.WeakSet()
+
+
+def _own_memories() -> None:
+    for shared in list(_ALL):
+        shared.own_memory()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_own_memories)
 
 
 def _place_of(worker: Any) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import itertools
+import pickle
 from typing import Any
 
 import numpy as np
@@ -427,8 +429,6 @@ def test_state_loaded_after_the_workers_were_started(train: Any) -> None:
 
 
 def test_copies_share_no_state(train: Any) -> None:
-    import copy
-    import pickle
 
     from torch.utils.data import DataLoader
 
@@ -484,6 +484,35 @@ def test_forked_ranks_share_no_state(train: Any) -> None:
     process.join()
     next(iter(dataset))
     assert dataset.state_dict()["step"] == 1
+
+
+@pytest.mark.parametrize("how", ["fork", "deepcopy", "pickle"])
+def test_copies_and_ranks_lost_a_loaded_state_under_workers(train: Any, how: str) -> None:
+    """Their workers began at the first step; of forked ranks the workers of all but one did."""
+    import torch.multiprocessing
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), 3, 9)
+    dataset.load_state_dict(dataset.loader.state_at(6))
+
+    def steps(of: Any, found: Any) -> None:
+        batches = DataLoader(of, None, num_workers=2)
+        found.put([[batch["input_ids"].tolist() for batch in batches] for _ in range(2)])
+
+    context: Any = torch.multiprocessing.get_context("fork")
+    found = context.SimpleQueue()
+    for _ in range(2):
+        if how == "fork":
+            process = context.Process(target=steps, args=(dataset, found))
+            process.start()
+        else:
+            steps(copy.deepcopy(dataset) if how == "deepcopy" else pickle.loads(pickle.dumps(dataset)), found)
+        want = [dataset.loader.batch(step).targets.tolist() for step in range(3, 9)]
+        assert found.get() == [want[3:], want]
+        if how == "fork":
+            process.join()
 
 
 @pytest.mark.parametrize(
