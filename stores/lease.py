@@ -2,10 +2,10 @@
 
     {"holder": "9f...", "host": "node-7", "process": 4711, "renewed": 1764000000.0}
 
-A run that finds a lease renewed a short while ago is refused. One that was not renewed for TAKEN_OVER_SECONDS, and is
-not renewed while it is watched, since clocks differ, belongs to a run that was killed, and is taken over. The lease
-spares people two runs at once; what keeps the data whole then is the log, whose numbers no two runs can both write
-(convert/places/store_log.py).
+A run that finds a lease renewed a short while ago is refused. One that was not renewed for TAKEN_OVER_SECONDS, or in
+times to come, and is not renewed while it is watched, since clocks differ and are set, belongs to a run that was
+killed, and is taken over. The lease spares people two runs at once; what keeps the data whole then is the log, whose
+numbers no two runs can both write (convert/places/store_log.py).
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ class Lease:
         """Take the lease; `refused` if another run is at work. From then on a thread renews it."""
         found = self._read()
         age = time.time() - found.get("renewed", 0.0) if found is not None else 0.0
-        if found is not None and age >= TAKEN_OVER_SECONDS:
+        # Long ago, or in times to come: a clock that was set back must not hold a run that is dead for ever.
+        is_recent = abs(age) < TAKEN_OVER_SECONDS
+        if found is not None and not is_recent:
             time.sleep(WATCHED_SECONDS)
-        if found is not None and (age < TAKEN_OVER_SECONDS or self._read() not in (found, None)):
+        if found is not None and (is_recent or self._read() not in (found, None)):
             raise self._refused(
                 printable(
                     f"another run (process {found.get('process')} on {found.get('host')}, seen {max(age, 0):.0f} s "

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -225,7 +226,20 @@ def test_a_clock_that_is_wrong_takes_nothing_over(place: Place, monkeypatch: pyt
     held.release()
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"holder": 1, "renewed": "x"}'])
+def test_a_clock_that_was_set_back_held_a_killed_run_until_then(
+    place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "TAKEN_OVER_SECONDS", 60.0)
+    entry = {"holder": "1", "host": "here", "process": 1, "renewed": time.time() + 86400}
+    place.partial.put("lease", json.dumps(entry).encode())
+    place.run(**MORE)
+    assert whole(place, expected)
+    assert place.debris() == []
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1]", b'{"holder": 1, "renewed": "x"}', b'{"holder": 1, "renewed": NaN}']
+)
 def test_a_lease_that_cannot_be_read_is_taken_over(
     place: Place, content: bytes, expected: dict[str, bytes]
 ) -> None:
