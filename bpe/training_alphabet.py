@@ -30,7 +30,7 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room
 from bpe.reference import printable_bytes
 from bpe.tokenizer import Tokenizer
-from bpe.training_start import Pretokens, merges_of, with_products
+from bpe.training_start import BYTES, Pretokens, merges_of, with_products
 from bpe.vocabulary import BYTE_ENTRIES
 from corpus.sizes import counted
 from stores.system import cached_property
@@ -116,11 +116,8 @@ class FromAlphabet:
 
     @cached_property
     def entries(self) -> Sequence[bytes]:
-        """The letters, then those with the suffix, which is spelled by bytes that no text has."""
-        return [
-            *map(self._spelled, self.letters),
-            *(self._spelled(letter) + _END for letter in self.last_letters),
-        ]
+        """The letters, then those with the suffix, which is spelled by bytes that no text has; or all bytes."""
+        return BYTES if self._is_of_bytes else self._letters
 
     @property
     def reserved(self) -> Sequence[bytes]:
@@ -149,16 +146,17 @@ class FromAlphabet:
         )
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
-        """As ids of the letters, without those outside the alphabet."""
+        """As letters, bytes or ids, without those outside the alphabet."""
         if budget is not None:
             check_room(4 * counts.pretoken_bytes.nbytes + 8 * len(counts), "the ids of the letters", budget)
         ids = np.full(0x110000 if self.rule.of_text else 256, -1, np.int32)
-        ids[list(self.letters)] = np.arange(len(self.letters))
+        ids[list(self.letters)] = self.letters if self._is_of_bytes else np.arange(len(self.letters))
         last_ids = ids
         if self.last_letters:
             last_ids = np.full_like(ids, -1)
-            last_ids[list(self.last_letters)] = np.arange(len(self.letters), len(self.entries))
-        return *_core.letter_ids(*counts.arrays, ids, last_ids), counts.counts
+            last_ids[list(self.last_letters)] = np.arange(len(self.letters), len(self._letters))
+        found, ends = _core.letter_ids(*counts.arrays, ids, last_ids)
+        return found.astype(np.uint8).data if self._is_of_bytes else found, ends, counts.counts
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
         """BpeTrainer's ids, then the bytes outside the alphabet."""
@@ -170,8 +168,10 @@ class FromAlphabet:
             entries = [
                 entry.removesuffix(_END) + suffix if entry.endswith(_END) else entry for entry in entries
             ]
+        first = len(self.entries)
+        letters = self._letters if self._is_of_bytes else entries[:first]
         return Tokenizer(
-            dict(enumerate([*self._special, *self._bytes, *entries, *self._behind])),
+            dict(enumerate([*self._special, *self._bytes, *letters, *entries[first:], *self._behind])),
             merges_of(entries, pairs),
             {token: id_ for id_, token in enumerate(self.special_tokens)},
             self.rule.pretokenizer,
@@ -179,6 +179,16 @@ class FromAlphabet:
             text_rules=self.rule.text_rules,
             decoder=self.rule.decoder,
         )
+
+    @property
+    def _is_of_bytes(self) -> bool:
+        """Whether letters are handed to the core as bytes, which take a fourth of ids."""
+        return not self.rule.of_text and not self.last_letters
+
+    @cached_property
+    def _letters(self) -> list[bytes]:
+        with_suffix = (self._spelled(letter) + _END for letter in self.last_letters)
+        return [*map(self._spelled, self.letters), *with_suffix]
 
     def _spelled(self, letter: int) -> bytes:
         return chr(letter).encode() if self.rule.of_text else bytes([letter])

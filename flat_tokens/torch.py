@@ -35,6 +35,7 @@ from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.rows.steps import StepBatches, steps_range
+from stores.system import before_fork
 
 try:
     import torch
@@ -343,8 +344,7 @@ def _own_memories() -> None:
         shared.own_memory()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_own_memories)
+before_fork(_own_memories)
 
 
 def _place_of(worker: Any) -> int:

@@ -175,6 +175,12 @@ def sync(path: str | os.PathLike[str]) -> None:
 # -- processes and signals
 
 
+def before_fork(function: Callable[[], None]) -> None:
+    """Call it in the process that forks, before each fork; where nothing forks, never."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=function)
+
+
 def after_fork_in_child(function: Callable[[], None]) -> None:
     """Call it in the child of each fork; where nothing forks, never."""
     if hasattr(os, "register_at_fork"):

@@ -77,11 +77,13 @@ def test_a_budget_needs_a_workspace() -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with (
-        Workspace(tmp_path / "no") as workspace,
-        pytest.raises(EnvironmentFailure, match="--temp-dir names another"),
-    ):
-        workspace.new_file()
+    with pytest.raises(EnvironmentFailure, match=r"no: there is no such folder for temporary files"):
+        Workspace(tmp_path / "no")
+    (tmp_path / "gone").mkdir()
+    with Workspace(tmp_path / "gone") as workspace:
+        (tmp_path / "gone").rmdir()
+        with pytest.raises(EnvironmentFailure, match="--temp-dir names another"):
+            workspace.new_file()
 
 
 def test_random_letters_under_a_limit_were_killed(tmp_path: Path) -> None:
