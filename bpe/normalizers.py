@@ -267,7 +267,7 @@ class Normalizer:
 
     @cached_property
     def of_tokens(self) -> Normalizer:
-        """What is done to an added token, so that it is found in texts of which this has been done."""
+        """The normalizer of added tokens, by which they are found in normalized texts."""
         return Normalizer(tuple(each for each in self.components if not isinstance(each, DummyPrefix)))
 
     def then(self, changes: Normalizer | None) -> Normalizer:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 
 class ShortHelp(type):
-    """A class of which help() tells what is its own: not again for each error what all of Python's have."""
+    """help() shows the attributes that an error adds, without those that all of Python's errors have."""
 
     def __dir__(cls) -> list[str]:
         return [

@@ -11,7 +11,7 @@ side (both parts would lie in a stretch that no merge has crossed, and there the
 from __future__ import annotations
 
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -80,10 +80,12 @@ def to_ranks(tokenizer: Description) -> bytes:
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:
         check_ranks_do(entries, tokenizer.merges, tokenizer.ignore_merges)
-    lines = [
-        binascii.b2a_base64(entry, newline=False) + b" %d\n" % id_ for id_, entry in sorted(entries.items())
-    ]
-    return b"".join(lines)
+    return rank_file((entry, id_) for id_, entry in sorted(entries.items()))
+
+
+def rank_file(ranked: Iterable[tuple[bytes, int]]) -> bytes:
+    """The rank file of (entry, rank), in the order given."""
+    return b"".join(binascii.b2a_base64(entry, newline=False) + b" %d\n" % rank for entry, rank in ranked)
 
 
 def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], ignore_merges: bool) -> None:

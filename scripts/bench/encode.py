@@ -39,7 +39,7 @@ def main() -> None:
         print(json.dumps([measure(path, options.threads[0], options) for path in options.corpus]))
         return
 
-    notes = [f"{name} could not be installed: {why}" for name, why in peers.use().items()] + installed()[1]
+    notes = peers.use() + installed()[1]
     machine = harness.facts()
     rows: list[harness.Row] = []
     # The thread pools of the peers are made once a process, so every thread count has a process of its own.

@@ -30,7 +30,7 @@ SLOW = ("tiktoken", "tokenizers")  # they get a tenth of the documents
 
 def main() -> None:
     options = harness.parse(harness.arguments(__doc__ or ""))
-    notes = [f"{name} could not be installed: {why}" for name, why in peers.use().items()]
+    notes = peers.use()
     harness.pin(1)
     machine = harness.facts()
     batch, single = contenders(str(options.tokenizer))

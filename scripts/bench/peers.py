@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".bench-venv"
 
 
-def use() -> dict[str, str]:
-    """Why each requirement that is missing could not be installed."""
+def use() -> list[str]:
+    """Notes: why each requirement that is missing could not be installed."""
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     requirements: list[str] = pyproject["project"]["optional-dependencies"]["bench"]
     stamp = FOLDER / "installed.json"
@@ -33,8 +33,7 @@ def use() -> dict[str, str]:
     site.addsitedir(str(library))
     # Processes started by this one import from there too.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(library)]))
-    missing: dict[str, str] = state["missing"]
-    return missing
+    return [f"{name} could not be installed: {why}" for name, why in state["missing"].items()]
 
 
 def install(requirements: list[str]) -> dict[str, str]:

@@ -63,7 +63,7 @@ def main() -> None:
             parser.error(f"{path}: no such file")
     if options.quick:
         options.turns, options.limit_mb, options.slow_mb = 3, 2, 1
-    missing = [f"{name} was left out: {why}" for name, why in peers.use().items()]
+    missing = peers.use()
     corpus = [texts.unpacked(path) for path in options.corpus]
     for path in list(corpus):
         if path.stem == options.chinese_from:

@@ -46,7 +46,7 @@ def main() -> None:
         child(options)
         return
 
-    notes = [f"{name} could not be installed: {why}" for name, why in peers.use().items()]
+    notes = peers.use()
     machine = harness.facts()
     rows: list[harness.Row] = []
     here = [name for name in options.only if importlib.util.find_spec(module_of(name)) is not None]

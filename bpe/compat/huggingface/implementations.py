@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from bpe.compat.huggingface import decoders, pre_tokenizers, processors, trainers
 from bpe.compat.huggingface.elsewhere import elsewhere
@@ -38,6 +38,16 @@ class BaseTokenizer:
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value}" for name, value in self._parameters.items())
         return f"Tokenizer(vocabulary_size={self._tokenizer.get_vocab_size()}, {given})"
+
+
+# Options of a training of text, in the order in which they may be given by place; more follow.
+_OF_TEXT: Final[Mapping[str, Any]] = {
+    "vocab_size": 30000,
+    "min_frequency": 2,
+    "special_tokens": ("<unk>",),
+    "limit_alphabet": 1000,
+    "initial_alphabet": (),
+}
 
 
 class _Trained(BaseTokenizer):
@@ -114,14 +124,10 @@ class ByteLevelBPETokenizer(_Trained):
 
 
 class CharBPETokenizer(_Trained):
-    """Characters, of which the last of a word has a suffix."""
+    """The entries are characters and what merges make of them; the last character of a word has a suffix."""
 
     _defaults: ClassVar[Mapping[str, Any]] = {
-        "vocab_size": 30000,
-        "min_frequency": 2,
-        "special_tokens": ("<unk>",),
-        "limit_alphabet": 1000,
-        "initial_alphabet": (),
+        **_OF_TEXT,
         "suffix": "</w>",
         "show_progress": True,
     }
@@ -166,11 +172,7 @@ class SentencePieceBPETokenizer(_Trained):
     """Characters, with another one for the space."""
 
     _defaults: ClassVar[Mapping[str, Any]] = {
-        "vocab_size": 30000,
-        "min_frequency": 2,
-        "special_tokens": ("<unk>",),
-        "limit_alphabet": 1000,
-        "initial_alphabet": (),
+        **_OF_TEXT,
         "show_progress": True,
     }
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from bpe.errors import BadTokenizer, MissingInput, shown
 from bpe.formats import gpt2
 from bpe.formats.by_path import read_file as read_path
+from bpe.formats.tiktoken import rank_file
 from bpe.output_file import write_file
 from bpe.reference import printable_bytes
 
@@ -75,9 +76,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
 
 def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:
     """Write a rank file, by rank; it appears complete or not at all."""
-    ranked = sorted(bpe_ranks.items(), key=lambda item: item[1])
-    lines = [binascii.b2a_base64(entry, newline=False) + b" %d\n" % rank for entry, rank in ranked]
-    write_file(tiktoken_bpe_file, b"".join(lines))
+    write_file(tiktoken_bpe_file, rank_file(sorted(bpe_ranks.items(), key=lambda item: item[1])))
 
 
 def data_gym_to_mergeable_bpe_ranks(
