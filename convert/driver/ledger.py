@@ -5,15 +5,13 @@
 Shards come in any order and are taken in theirs: what lies before a shard is the sum of the shards before it, so its
 place in the arrays is known as soon as all of those are encoded. A *run* is a part of one array, aligned to the unit
 that one writer may write alone: any worker can write it at any time. It reads each token of its shards once. Of a shard
-that is written only what the end of the work needs is kept: counts, and the digests of what it was made from.
+that is written only what the end of the work needs is kept: counts, and the digests of the sources' blocks.
 """
 
 from __future__ import annotations
 
-import struct
-from array import array
 from collections.abc import Iterator
-from itertools import chain, pairwise
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +28,6 @@ from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
 
 ARRAYS = ("tokens", "starts", "places")
-Edge = tuple[int, int, int, str]  # source, [start, stop) of its bytes, hex digest
-_EDGE = struct.Struct("<qqq8s")  # an edge as it is kept, of a million text chunks
 
 
 class _OpenShard:
@@ -91,9 +87,6 @@ class Ledger:
         self.intakes: list[tuple[ShardId, IntakeCounts]] = []
         self.unmerged_bytes = 0
         self.next = ShardId(0)
-        self._edges = bytearray()
-        # Of each text chunk in `digests` and in the edges, and at last their end.
-        self._digest_starts, self._edge_starts = array("q", [0]), array("q", [0])
         self._waiting: dict[int, dict[int, ShardRecord]] = {}  # by text chunk: came before their turn
         self._open: dict[ShardId, _OpenShard] = {}
         self._ended = False
@@ -160,12 +153,7 @@ class Ledger:
             self.sources[index] += counts
         self.replaced += record.replaced
         self.text_bytes += record.text_bytes
-        if record.is_last:
-            self.digests += record.digests
-            self._digest_starts.append(len(self.digests))
-            for source, start, stop, digest in record.edges:
-                self._edges += _EDGE.pack(source, start, stop, bytes.fromhex(digest))
-            self._edge_starts.append(len(self._edges))
+        self.digests += record.digests
 
     def _check(self, record: ShardRecord) -> None:
         """BrokenInvariant unless every byte, block and document of the shard's text is accounted for."""
@@ -232,6 +220,10 @@ class Ledger:
         last = waiting.get(following - 1)
         return gaps, None if last is not None and last.is_last else following
 
+    def is_encoded(self, chunk_index: int) -> bool:
+        """Whether all shards of a text chunk are there."""
+        return self.missing(chunk_index) == ([], None)
+
     def needed_files(self) -> set[str]:
         """The names of the files that some run has still to read."""
         waiting = {name for record in self._waiting_records() for name, _ in record.places}
@@ -265,17 +257,6 @@ class Ledger:
             for own in run.slices
         )
         return run._replace(slices=tuple(slices))
-
-    def parts_read(self) -> Iterator[tuple[int, bytes, tuple[Edge, ...]]]:
-        """(text chunk, digests of its blocks, its edges) of the text chunks whose last shard is there."""
-        places = zip(pairwise(self._digest_starts), pairwise(self._edge_starts), strict=True)
-        for index, (digests, edges) in enumerate(places):
-            packed = _EDGE.iter_unpack(self._edges[slice(*edges)])
-            unpacked = tuple((source, start, stop, digest.hex()) for source, start, stop, digest in packed)
-            yield index, bytes(self.digests[slice(*digests)]), unpacked
-        for record in self._waiting_records():
-            if record.is_last:
-                yield record.id.chunk_index, record.digests, record.edges
 
     def _waiting_records(self) -> Iterator[ShardRecord]:
         return chain.from_iterable(own.values() for own in self._waiting.values())

@@ -8,16 +8,17 @@ reading, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby, islice
 
 from convert.driver.context import Context
-from convert.driver.ledger import Edge, Ledger
+from convert.driver.ledger import Ledger
 from convert.encode import worker
 from convert.errors import BadInput, Refused, printable
 from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
+from convert.shards.shard import ShardRecord
 from corpus.digest import block_part, each_digest
 from engines.tasks import run_tasks
 
@@ -64,7 +65,7 @@ def _first_changed(
     def describe(sources: Sequence[worker.SourceParts]) -> str:
         return f"a check of {plan.sources[sources[0][0]].path}"
 
-    tasks = _tasks(maybe_modified, plan, ledger)
+    tasks = _tasks(maybe_modified, context, ledger)
     compare = partial(worker.changed_part, key=context.job_key)
     for _, changed in run_tasks(context.engine, compare, tasks, context.window, describe):
         if changed is not None:
@@ -72,25 +73,27 @@ def _first_changed(
     return None
 
 
-def _tasks(maybe_modified: Sequence[int], plan: Plan, ledger: Ledger) -> Iterator[list[worker.SourceParts]]:
+def _tasks(
+    maybe_modified: Sequence[int], context: Context, ledger: Ledger
+) -> Iterator[list[worker.SourceParts]]:
     """Some sources at a time, of one text chunk: neither are there too many tasks, nor is one too long."""
-    is_touched = bytearray(len(plan.sources))
+    is_touched = bytearray(len(context.plan.sources))
     for number in maybe_modified:
         is_touched[number] = True
-    for chunk_index, digests, edges in ledger.parts_read():
-        found = (parts for parts in _parts(plan, chunk_index, digests, edges) if is_touched[parts[0]])
+    for record in context.workspace.log.last_shards():
+        if not ledger.is_encoded(record.id.chunk_index):
+            continue
+        found = (parts for parts in _parts(context.plan, record) if is_touched[parts[0]])
         while some := list(islice(found, _SOURCES_AT_ONCE)):
             yield some
 
 
-def _parts(
-    plan: Plan, chunk_index: int, digests: bytes, chunk_edges: Iterable[Edge]
-) -> Iterator[worker.SourceParts]:
-    """What the shards of a text chunk were made from."""
+def _parts(plan: Plan, record: ShardRecord) -> Iterator[worker.SourceParts]:
+    """What the shards of a text chunk were made from, by the record of the last one."""
     edges: dict[int, list[tuple[int, int, str]]] = {}
-    for source, start, stop, digest in chunk_edges:
+    for source, start, stop, digest in record.edges:
         edges.setdefault(source, []).append((start, stop, digest))
-    blocks = zip(plan.blocks(plan.chunk(chunk_index)), each_digest(digests), strict=True)
+    blocks = zip(plan.blocks(plan.chunk(record.id.chunk_index)), each_digest(record.digests), strict=True)
     for source, own in groupby(blocks, lambda block: block[0][0]):
         size = plan.sources[source].size_bytes
         parts = [block_part(number, size, digest) for (_, number), digest in own]

@@ -86,6 +86,13 @@ class Log:
         """Whether anything was finished that it would cost to do again: not so shards of text without a record."""
         return any(entry.get("intake", {}).get("records", 1) for _, entry in _entries(self.path))
 
+    def last_shards(self) -> Iterator[ShardRecord]:
+        """The last shard of each text chunk that is done, which says what the chunk was made from; one that was done
+        again comes again."""
+        for _, entry in _entries(self.path):
+            if entry.get("is_last"):
+                yield ShardRecord.from_json(entry)
+
     def recorded(self) -> Recorded:
         """All that can be read."""
         return Recorded(self.path)
