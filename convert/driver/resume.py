@@ -20,7 +20,6 @@ from convert.planning.plan import ShardId
 from convert.shards.intake import is_quarantine_intact, is_usable, needs_quarantine
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
-from convert.shards.shard_store import delete_others
 from convert.shards.write_run import WrittenFile
 from engines.tasks import run_tasks
 
@@ -67,7 +66,7 @@ def resume(context: Context, recorded: Recorded) -> tuple[Ledger, list[Run], int
             runs.append(run)
             lost_runs += 1
     workspace.clean_dataset({file.path for file in ledger.files})
-    delete_others(workspace.shard_store, ledger.needed_files())
+    workspace.shard_store.delete_others(ledger.needed_files())
     if workspace.maybe_modified:
         check_maybe_modified(context, ledger)
         context.syncer.add([workspace.plan], stays=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
 from convert.planning.plan import Plan
-from convert.shards.shard_store import FolderShards, ShardStore
+from convert.shards.shard_store import ShardStore, shards_at
 from corpus.kinds import FORMATS
 from corpus.rules import IntakeRules
 from engines.job import JobKey, require_open, require_same_folder
@@ -55,8 +55,8 @@ class Job(NamedTuple):
 
     def check_sight(self) -> None:
         """EngineFailure if this process does not see the folders of the conversion."""
-        if isinstance(self.shards, FolderShards):
-            require_open(self.shards.folder)
+        if self.shards.store.is_local:
+            require_open(self.shards.store.path)
         if isinstance(self.dataset, Path):
             require_open(self.dataset)
             require_open(self.temporary)
@@ -69,9 +69,7 @@ class Job(NamedTuple):
             Path(folder).is_absolute() or is_url(folder) for folder in self.plan.sources.folders()
         )
         return self._replace(
-            shards=FolderShards(here / self.shards.folder)
-            if isinstance(self.shards, FolderShards)
-            else self.shards,
+            shards=shards_at(here / self.shards.store.path) if self.shards.store.is_local else self.shards,
             temporary=here / self.temporary,
             dataset=here / self.dataset if isinstance(self.dataset, Path) else self.dataset,
             folder=here if is_relative else None,

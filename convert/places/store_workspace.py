@@ -27,7 +27,7 @@ from convert.places.store_log import StoreLog
 from convert.places.unpublished import UnpublishedStore
 from convert.places.workspace import JOB_NAME, MADE_MEANWHILE, PLAN_NAME, SHARDS_NAME, Workspace
 from convert.planning.plan_record import PlanRecord
-from convert.shards.shard_store import FolderShards, ShardStore, StoreShards
+from convert.shards.shard_store import ShardStore, shards_at
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.existing_output import why_it_stays
 from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
@@ -109,11 +109,11 @@ class StoreWorkspace:
 
     def _shards_in(self, scratch: str | None) -> ShardStore:
         if scratch is not None and not is_url(scratch):
-            return FolderShards(Path(scratch) / f"{self._digest}.shards")
+            return shards_at(Path(scratch) / f"{self._digest}.shards")
         url = f"{self._url}.partial/{SHARDS_NAME}"
         if scratch is not None:
             url = f"{scratch.rstrip('/')}/{self._digest}.shards"
-        return StoreShards(open_store(url, self._options), url, self._options)
+        return shards_at(url, self._options)
 
     @property
     def holds_work(self) -> bool:
@@ -238,8 +238,8 @@ class StoreWorkspace:
             if self._scratch is not None:
                 self._partial.put(NOTE_NAME, self._scratch.encode())
             self._put_plan()
-        if isinstance(shards := self.shard_store, FolderShards):
-            shards.folder.mkdir(exist_ok=True)
+        if (shards := self.shard_store.store).is_local:
+            shards.path.mkdir(exist_ok=True)
         self._is_open = True
         return goes_on
 
@@ -352,11 +352,11 @@ class StoreWorkspace:
     def _remove(self, keep: Iterable[str] = (LEASE_NAME,)) -> None:
         """Remove all but the dataset."""
         self._delete(self._partial, [PLAN_NAME])  # what is left without it counts as not begun
-        shards = self._shards_in(self._noted_scratch() or None)
-        if isinstance(shards, FolderShards):
-            remove_folder(shards.folder)
+        shards = self._shards_in(self._noted_scratch() or None).store
+        if shards.is_local:
+            remove_folder(shards.path)
         else:
-            self._delete(shards.store, (entry.key for entry in shards.store.list()))
+            self._delete(shards, (entry.key for entry in shards.list()))
         own = [entry.key for entry in self._partial.list() if entry.key not in keep and _is_own(entry.key)]
         self._partial.delete([*own, self.log.confirm()])
 

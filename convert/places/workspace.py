@@ -32,7 +32,7 @@ from convert.places.scratch import (
     remove_folder,
 )
 from convert.planning.plan_record import PlanRecord, RecordFile, changed_source, compare, told
-from convert.shards.shard_store import FolderShards
+from convert.shards.shard_store import ShardStore, shards_at
 from flat_tokens.storage.existing_output import is_empty_folder, is_part, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from stores.durability import sync, sync_folders
@@ -172,9 +172,9 @@ class Workspace:
         return self.root / CRASH_NAME
 
     @property
-    def shard_store(self) -> FolderShards:
+    def shard_store(self) -> ShardStore:
         """Where shards lie; the folder must be open."""
-        return FolderShards(self.scratch)
+        return shards_at(self.scratch)
 
     @property
     def log(self) -> Log:

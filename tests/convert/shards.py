@@ -15,7 +15,7 @@ from convert.planning.plan import Plan, ShardId, TextChunk
 from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard import PARTS, ShardRecord, block_range
 from convert.shards.shard_reader import DamagedShard, ShardReader
-from convert.shards.shard_store import FolderShards
+from convert.shards.shard_store import shards_at
 from convert.shards.shard_writer import ShardWriter
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -38,7 +38,7 @@ def is_intact(folder: Path, record: ShardRecord) -> bool:
     """Whether every part of a shard is there with every byte it was written with."""
     shape = record.shape
     try:
-        with ShardReader(FolderShards(folder), shape) as reader:
+        with ShardReader(shards_at(folder), shape) as reader:
             for part in PARTS:
                 for block in block_range(0, shape.part_bytes(part)):
                     reader.block(part, block, block)

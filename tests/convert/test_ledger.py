@@ -23,7 +23,7 @@ from convert.shards import shard as shard_module
 from convert.shards.runs import NO_SHARD, Run
 from convert.shards.shard import PARTS, ShardRecord, token_dtype
 from convert.shards.shard_reader import DamagedShard, ShardReader
-from convert.shards.shard_store import FolderShards
+from convert.shards.shard_store import shards_at
 from convert.shards.write_run import encoded_units, sequences_run
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -102,15 +102,15 @@ def test_runs_put_the_shards_together(
         encoded = [
             value
             for run in tokens
-            for part in encoded_units(FolderShards(tmp_path), run, unit)
+            for part in encoded_units(shards_at(tmp_path), run, unit)
             for value in part.tolist()
         ]
         assert encoded == [id_ * 2 + (place == 0) for row in expected for place, id_ in enumerate(row)]
-        assert [value for run in starts for value in sequences_run(FolderShards(tmp_path), run).tolist()] == [
+        assert [value for run in starts for value in sequences_run(shards_at(tmp_path), run).tolist()] == [
             0,
             *accumulate(map(len, expected)),
         ]
-        found = [value for run in places for value in sequences_run(FolderShards(tmp_path), run).tolist()]
+        found = [value for run in places for value in sequences_run(shards_at(tmp_path), run).tolist()]
         assert found == [place for count in placed[split] for place in range(count)]
     # Each file is told to be unneeded once, after the last run that reads it.
     unneeded: list[str] = []
@@ -183,7 +183,7 @@ def test_ids_keep_their_upper_bit(tmp_path: Path) -> None:
     largest = 2**31 - 1
     record = shard_of(tmp_path, 0, {"train": [[largest, 65536]], "validation": []}, 4)
     _, runs = runs_of([record], ArrayLayout.create())
-    units = [part.tolist() for part in encoded_units(FolderShards(tmp_path), runs[0], 8)]
+    units = [part.tolist() for part in encoded_units(shards_at(tmp_path), runs[0], 8)]
     assert units == [[largest * 2 + 1, 65536 * 2]]
 
 
@@ -206,9 +206,9 @@ def test_no_byte_of_a_shard_is_merged_that_its_writer_did_not_record(
     record = shard_of(tmp_path, 7, {"train": rows, "validation": rows[:2]})
     _, runs = runs_of([replace(record, id=ShardId(0))], layout)
     merge: dict[str, Callable[[Run], object]] = {
-        "tokens": lambda run: list(encoded_units(FolderShards(tmp_path), run, 8)),
-        "starts": partial(sequences_run, FolderShards(tmp_path)),
-        "places": partial(sequences_run, FolderShards(tmp_path)),
+        "tokens": lambda run: list(encoded_units(shards_at(tmp_path), run, 8)),
+        "starts": partial(sequences_run, shards_at(tmp_path)),
+        "places": partial(sequences_run, shards_at(tmp_path)),
     }
     own = [run for run in runs if run.array == array]
     reads = {part for run in own for part in run.reads}
@@ -239,10 +239,10 @@ def test_a_shard_shorter_than_its_record_or_gone_is_not_read_as_zeros(tmp_path: 
     _, runs = runs_of([record], ArrayLayout.create())
     path.write_bytes(data[:5])
     with pytest.raises(DamagedShard, match="the file is shorter"):
-        list(encoded_units(FolderShards(tmp_path), runs[0], 8))
+        list(encoded_units(shards_at(tmp_path), runs[0], 8))
     path.unlink()
     with pytest.raises(DamagedShard, match="is not there"):
-        list(encoded_units(FolderShards(tmp_path), runs[0], 8))
+        list(encoded_units(shards_at(tmp_path), runs[0], 8))
 
 
 def test_a_slice_of_a_shard_brings_the_digests_it_needs_and_no_others(
@@ -258,5 +258,5 @@ def test_a_slice_of_a_shard_brings_the_digests_it_needs_and_no_others(
             shape = record.shape.for_slice("train", start, min(stop, len(flat)))
             blocks = -(-min(stop, len(flat)) * 2 // 16) - start * 2 // 16
             assert [len(digests) for digests in shape.digests] == [8 * blocks, 0, 8 * 15, 0, 0, 0]
-            with ShardReader(FolderShards(tmp_path), record.shape) as reader:
+            with ShardReader(shards_at(tmp_path), record.shape) as reader:
                 assert ids_of(reader, "train", start, min(stop, len(flat))) == flat[start:stop]

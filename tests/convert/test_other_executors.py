@@ -17,7 +17,7 @@ from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
 from convert.errors import BadInput, EngineFailure
 from convert.places.workspace import Workspace
-from convert.shards.shard_store import FolderShards
+from convert.shards.shard_store import shards_at
 from engines.inline_engine import InlineEngine
 from engines.job import JobKey, find_job, write_job
 from stores import StoreError
@@ -111,9 +111,8 @@ def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> Non
     run("out", Spying())
     assert len(set(keys)) == 1
     job = find_job(keys[0])
-    assert isinstance(job.shards, FolderShards)
     assert isinstance(job.dataset, Path)
-    for folder in (job.shards.folder, job.dataset):
+    for folder in (job.shards.store.path, job.dataset):
         folder.mkdir(parents=True)
     workspace = Workspace(corpus / "place")
     workspace.take()

@@ -32,7 +32,7 @@ from convert.shards import shard as shard_module
 from convert.shards.runs import Run
 from convert.shards.shard import PARTS, ShardRecord
 from convert.shards.shard_reader import DamagedShard
-from convert.shards.shard_store import FolderShards, delete_others
+from convert.shards.shard_store import shards_at
 from convert.shards.shard_writer import ShardWriter
 from convert.shards.write_run import encoded_units, sequences_run
 from engines.inline_engine import InlineEngine
@@ -174,7 +174,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
         while attempt.rows:
             add_rows(attempt.writer, *attempt.rows.pop())
         record = record_of(attempt.writer, attempt.chunk)
-        FolderShards(self.folder).delete(attempt.unused)
+        shards_at(self.folder).delete(attempt.unused)
         own = {name for name, _ in record.places if name}
         assert not own & self.names
         self.names |= own
@@ -186,15 +186,15 @@ class ShardFilesMachine(RuleBasedStateMachine):
             flags = [place for place, token in enumerate(self.expected[run.split]) if token % 2]
             starts = [*flags, len(self.expected[run.split])]
             assert (
-                sequences_run(FolderShards(self.folder), run).tolist()
+                sequences_run(shards_at(self.folder), run).tolist()
                 == starts[run.first : run.first + run.item_count]
             )
         elif run.array == "places":
-            assert len(sequences_run(FolderShards(self.folder), run)) == run.item_count
+            assert len(sequences_run(shards_at(self.folder), run)) == run.item_count
         else:
             tokens = [
                 token
-                for unit in encoded_units(FolderShards(self.folder), run, UNIT)
+                for unit in encoded_units(shards_at(self.folder), run, UNIT)
                 for token in unit.tolist()
             ]
             assert tokens == self.expected[run.split][run.first : run.first + run.item_count]
@@ -203,7 +203,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
     @rule(number=NUMBERS)
     def write_run(self, number: int) -> None:
         run = self.ledger.current(self.runs.pop(number % len(self.runs)))
-        FolderShards(self.folder).delete(self.take_spares(number))
+        shards_at(self.folder).delete(self.take_spares(number))
         self.read(run)
         self.written.add(run.key)
         self.spares += self.ledger.written(run, [])
@@ -246,7 +246,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
                 else:
                     self.runs.append(run)
         self.spares = []
-        delete_others(FolderShards(self.folder), self.ledger.needed_files())
+        shards_at(self.folder).delete_others(self.ledger.needed_files())
 
     @invariant()
     def what_is_needed_is_intact(self) -> None:
@@ -291,7 +291,7 @@ def test_of_an_earlier_run_only_what_is_needed_stays(tmp_path: Path) -> None:
     ]
     for name in names:
         (tmp_path / name).touch()
-    delete_others(FolderShards(tmp_path), {"3.0-00aa.small"})
+    shards_at(tmp_path).delete_others({"3.0-00aa.small"})
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"3.0-00aa.small", "journal", "00000001-0.quarantine"}
 

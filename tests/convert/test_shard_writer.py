@@ -13,7 +13,7 @@ from convert.errors import BrokenInvariant
 from convert.shards import shard as shard_module
 from convert.shards.shard import NOWHERE, PARTS, SPLITS, STARTS_OF
 from convert.shards.shard_reader import ShardReader
-from convert.shards.shard_store import FolderShards
+from convert.shards.shard_store import shards_at
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_whole_documents_and_documents_in_pieces(
     assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in record.places}
     assert any(name.endswith(".small") for name, _ in record.places) == (flush_bytes > 20)
     assert is_intact(tmp_path, record)
-    with ShardReader(FolderShards(tmp_path), record.shape) as reader:
+    with ShardReader(shards_at(tmp_path), record.shape) as reader:
         for split_name, rows in zip(SPLITS, expected, strict=True):
             counts = record.split(split_name)
             written = [row for row in rows if row]
@@ -111,7 +111,7 @@ def test_nothing_of_a_spare_shows(old_bytes: int, tmp_path: Path, monkeypatch: p
     assert is_intact(tmp_path, record)
     assert not (tmp_path / "spare").exists()
     assert (tmp_path / record.places[0][0]).stat().st_size == 8
-    with ShardReader(FolderShards(tmp_path), record.shape) as reader:
+    with ShardReader(shards_at(tmp_path), record.shape) as reader:
         assert ids_of(reader, "train", 0, 4) == [1, 2, 3, 4]
         assert ids_of(reader, "validation", 0, 3) == [5, 6, 7]
 

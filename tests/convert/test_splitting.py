@@ -12,7 +12,7 @@ from shards import ids_of, record_of, writer_of
 from convert.encode.splitting import hash_threshold, is_validation
 from convert.shards.shard import SPLITS, STARTS_OF
 from convert.shards.shard_reader import ShardReader
-from convert.shards.shard_store import FolderShards
+from convert.shards.shard_store import shards_at
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_documents_keep_their_order_within_their_split(count: int, share: float,
         record = record_of(shard)
     for split, rows in zip(SPLITS, expected, strict=True):
         counts = record.split(split)
-        with ShardReader(FolderShards(tmp_path), record.shape) as reader:
+        with ShardReader(shards_at(tmp_path), record.shape) as reader:
             starts = reader.of_sequences(STARTS_OF[split], 0, counts.sequences)
             tokens = np.array(ids_of(reader, split, 0, counts.tokens))
         written = [row for row in rows if row]
