@@ -14,12 +14,13 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from stores.store import Blocks, Bytes, Entry, Store, end_by_size
+from stores.wrapped import WrappedStore
 
 BLOCK_BYTES = 256 << 10  # about what a loader asks for at once
 DIGEST_BYTES = 16
@@ -30,16 +31,14 @@ ABANDONED_SECONDS = 3600.0  # what is still unfinished then is of a process that
 _TEMPORARY = ".tmp-"
 
 
-class CachedStore:
+class CachedStore(WrappedStore):
     """`store`, read through a cache in `folder`, which is made. Picklable; safe to use from several threads.
 
     limit_bytes: at least 64 blocks. OSError if the folder cannot be made; a cache that cannot be written to later on is
     passed by."""
 
-    is_local = False
-
     def __init__(self, store: Store, folder: str | os.PathLike[str], limit_bytes: int) -> None:
-        self._store = store
+        super().__init__(store)
         self._folder = Path(folder).absolute()
         self._limit = max(limit_bytes, 64 * BLOCK_BYTES)
         self._written = self._limit  # so that the first write looks
@@ -53,46 +52,11 @@ class CachedStore:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    @property
-    def url(self) -> str:
-        """See Store."""
-        return self._store.url
-
-    @property
-    def path(self) -> Path:
-        """See Store."""
-        return self._store.path
-
-    @property
-    def excludes(self) -> bool:
-        """See Store."""
-        return self._store.excludes
-
-    def list(self, prefix: str = "") -> Iterator[Entry]:
-        """See Store."""
-        return self._store.list(prefix)
-
-    def head(self, key: str) -> Entry:
-        """See Store."""
-        return self._store.head(key)
-
-    def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
-        """See Store."""
-        return self._store.put(key, data, if_absent)
-
-    def delete(self, keys: Iterable[str]) -> None:
-        """See Store."""
-        self._store.delete(keys)
-
     def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Bytes:
         """See Store."""
         if stop is None or not version:
             return self._store.read(key, start, stop, version)
         return self.read_ranges(key, [(start, stop)], version)[0]
-
-    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
-        """See Store. It is not kept."""
-        return self._store.read_begin(key, count)
 
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
         """See Store. It takes two requests; the cache keeps the bytes of the second."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from array import array
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -80,27 +79,9 @@ class StoreWorkspace:
         self._lease = Lease(self._partial, self.output, Refused)
         self._is_open = False
         self.log = StoreLog(self._local.shards, self._partial, self.output, self._lease.holder)
-        self.stacks, self.crashed_text = self._local.stacks, self._local.crashed_text
-
-    @property
-    def maybe_modified(self) -> array[int]:
-        """See Workspace."""
-        return self._local.maybe_modified
-
-    @property
-    def plan(self) -> Path:
-        """See Workspace."""
-        return self._local.plan
-
-    @property
-    def shards(self) -> Path:
-        """See Workspace."""
-        return self._local.shards
-
-    @property
-    def standard_input(self) -> Path:
-        """See Workspace."""
-        return self._local.standard_input
+        self.plan, self.shards, self.stacks = self._local.plan, self._local.shards, self._local.stacks
+        self.standard_input, self.crashed_text = self._local.standard_input, self._local.crashed_text
+        self.maybe_modified = self._local.maybe_modified
 
     @property
     def shard_store(self) -> ShardStore:

@@ -9,82 +9,42 @@ if absent, and what is there is compared: it is never replaced, and what is anot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
 
 from convert.errors import StorageError
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from stores import AlreadyThere, Bytes, Entry, Store
-from stores.store import Blocks, as_blocks
+from stores.store import as_blocks
+from stores.wrapped import WrappedStore
 
 _COMPARED_BYTES = 64 << 20  # what comes in blocks is put in parts, unconditionally, where it is more
 
 
-@dataclass
-class UnpublishedStore:
-    """See Store. target: where the objects lie; partial: where the manifest does; manifest_version: of the one that
-    was put by this object, which no other run's may take the place of."""
+class UnpublishedStore(WrappedStore):
+    """target: where the objects lie; partial: where the manifest does. manifest_version: of the one that was put by
+    this object, which no other run's may take the place of."""
 
-    target: Store
-    partial: Store
-    manifest_version: str = ""
+    def __init__(self, target: Store, partial: Store) -> None:
+        super().__init__(target)
+        self._partial = partial
+        self.manifest_version = ""
 
-    @property
-    def url(self) -> str:
-        """See Store."""
-        return self.target.url
-
-    @property
-    def is_local(self) -> bool:
-        """See Store."""
-        return False
-
-    @property
-    def path(self) -> Path:
-        """See Store."""
-        return self.target.path
-
-    @property
-    def excludes(self) -> bool:
-        """See Store."""
-        return self.target.excludes
-
-    def _of(self, key: str) -> Store:
-        return self.partial if key == MANIFEST_NAME else self.target
+    def holder(self, key: str) -> Store:
+        """See WrappedStore."""
+        return self._partial if key == MANIFEST_NAME else self._store
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
         """See Store."""
-        yield from (entry for entry in self.target.list(prefix) if entry.key != MANIFEST_NAME)
+        yield from (entry for entry in self._store.list(prefix) if entry.key != MANIFEST_NAME)
         if not prefix:
-            yield from (entry for entry in self.partial.list() if entry.key == MANIFEST_NAME)
-
-    def head(self, key: str) -> Entry:
-        """See Store."""
-        return self._of(key).head(key)
-
-    def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Bytes:
-        """See Store."""
-        return self._of(key).read(key, start, stop, version)
-
-    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
-        """See Store."""
-        return self._of(key).read_ranges(key, ranges, version)
-
-    def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
-        """See Store."""
-        return self._of(key).read_begin(key, count)
-
-    def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
-        """See Store."""
-        return self._of(key).read_end(key, count)
+            yield from (entry for entry in self._partial.list() if entry.key == MANIFEST_NAME)
 
     def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
         """See Store. The manifest of a run that was interrupted is replaced; StorageError for any other object that is
         there with other bytes."""
         if key == MANIFEST_NAME:
-            entry = self.partial.put(key, data)
+            entry = self._partial.put(key, data)
             self.manifest_version = entry.version
             return entry
         whole = data if isinstance(data, bytes | bytearray | memoryview) else None
@@ -93,17 +53,17 @@ class UnpublishedStore:
             for block in blocks:
                 whole += block
                 if len(whole) > _COMPARED_BYTES:
-                    return self.target.put(key, chain((whole,), blocks))
+                    return self._store.put(key, chain((whole,), blocks))
         try:
-            return self.target.put(key, whole, if_absent=True)
+            return self._store.put(key, whole, if_absent=True)
         except AlreadyThere:
-            if memoryview(self.target.read(key)) != memoryview(whole).cast("B"):
+            if memoryview(self._store.read(key)) != memoryview(whole).cast("B"):
                 raise StorageError(
                     f"{self.url}/{key} was written by another run just now; end it, and run the same command again"
                 ) from None
-            return self.target.head(key)
+            return self._store.head(key)
 
     def delete(self, keys: Iterable[str]) -> None:
         """See Store."""
         for key in keys:
-            self._of(key).delete([key])
+            self.holder(key).delete([key])

@@ -61,7 +61,9 @@ class Workspace:
     """The partial folder of one output; `open` takes it, `publish` ends it.
 
     shards: the journal, and files before they have their names. scratch: shards, in the same folder or in one of the
-    given folder; of a run that goes on where they are, known once it is open.
+    given folder; of a run that goes on where they are, known once it is open. plan, stacks, standard_input,
+    crashed_text: where files lie, if they are there (see above). log: what is done. maybe_modified: of the sources of
+    an earlier run that goes on, by number, those whose bytes may be others by now.
     """
 
     def __init__(self, output: str | Path, overwrite: bool = False, scratch: str | None = None) -> None:
@@ -73,11 +75,12 @@ class Workspace:
         self.shards = self.scratch = self.root / SHARDS_NAME
         self._scratch_folder = scratch
         self.dataset = self.root / DATASET_NAME
-        self.stacks = self.root / STACKS_NAME
-        # Of the sources of an earlier run that goes on, by number: those whose bytes may be others by now.
+        self.plan, self.stacks = self.root / PLAN_NAME, self.root / STACKS_NAME
+        self.standard_input, self.crashed_text = self.root / INPUT_NAME, self.root / CRASH_NAME
+        self.log = Log(self.shards)
         self.maybe_modified = array("q")
         self.is_published = False
-        self._plan: PlanRecord | None = None
+        self._record: PlanRecord | None = None
         self._overwrite = overwrite
         self._lock = FolderLock(self.root / LOCK_NAME, self.output, Refused)
 
@@ -131,23 +134,23 @@ class Workspace:
         self.scratch = noted or self.shards
         for folder in (self.shards, self.dataset, self.scratch):
             folder.mkdir(exist_ok=True)
-        self._plan = plan
+        self._record = plan
         if not goes_on:
             self.settle()
         return goes_on
 
     def settle(self) -> None:
         """Note the plan, in place of the one there is: the sources that were maybe_modified hold what they held."""
-        if self._plan is None:
+        if self._record is None:
             raise BrokenInvariant("a plan was to be noted before there was one")
         temporary = self.root / (PLAN_NAME + ".tmp")
         with naming(temporary):
             with temporary.open("wb", buffering=_BUFFER_BYTES) as file:
-                file.writelines(self._plan.lines())
+                file.writelines(self._record.lines())
                 file.flush()
                 os.fsync(file.fileno())  # half a plan, after a power loss, would be refused
-            temporary.replace(self.root / PLAN_NAME)
-        self.maybe_modified = array("q")
+            temporary.replace(self.plan)
+        del self.maybe_modified[:]
 
     def take(self) -> None:
         """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""
@@ -162,24 +165,9 @@ class Workspace:
         self._lock.acquire()
 
     @property
-    def plan(self) -> Path:
-        """Where the plan of the work lies; the folder must be open."""
-        return self.root / PLAN_NAME
-
-    @property
-    def crashed_text(self) -> Path:
-        """Where the text is put that a worker crashed at, for a report."""
-        return self.root / CRASH_NAME
-
-    @property
     def shard_store(self) -> ShardStore:
         """Where shards lie; the folder must be open."""
         return shards_at(self.scratch)
-
-    @property
-    def log(self) -> Log:
-        """What is done; the folder must be open."""
-        return Log(self.shards)
 
     def put_job(self, data: bytes) -> str:
         """Put the job where workers that are not started by this process read it; its path."""
@@ -187,11 +175,6 @@ class Workspace:
         with naming(path):
             path.write_bytes(data)
         return str(path.absolute())
-
-    @property
-    def standard_input(self) -> Path:
-        """Where standard input is put; the folder must be taken."""
-        return self.root / INPUT_NAME
 
     def on_disk(self, paths: Iterable[str]) -> list[str]:
         """Where files of the dataset lie that are to be synced, given their paths in it."""
@@ -238,15 +221,14 @@ class Workspace:
             self._lock.release()
 
     def _compare(self, plan: PlanRecord) -> bool:
-        path = self.root / PLAN_NAME
-        if not path.exists():
+        if not self.plan.exists():
             return False  # an earlier run ended before it had begun
         maybe_modified = array("q")
         try:
-            old = RecordFile(path)
+            old = RecordFile(self.plan)
             found = list(islice(compare(old, plan, maybe_modified), SHOWN_DIFFERENCES))
             if not found:
-                self.maybe_modified = maybe_modified
+                self.maybe_modified[:] = maybe_modified
                 return True
             if self._overwrite or not self.holds_work:
                 return False  # asked for, or nothing would be lost
@@ -254,7 +236,7 @@ class Workspace:
         except ValueError as error:
             if self._overwrite:
                 return False
-            raise Refused(f"{path} cannot be read ({error}); start anew with --overwrite") from None
+            raise Refused(f"{self.plan} cannot be read ({error}); start anew with --overwrite") from None
         if changed is not None:
             raise Refused(
                 printable(
@@ -273,7 +255,7 @@ class Workspace:
     @property
     def holds_work(self) -> bool:
         """Whether anything was finished; former versions kept a file for each record."""
-        return Log(self.shards).holds_work or any(self.shards.glob("*.json"))
+        return self.log.holds_work or any(self.shards.glob("*.json"))
 
     def _remove(self) -> None:
         """Remove the folder, which stays locked by its deleted file."""
@@ -284,10 +266,9 @@ class Workspace:
 
     def clear(self) -> None:
         """Remove what the folder holds, but for its lock and standard input."""
-        (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
-        self.stacks.unlink(missing_ok=True)
-        self.crashed_text.unlink(missing_ok=True)
-        (self.root / JOB_NAME).unlink(missing_ok=True)
+        # The plan first: what is left without it counts as not begun.
+        for path in (self.plan, self.stacks, self.crashed_text, self.root / JOB_NAME):
+            path.unlink(missing_ok=True)
         for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME):
             remove_folder(self.root / name)
         if (scratch := noted_scratch(self.root)) is not None:

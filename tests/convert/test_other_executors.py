@@ -17,7 +17,6 @@ from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
 from convert.errors import BadInput, EngineFailure
 from convert.places.workspace import Workspace
-from convert.shards.shard_store import shards_at
 from engines.inline_engine import InlineEngine
 from engines.job import JobKey, find_job, write_job
 from stores import StoreError
