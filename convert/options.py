@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
 
 DEFAULT_VALIDATION_FRACTION = 0.005
-PROGRESS_MODES = ("auto", "bar", "json", "none")
-INVALID_MODES = ("error", "replace", "skip")
-ON_ERROR_MODES = ("fail", "skip", "quarantine")
-SPECIAL_MODES = ("encode", "text", "error")
-COMPRESSIONS = ("zstd", "lz4", "lz4-bitshuffle", "none")
 RECORDED = (  # see ConvertOptions.recorded
     "separator",
     "seed",
@@ -54,8 +49,30 @@ RECORDED = (  # see ConvertOptions.recorded
 )
 RECORDED_OF_MARKS = ("prompt_field", "completion_field", "messages_field")  # where they are given
 CHAT_RULES = "chat_rules_sha256"  # as it is recorded what template chats have
-SOURCE_PLACES_MODES = ("auto", "yes", "no")
 _MAX_UINT64 = 2**64 - 1
+# What options may be; None as well where that is the default.
+LIMITS = {
+    "seed": (0, _MAX_UINT64),
+    "validation_docs": (0, 10_000_000),
+    "max_errors": (0, _MAX_UINT64),
+    "max_record_bytes": (1, 1 << 40),
+    "max_window_bytes": (1 << 10, 1 << 32),
+    "workers": (1, 4096),
+    "text_chunk_bytes": (1, 1 << 32),
+    "chunk_tokens": (1, 1 << 28),
+}
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "input_format": INPUT_FORMATS,
+    "on_error": ("fail", "skip", "quarantine"),
+    "invalid": ("error", "replace", "skip"),
+    "special_in_text": ("encode", "text", "error"),
+    "zarr_format": (2, 3),
+    "compression": ("zstd", "lz4", "lz4-bitshuffle", "none"),
+    "source_places": ("auto", "yes", "no"),
+    "progress": ("auto", "bar", "json", "none"),
+    "start_method": START_METHODS,
+}
+_FIELDS = ("text_field", "prompt_field", "completion_field", "messages_field")
 _MASK_BITS = 8  # tokens a byte of a loss mask
 
 
@@ -127,86 +144,57 @@ class ConvertOptions:
         if not self.inputs and not self.validation:
             raise UsageError("no input given; name at least one file, folder or glob")
         self._check_split()
-        fraction: object = self.validation_fraction  # whatever a caller has put there
-        if fraction is None:
-            other = self.validation or self.validation_docs is not None
-            fraction = 0.0 if other else DEFAULT_VALIDATION_FRACTION
-        if not isinstance(fraction, SupportsFloat) or not 0 <= float(fraction) <= 1:  # NaN fails both
-            raise UsageError(f"--validation-fraction must be from 0 to 1, got {fraction!r}")
-        object.__setattr__(self, "validation_fraction", float(fraction))
-        _whole("--seed", self.seed, 0, _MAX_UINT64)
-        self._check_executor()
-        if self.workers is not None:
-            _whole("--workers", self.workers, 1, 4096)
-        if self.text_chunk_bytes is not None:
-            _whole("--text-chunk-bytes", self.text_chunk_bytes, 1, 1 << 32)
-        if self.chunk_tokens is not None:
-            _whole("--chunk-tokens", self.chunk_tokens, 1, 1 << 28)
         if self.zarr_format is None:
             object.__setattr__(self, "zarr_format", 3 if is_url(self.output) else 2)
-        _one_of("--zarr-format", self.zarr_format, (2, 3))
+        if self.scratch is not None:
+            object.__setattr__(self, "scratch", checked_path("scratch", self.scratch))
+        for name in (*LIMITS, *CHOICES, *_FIELDS):
+            value = getattr(self, name)
+            if value is not None or getattr(ConvertOptions, name) is not None:
+                _check(name, value)
         if self.zarr_format == 2 and is_url(self.output):
             raise UsageError(
                 "--zarr-format must be 3 where --output is on a store: format 2 has an object for each zarr chunk"
             )
-        _one_of("--compression", self.compression, COMPRESSIONS)
-        _one_of("--invalid", self.invalid, INVALID_MODES)
-        _one_of("--source-places", self.source_places, SOURCE_PLACES_MODES)
-        self._check_intake()
-        _one_of("--progress", self.progress, PROGRESS_MODES)
-        _one_of("--start-method", self.start_method, START_METHODS)
+        try:
+            check_engine(self.executor, self.workers, self.scheduler, self.address)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        self._check_marks()
         if not isinstance(self.stall_seconds, (int, float)) or not 0 <= self.stall_seconds <= 1e6:
             raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
         check_separator(self.separator, self.invalid)
         if not isinstance(self.overwrite, bool):
             raise UsageError(f"overwrite must be True or False, got {self.overwrite!r}")
-        self._check_ends()
+        for flag, token in (("--prepend-token", self.prepend_token), ("--append-token", self.append_token)):
+            if token is not None and (
+                isinstance(token, bool) or not isinstance(token, (str, int)) or token == ""
+            ):
+                raise UsageError(f"{flag} must be the text or the id of an entry, got {token!r}")
         given = self.storage_options
         if not isinstance(given, Mapping) or not all(
             isinstance(part, str) and part for pair in given.items() for part in pair
         ):
             raise UsageError("--storage-option must be NAME=VALUE, both of them text")
 
-    def _check_executor(self) -> None:
-        try:
-            check_engine(self.executor, self.workers, self.scheduler, self.address)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        if self.scratch is not None:
-            object.__setattr__(self, "scratch", checked_path("scratch", self.scratch))
-
     def _check_split(self) -> None:
         # A fraction of 0 holds nothing out, and is what options with the others have once they are made.
-        given = [
-            flag
-            for flag, value in (
-                ("--validation", self.validation or None),
-                ("--validation-fraction", self.validation_fraction or None),
-                ("--validation-docs", self.validation_docs),
-            )
-            if value is not None
-        ]
-        if len(given) > 1:
-            raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
-        if self.validation_docs is not None:
-            _whole("--validation-docs", self.validation_docs, 0, 10_000_000)
-
-    def _check_intake(self) -> None:
-        _one_of("--input-format", self.input_format, INPUT_FORMATS)
-        _one_of("--on-error", self.on_error, ON_ERROR_MODES)
-        if self.special_in_text is not None:
-            _one_of("--special-in-text", self.special_in_text, SPECIAL_MODES)
-        if self.max_errors is not None:
-            _whole("--max-errors", self.max_errors, 0, _MAX_UINT64)
-        _whole("--max-record-bytes", self.max_record_bytes, 1, 1 << 40)
-        _whole("--max-window-bytes", self.max_window_bytes, 1 << 10, 1 << 32)
-        _field("--text-field", self.text_field)
-        self._check_marks()
+        given = {
+            "--validation": bool(self.validation),
+            "--validation-fraction": bool(self.validation_fraction),
+            "--validation-docs": self.validation_docs is not None,
+        }
+        if sum(given.values()) > 1:
+            flags = " and ".join(flag for flag, is_given in given.items() if is_given)
+            raise UsageError(f"{flags} exclude each other; give one of them")
+        fraction: object = self.validation_fraction  # whatever a caller has put there
+        if fraction is None:
+            fraction = 0.0 if any(given.values()) else DEFAULT_VALIDATION_FRACTION
+        if not isinstance(fraction, SupportsFloat) or not 0 <= float(fraction) <= 1:  # NaN fails both
+            raise UsageError(f"--validation-fraction must be from 0 to 1, got {fraction!r}")
+        object.__setattr__(self, "validation_fraction", float(fraction))
 
     def _check_marks(self) -> None:
-        for name in ("prompt_field", "completion_field", "messages_field"):
-            if getattr(self, name) is not None:
-                _field(f"--{name.replace('_', '-')}", getattr(self, name))
         if (self.prompt_field is None) != (self.completion_field is None):
             raise UsageError("--prompt-field and --completion-field go together; give both")
         if self.prompt_field is not None and self.messages_field is not None:
@@ -221,13 +209,6 @@ class ConvertOptions:
             raise UsageError(
                 f"--chunk-tokens must be a multiple of {_MASK_BITS} with a loss mask, got {self.chunk_tokens}"
             )
-
-    def _check_ends(self) -> None:
-        for flag, token in (("--prepend-token", self.prepend_token), ("--append-token", self.append_token)):
-            if token is not None and (
-                isinstance(token, bool) or not isinstance(token, (str, int)) or token == ""
-            ):
-                raise UsageError(f"{flag} must be the text or the id of an entry, got {token!r}")
 
     @property
     def separator_bytes(self) -> bytes:
@@ -309,26 +290,25 @@ class ConvertOptions:
         return found
 
 
-def _field(flag: str, name: Any) -> None:
-    if not isinstance(name, str) or not name:
-        raise UsageError(f"{flag} must name a field, got {name!r}")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{flag} must be valid text, got {name!r}") from None
-    if len(pointer_path(name)) > 64:
-        raise UsageError(f"{flag} must have at most 64 parts")
-
-
-def _whole(flag: str, value: Any, lowest: int, highest: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"{flag} must be a whole number, got {value!r}")
-    if value < lowest:
-        raise UsageError(f"{flag} must be at least {lowest}, got {value}")
-    if value > highest:
-        raise UsageError(f"{flag} must be at most {highest}, got {value}")
-
-
-def _one_of(flag: str, value: Any, choices: tuple[Any, ...]) -> None:
-    if value not in choices:
-        raise UsageError(f"{flag} must be one of {', '.join(map(str, choices))}, got {value!r}")
+def _check(name: str, value: Any) -> None:
+    flag = f"--{name.replace('_', '-')}"
+    if name in CHOICES:
+        if value not in CHOICES[name]:
+            raise UsageError(f"{flag} must be one of {', '.join(map(str, CHOICES[name]))}, got {value!r}")
+    elif name in LIMITS:
+        lowest, highest = LIMITS[name]
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise UsageError(f"{flag} must be a whole number, got {value!r}")
+        if value < lowest:
+            raise UsageError(f"{flag} must be at least {lowest}, got {value}")
+        if value > highest:
+            raise UsageError(f"{flag} must be at most {highest}, got {value}")
+    elif not isinstance(value, str) or not value:
+        raise UsageError(f"{flag} must name a field, got {value!r}")
+    else:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{flag} must be valid text, got {value!r}") from None
+        if len(pointer_path(value)) > 64:
+            raise UsageError(f"{flag} must have at most 64 parts")

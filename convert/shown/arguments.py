@@ -16,16 +16,7 @@ from command_line.words import (
     size,
     unescaped,
 )
-from convert.options import (
-    COMPRESSIONS,
-    DEFAULT_VALIDATION_FRACTION,
-    INVALID_MODES,
-    ON_ERROR_MODES,
-    PROGRESS_MODES,
-    SOURCE_PLACES_MODES,
-    SPECIAL_MODES,
-    ConvertOptions,
-)
+from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions
 from corpus.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
 from engines.choose import add_engine_arguments
 
@@ -102,7 +93,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add("--prepend-token", metavar="TOKEN", help="put one in front of each document")
     add(
         "--special-in-text",
-        choices=SPECIAL_MODES,
+        choices=CHOICES["special_in_text"],
         help="the text of a special token within a document: its id (default for text), ordinary text (default for "
         "JSON and Parquet; counted), or a bad record",
     )
@@ -123,7 +114,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add = parser.add_argument_group("bad records").add_argument
     add(
         "--on-error",
-        choices=ON_ERROR_MODES,
+        choices=CHOICES["on_error"],
         default="fail",
         help="a record without a text: stop (default), leave it out and count it, or keep it in quarantine.jsonl",
     )
@@ -135,7 +126,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     )
     add(
         "--invalid",
-        choices=INVALID_MODES,
+        choices=CHOICES["invalid"],
         default="error",
         help="bytes that are not UTF-8: a bad record (default), or U+FFFD, or no such document; counted",
     )
@@ -164,19 +155,19 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add(
         "--zarr-format",
         type=integer,
-        choices=(2, 3),
+        choices=CHOICES["zarr_format"],
         help="3: sharded with crc32c (default 2; 3 on a store)",
     )
     add(
         "--compression",
-        choices=COMPRESSIONS,
+        choices=CHOICES["compression"],
         default="zstd",
         help="of the arrays (default %(default)s); in zarr format 2 only zstd has a checksum that reading compares",
     )
     add("--chunk-tokens", type=size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
     add(
         "--source-places",
-        choices=SOURCE_PLACES_MODES,
+        choices=CHOICES["source_places"],
         default="auto",
         help="keep where each sequence begins in its source (default auto: where documents are not short, which is at "
         "most 2 %% of the dataset)",
@@ -209,7 +200,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add = parser.add_argument_group("what is shown").add_argument
     add(
         "--progress",
-        choices=PROGRESS_MODES,
+        choices=CHOICES["progress"],
         default="auto",
         help="on stderr; auto (default): a bar on a terminal, else lines",
     )

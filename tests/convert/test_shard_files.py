@@ -193,9 +193,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
             assert len(sequences_run(shards_at(self.folder), run)) == run.item_count
         else:
             tokens = [
-                token
-                for unit in encoded_units(shards_at(self.folder), run, UNIT)
-                for token in unit.tolist()
+                token for unit in encoded_units(shards_at(self.folder), run, UNIT) for token in unit.tolist()
             ]
             assert tokens == self.expected[run.split][run.first : run.first + run.item_count]
 
