@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.errors import UnsupportedTokenizer
+from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from corpus.batch import Batch
 from stores.system import cached_property
@@ -38,6 +39,14 @@ class MarkedTokens(NamedTuple):
     tokens: NDArray[np.uint32]
     is_trained: NDArray[np.bool_]
     offsets: NDArray[np.uint64]
+    changed: NDArray[np.int64]
+
+
+class TokenPlaces(NamedTuple):
+    """starts, stops: int64 of each token, bytes of the batch's text. changed: see MarkedTokens."""
+
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
     changed: NDArray[np.int64]
 
 
@@ -63,9 +72,24 @@ class MarkedText:
         )
         first_rows = np.searchsorted(borders, batch.offsets[:-1], side="left")
         offsets = rows.offsets[np.append(first_rows, len(borders))]
-        firsts = offsets.astype(np.int64)
-        lengths = self._lengths_of(rows.tokens)
-        ends = np.concatenate([[0], np.cumsum(lengths)])
+        places = self.places_of(Ragged(rows.tokens, offsets), batch, allowed, borders)
+        is_trained = np.zeros(len(rows.tokens), np.bool_)
+        if not len(places.changed):
+            begin, end = bounds[trained[:, 0]] + trained[:, 1], bounds[trained[:, 0]] + trained[:, 2]
+            at = np.searchsorted(
+                end, places.starts, side="right"
+            )  # the first stretch that ends behind a token's start
+            is_trained = np.append(begin, np.iinfo(np.int64).max)[at] < places.stops
+        return MarkedTokens(rows.tokens, is_trained, offsets, places.changed)
+
+    def places_of(
+        self, documents: Ragged, batch: Batch, allowed: AllowedSpecial, borders: NDArray[np.uint64]
+    ) -> TokenPlaces:
+        """Where the tokens of a batch's documents lie in its text. borders: the places in it, rising, at which the
+        encoding began, those of the documents among them."""
+        bounds, firsts = batch.offsets.astype(np.int64), documents.offsets.astype(np.int64)
+        tokens = documents.tokens
+        ends = np.concatenate([[0], np.cumsum(self._lengths_of(tokens))])
         # Where each document's tokens would begin if the texts of all before it were as long as they should be.
         moved = np.repeat(bounds[:-1] - ends[firsts[:-1]], np.diff(firsts))
         starts, stops = ends[:-1] + moved, ends[1:] + moved
@@ -75,7 +99,7 @@ class MarkedText:
             doubtful[:] = True
         for document in np.flatnonzero(doubtful).tolist():
             own, (begin, end) = slice(*firsts[document : document + 2]), bounds[document : document + 2]
-            text, ids = bytes(memoryview(batch.text)[begin:end]), rows.tokens[own].tolist()
+            text, ids = bytes(memoryview(batch.text)[begin:end]), tokens[own].tolist()
             if b"".join(map(self._texts.__getitem__, ids)) == text:
                 continue
             places = self._places(text, ids)
@@ -87,14 +111,7 @@ class MarkedText:
                 changed.append(document)
             else:
                 starts[own], stops[own] = begin + places[0], begin + places[1]
-        is_trained = np.zeros(len(rows.tokens), np.bool_)
-        if not changed:
-            begin, end = bounds[trained[:, 0]] + trained[:, 1], bounds[trained[:, 0]] + trained[:, 2]
-            at = np.searchsorted(
-                end, starts, side="right"
-            )  # the first stretch that ends behind a token's start
-            is_trained = np.append(begin, np.iinfo(np.int64).max)[at] < stops
-        return MarkedTokens(rows.tokens, is_trained, offsets, np.array(changed, dtype=np.int64))
+        return TokenPlaces(starts, stops, np.array(changed, dtype=np.int64))
 
     def _places(self, text: bytes, ids: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Where each token begins and ends in a text whose white space may differ; None where more does."""

@@ -3,11 +3,16 @@
 The text of a document is what its ids decode to, as UTF-8, and it must encode to the same ids again: with the special
 tokens in it recognised, or with none, as the dataset was made. Else the text was another one (a normalizer changed it,
 it was cut within a character, the ids were chosen in another way), and the document is told.
+
+A loss mask goes along (convert/retokenize/moved_mask.py). What is put around a document is to be learned as before;
+where nothing was there, the token behind is, and the one in front is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +21,27 @@ from bpe.end_tokens import EndTokens
 from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 from convert.errors import BadInput
+from convert.retokenize.moved_mask import MovedMask
 from flat_tokens.exchange.blocks import Block
+from flat_tokens.format import Bools
 
 BATCH_TOKENS = 1 << 20  # of documents that are encoded at once: each thread has some
 
 
-def whole_documents(blocks: Iterator[Block], batch_tokens: int) -> Iterator[Ragged]:
+class Masked(NamedTuple):
+    """trained: bool[tokens of the documents], whether each is to be learned; None for all."""
+
+    documents: Ragged
+    trained: Bools | None
+
+
+def whole_documents(blocks: Iterator[Block], batch_tokens: int) -> Iterator[Masked]:
     """The documents of blocks, so many tokens at a time and the last document whole."""
     parts: list[NDArray[np.uint32]] = []
+    masks: list[Bools] = []
     lengths: list[NDArray[np.int64]] = []
     waiting, is_open = 0, 0  # tokens in parts; of those, in a document that has not ended
-    for ids, ends, _ in blocks:
+    for ids, ends, trained in blocks:
         assert ends is not None
         taken = 0
         if len(ends):
@@ -36,20 +51,24 @@ def whole_documents(blocks: Iterator[Block], batch_tokens: int) -> Iterator[Ragg
             lengths.append(found)
             is_open = 0
             parts.append(ids[:taken])
+            if trained is not None:
+                masks.append(trained[:taken])
             waiting += taken
             if waiting >= batch_tokens:
-                yield _ragged(parts, lengths)
-                parts, lengths, waiting = [], [], 0
+                yield _masked(parts, masks, lengths)
+                parts, masks, lengths, waiting = [], [], [], 0
         parts.append(ids[taken:])
+        if trained is not None:
+            masks.append(trained[taken:])
         is_open += len(ids) - taken
         waiting += len(ids) - taken
     if lengths:
-        yield _ragged(parts, lengths)
+        yield _masked(parts, masks, lengths)
 
 
-def _ragged(parts: list[NDArray[np.uint32]], lengths: list[NDArray[np.int64]]) -> Ragged:
+def _masked(parts: list[NDArray[np.uint32]], masks: list[Bools], lengths: list[NDArray[np.int64]]) -> Masked:
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.uint64)
-    return Ragged(np.concatenate(parts), offsets)
+    return Masked(Ragged(np.concatenate(parts), offsets), np.concatenate(masks) if masks else None)
 
 
 class Retokenizer:
@@ -64,31 +83,29 @@ class Retokenizer:
         self._plain_tokens = new.non_special_added_tokens
         shared = frozenset(old.special_tokens) & frozenset(new.special_tokens)
         self._known_tokens = shared | self._plain_tokens
+        self._moved_mask = MovedMask(old, new)
 
-    def encode(self, documents: Ragged, first: int, split: str) -> Block:
+    def encode(self, batch: Masked, first: int, split: str) -> Block:
         """The same documents by the new tokenizer. first: the number of the first one, for errors. BadInput names the
         document whose ids are not those of a text."""
-        content = self._without_ends(documents, first, split)
+        documents, trained = batch
+        is_content = self._is_content(documents, first, split)
+        kept_before = np.concatenate([[0], np.cumsum(is_content)])
+        content = Ragged(documents.tokens[is_content], kept_before[documents.offsets].astype(np.uint64))
         texts = self._texts(content, first, split)
         as_text = self._encoded_as_text(content, texts, first, split)
-        if not as_text:
-            rows = self._new.encode_batch(texts, self._threads, self._known_tokens)
-        else:  # some documents hold the texts of special tokens as ordinary text: rare, one by one
-            rows = Ragged.from_rows(
-                [
-                    np.array(
-                        self._new.encode(text, self._plain_tokens if at in as_text else self._known_tokens),
-                        np.uint32,
-                    )
-                    for at, text in enumerate(texts)
-                ]
-            )
-        return _with_ends(rows, self._new_ends)
-
-    def _without_ends(self, documents: Ragged, first: int, split: str) -> Ragged:
-        """The documents without the tokens that were put around them."""
+        if trained is None:
+            return _with_ends(self._rows(texts, as_text), self._new_ends)
+        rows, bits = self._masked_rows(Masked(content, trained[is_content]), texts, as_text, first, split)
         offsets = documents.offsets.astype(np.int64)
-        dropped = np.zeros(len(documents.tokens), np.bool_)
+        front = trained[offsets[:-1]] if self._old_ends.front else np.zeros(len(documents), np.bool_)
+        back = trained[offsets[1:] - 1] if self._old_ends.back else np.ones(len(documents), np.bool_)
+        return _with_ends(rows, self._new_ends, EndedMask(bits, front, back))
+
+    def _is_content(self, documents: Ragged, first: int, split: str) -> Bools:
+        """Which tokens were not put around a document."""
+        offsets = documents.offsets.astype(np.int64)
+        is_content = np.ones(len(documents.tokens), np.bool_)
         for token, places in ((self._old_ends.front, offsets[:-1]), (self._old_ends.back, offsets[1:] - 1)):
             if token is None:
                 continue
@@ -98,11 +115,44 @@ class Retokenizer:
                     f"{split}[{first + int(wrong[0])}]: lacks the token {token.id} that its dataset puts around each "
                     f"document; encode the text anew"
                 )
-            dropped[places] = True
-        if not dropped.any():
-            return documents
-        kept_before = np.concatenate([[0], np.cumsum(~dropped)])
-        return Ragged(documents.tokens[~dropped], kept_before[offsets].astype(np.uint64))
+            is_content[places] = False
+        return is_content
+
+    def _masked_rows(
+        self, content: Masked, texts: list[str], as_text: set[int], first: int, split: str
+    ) -> tuple[Ragged, Bools]:
+        """The rows, and of each token whether it is to be learned."""
+        documents, trained = content
+        assert trained is not None
+        offsets = documents.offsets.astype(np.int64)
+        rows, masks = [], []
+        for is_as_text, group in groupby(range(len(texts)), as_text.__contains__):
+            start, *others = group
+            stop = start + 1 + len(others)
+            own = slice(*offsets[[start, stop]])
+            found = self._moved_mask.encode(
+                Ragged(documents.tokens[own], documents.offsets[start : stop + 1] - documents.offsets[start]),
+                trained[own],
+                texts[start:stop],
+                (self._old.non_special_added_tokens if is_as_text else "all", self._allowed(is_as_text)),
+                [f"{split}[{first + at}]" for at in range(start, stop)],
+            )
+            rows.append(Ragged(found.tokens, found.offsets))
+            masks.append(found.is_trained)
+        return Ragged.concatenate(rows), np.concatenate(masks)
+
+    def _rows(self, texts: list[str], as_text: set[int]) -> Ragged:
+        if not as_text:
+            return self._new.encode_batch(texts, self._threads, self._known_tokens)
+        return Ragged.from_rows(  # special tokens as ordinary text are rare: one by one
+            [
+                np.array(self._new.encode(text, self._allowed(at in as_text)), np.uint32)
+                for at, text in enumerate(texts)
+            ]
+        )
+
+    def _allowed(self, is_as_text: bool) -> frozenset[str]:
+        return self._plain_tokens if is_as_text else self._known_tokens
 
     def _texts(self, content: Ragged, first: int, split: str) -> list[str]:
         try:
@@ -138,18 +188,29 @@ class Retokenizer:
         return as_text
 
 
-def _with_ends(rows: Ragged, ends: EndTokens) -> Block:
+class EndedMask(NamedTuple):
+    """trained: of the tokens of rows. front, back: bool[rows], of the token that is put in front and behind."""
+
+    trained: Bools
+    front: Bools
+    back: Bools
+
+
+def _with_ends(rows: Ragged, ends: EndTokens, mask: EndedMask | None = None) -> Block:
     """The rows as a block, with the tokens around each that has some."""
     tokens, offsets = rows.tokens, rows.offsets.astype(np.int64)
+    trained = None if mask is None else mask.trained
     has_tokens = offsets[1:] > offsets[:-1]
     more = np.concatenate([[0], np.cumsum(has_tokens)])
-    if ends.front is not None:
-        tokens = np.insert(tokens, offsets[:-1][has_tokens], ends.front.id)
+    for token, side in ((ends.front, 0), (ends.back, 1)):
+        if token is None:
+            continue
+        places = (offsets[:-1], offsets[1:])[side][has_tokens]
+        tokens = np.insert(tokens, places, token.id)
+        if mask is not None and trained is not None:
+            trained = np.insert(trained, places, (mask.front, mask.back)[side][has_tokens])
         offsets = offsets + more
-    if ends.back is not None:
-        tokens = np.insert(tokens, offsets[1:][has_tokens], ends.back.id)
-        offsets = offsets + more
-    return Block(tokens, offsets[1:])
+    return Block(tokens, offsets[1:], trained)
 
 
 def _first_difference(ids: NDArray[np.uint32], found: NDArray[np.uint32]) -> int:

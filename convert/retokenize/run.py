@@ -51,10 +51,7 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     dataset of another tokenizer; UsageError, RefusedError. Nothing is left of a run that fails."""
     check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
     dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
-    if any(dataset[split].loss_mask is not None for split in SPLITS):
-        raise UsageError(
-            f"{printable(str(dataset.path))}: has a loss mask, which is of its tokens; convert its sources again"
-        )
+    has_mask = any(dataset[split].loss_mask is not None for split in SPLITS)
     old = _old_tokenizer(dataset, options.from_tokenizer)
     new, source = load_tokenizer(options.tokenizer)
     old_ends = _recorded_ends(dataset)
@@ -68,7 +65,7 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
         record, facts = save_tokenizer(new, root, Path(temporary), source)
         written: dict[str, WrittenSplit] = {}
         for split in SPLITS:
-            writer = SplitWriter(root, split, options.layout)
+            writer = SplitWriter(root, split, options.layout, has_mask=has_mask)
             for block in _blocks(dataset, split, retokenizer):
                 writer.add(block)
             written[split] = writer.end()
@@ -101,9 +98,9 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
 
 def _blocks(dataset: Dataset, split: str, retokenizer: Retokenizer) -> Iterator[Block]:
     first = 0
-    for documents in whole_documents(blocks_of(dataset[split]), BATCH_TOKENS):
-        yield retokenizer.encode(documents, first, split)
-        first += len(documents)
+    for batch in whole_documents(blocks_of(dataset[split]), BATCH_TOKENS):
+        yield retokenizer.encode(batch, first, split)
+        first += len(batch.documents)
 
 
 def _tokenizer_facts(dataset: Dataset) -> Mapping[str, Any] | None:

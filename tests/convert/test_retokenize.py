@@ -100,6 +100,68 @@ def test_it_is_what_the_text_gives(special: str, ends: list[str], files: Path) -
     assert not list(files.glob("*.partial"))
 
 
+def masks_of(path: Path) -> list[tuple[list[int], list[bool]]]:
+    train = flat_tokens.open(path).train
+    assert train.loss_mask is not None
+    bits = train.loss_mask[:].tolist()
+    found = []
+    at = 0
+    for ids in train:
+        found.append((ids.tolist(), bits[at : at + len(ids)]))
+        at += len(ids)
+    return found
+
+
+@pytest.mark.parametrize("special", ["encode", "text"])
+@pytest.mark.parametrize("ends", [[], ["--append-token", END], ["--prepend-token", END]])
+def test_a_mask_goes_by_the_bytes_of_the_text(special: str, ends: list[str], files: Path) -> None:
+    rng = random.Random(7)
+    texts = [json.loads(line)["text"] for line in (files / "texts.jsonl").read_text().splitlines()]
+    with (files / "texts.jsonl").open("w") as file:
+        for text in texts:
+            at = rng.randint(0, len(text))
+            file.write(json.dumps({"prompt": text[:at], "completion": text[at:]}) + "\n")
+    fields = ["--prompt-field", "prompt", "--completion-field", "completion", "--special-in-text", special]
+    a = converted(files, "a.json", "a.zarr", "--validation-fraction", "0", *fields, *ends)
+    arguments = [str(a), "--tokenizer", str(files / "b.json"), "--append-token", END]
+    assert main([*arguments, "--output", str(files / "b.zarr"), "--prepend-token", END]) == 0
+    old, new = Tokenizer.load(files / "a.json"), Tokenizer.load(files / "b.json")
+    moved = 0
+    for (old_ids, old_bits), (new_ids, new_bits) in zip(masks_of(a), masks_of(files / "b.zarr"), strict=True):
+        front = back = None
+        if "--prepend-token" in ends:
+            front, old_ids, old_bits = old_bits[0], old_ids[1:], old_bits[1:]
+        if "--append-token" in ends:
+            back, old_ids, old_bits = old_bits[-1], old_ids[:-1], old_bits[:-1]
+        learned = [bit for id_, bit in zip(old_ids, old_bits, strict=True) for _ in old.decode_bytes([id_])]
+        assert (new_bits[0], new_bits[-1]) == (bool(front), back is not False)
+        at = 0
+        for id_, bit in zip(new_ids[1:-1], new_bits[1:-1], strict=True):
+            size = len(new.decode_bytes([id_]))
+            assert bit == any(learned[at : at + size])
+            at += size
+            moved += bit
+        assert at == len(learned)
+    assert moved > 100
+
+
+def test_a_mask_whose_places_are_not_known_is_told(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tokenizer that drops what it has not, and whose offsets nobody tells."""
+    (files / "texts.jsonl").write_text('{"prompt": "xa", "completion": "b"}\n')
+    fields = ["--prompt-field", "prompt", "--completion-field", "completion"]
+    a = converted(files, "a.json", "a.zarr", *fields, "--validation-fraction", "0")
+    entries = ["a", "b", "##a", "##b"]
+    model = {"type": "BPE", "vocab": {text: id_ for id_, text in enumerate(entries)}, "merges": []}
+    model |= {"continuing_subword_prefix": "##", "unk_token": None}
+    content = {"version": "1.0", "model": model, "pre_tokenizer": {"type": "UnicodeScripts"}}
+    (files / "b.json").write_text(json.dumps(content))
+    assert main([str(a), "--tokenizer", str(files / "b.json"), "--output", str(files / "b.zarr")]) == 3
+    error = capsys.readouterr().err
+    assert error.startswith("tokenmill: error: train[0]: the new tokenizer changes its text")
+    assert error.count("\n") == 1
+    assert not (files / "b.zarr").exists()
+
+
 def test_there_and_back_is_the_same(files: Path) -> None:
     a = converted(files, "a.json", "a.zarr")
     assert main([str(a), "--tokenizer", str(files / "b.json"), "--output", str(files / "b.zarr")]) == 0
@@ -185,7 +247,7 @@ def test_batches_are_whole_documents(step: int) -> None:
         taken = stop
     found: list[Any] = []
     for batch in documents_module.whole_documents(iter(blocks), 12):
-        found += batch.tolist()
+        found += batch.documents.tolist()
     assert found == expected
 
 
