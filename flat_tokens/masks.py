@@ -35,7 +35,7 @@ class MaskElements(Elements):
 
     def _read_otherwise(self, start: int, out: npt.NDArray[Any]) -> None:
         first, stop = _bytes_of(start, start + len(out))
-        bits = np.unpackbits(self.packed.read(first, stop), bitorder="little")
+        bits = np.unpackbits(self.packed.read(first, stop), bitorder="little").view(np.bool_)
         out[:] = bits[start - first * MASK_BITS :][: len(out)]
 
     @property
@@ -92,7 +92,6 @@ def put_trained(mask: Elements, ranges: TokenRanges, table: Bools) -> None:
     """Put the bits of the tokens of some rows to where the tokens are in bool[rows, length]; false where no token is.
 
     Cost: each zarr chunk is decoded once."""
-    table[:] = False
     order = np.argsort(ranges.starts, kind="stable")
     places, columns, starts, stops = (values[order] for values in ranges)
     begins = np.flatnonzero(
@@ -101,9 +100,10 @@ def put_trained(mask: Elements, ranges: TokenRanges, table: Bools) -> None:
     ends = stops[np.append(begins[1:], len(starts))[: len(begins)] - 1]
     found = mask.read_ranges(list(zip(starts[begins].tolist(), ends.tolist(), strict=True)))
     bits = np.concatenate([np.empty(0, dtype=np.bool_), *found])
-    if len(bits) == len(places) * table.shape[1]:  # rows that are full, each of one stretch
+    if len(bits) == table.size == len(places) * table.shape[1]:  # rows that are full, each of one stretch
         table[places] = bits.reshape(len(places), table.shape[1])
         return
+    table[:] = False
     at = 0
     flat = table.reshape(-1)
     firsts, counts = (places * table.shape[1] + columns).tolist(), (stops - starts).tolist()

@@ -1,20 +1,22 @@
 """Requests that run beside the caller: so that several are under way at once, and a Ctrl-C is not kept waiting.
 
-Each has a thread of its own: a request takes a hundred times as long as a thread's start, and there is no pool that a
-fork or an end of the process could find busy.
+Each runs in a thread that ended another one before, or in a new one, so that none waits for a thread, whatever it was
+begun by. They are daemons: a process that is interrupted must not wait until a server that is gone was asked often
+enough.
 """
 
 from __future__ import annotations
 
 import atexit
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import TypeVar
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from stores.store import Bytes
+from stores.system import after_fork_in_child
 
 REQUEST_BYTES = 12 << 20  # of a long read: the time to the first byte is a small part, and a GB takes few
 PASSED_BYTES = (
@@ -24,11 +26,14 @@ _AT_ONCE = 8
 _END_SECONDS = 3.0
 
 _Result = TypeVar("_Result")
-_running: set[threading.Thread] = set()
+_MOST_IDLE = 64  # threads that are kept; a window of a loader takes that many requests
+
+_running: set[Future[Any]] = set()
+_idle: deque[SimpleQueue[Callable[[], None]]] = deque()  # of threads that wait for what to run
 
 
 def start(request: Callable[[], _Result]) -> Future[_Result]:
-    """Begin a request in a thread of its own."""
+    """Begin a request in another thread."""
     future: Future[_Result] = Future()
 
     def run() -> None:
@@ -37,13 +42,27 @@ def start(request: Callable[[], _Result]) -> Future[_Result]:
         except BaseException as error:
             future.set_exception(error)
         finally:
-            _running.discard(threading.current_thread())
+            _running.discard(future)
 
-    # A daemon, since a process that is interrupted must not wait until a server that is gone was asked often enough.
-    thread = threading.Thread(target=run, daemon=True, name="store request")
-    _running.add(thread)
-    thread.start()
+    _running.add(future)
+    try:
+        _idle.pop().put(run)
+    except IndexError:
+        try:
+            threading.Thread(target=_serve, args=([run],), daemon=True, name="store requests").start()
+        except BaseException:  # of as many threads as the system allows, for instance
+            _running.discard(future)
+            raise
     return future
+
+
+def _serve(first: list[Callable[[], None]]) -> None:
+    """One thread: what it was started for, then what comes. Nothing of it is held while the thread is idle."""
+    own: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    first.pop()()
+    while len(_idle) < _MOST_IDLE:
+        _idle.append(own)
+        own.get()()
 
 
 def call(request: Callable[[], _Result]) -> _Result:
@@ -55,9 +74,14 @@ def call(request: Callable[[], _Result]) -> _Result:
 def _let_finish() -> None:
     """Requests that nobody waits for any more may still come to their end: a thread that asks for the interpreter
     when it is gone would abort the process."""
-    until = time.monotonic() + _END_SECONDS
-    for thread in tuple(_running):
-        thread.join(max(0.0, until - time.monotonic()))
+    wait(tuple(_running), _END_SECONDS)
+
+
+@after_fork_in_child
+def _forget_threads() -> None:
+    """The child has none of them."""
+    _running.clear()
+    _idle.clear()
 
 
 def read_joined(read: Callable[[int, int], Bytes], ranges: Sequence[tuple[int, int]]) -> list[Bytes]:
