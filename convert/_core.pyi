@@ -6,9 +6,6 @@ Offsets are 64-bit. The GIL is released.
 import numpy as np
 from numpy.typing import NDArray
 
-def narrow_ids(ids: NDArray[np.uint32], out: NDArray[np.uint16]) -> int:
-    """The highest of the ids (0: none), whose low halves are written to out; above 65535 something was lost."""
-
 def partition_by_split(
     ids: NDArray[np.uint32],
     offsets: NDArray[np.uint64],

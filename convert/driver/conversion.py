@@ -8,7 +8,6 @@ parent alone needs is imported and written while they already encode. The datase
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
@@ -28,6 +27,7 @@ from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space
 from convert.driver.modified_sources import check_modified_during_run
 from convert.driver.source_places import has_places
+from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
 from convert.errors import UsageError, WorkerLost, printable
@@ -63,32 +63,19 @@ class Prepared:
     """What is known before the tokenizer is: where to work, what to read (without standard input), what to write."""
 
     options: ConvertOptions
-    times: Times
+    times: Clock
     progress: Progress
     workspace: AnyWorkspace
     sources: SourceList
     layout: ArrayLayout
 
 
-class Times:
-    """How long each stage took, in seconds, in order."""
-
-    def __init__(self, started: float | None) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter() if started is None else started
-
-    def lap(self, stage: str) -> None:
-        """The stage that began with the last lap ends."""
-        now = time.perf_counter()
-        self.seconds[stage] = now - self._last
-        self._last = now
-
-
 def prepare(
     options: ConvertOptions, started: float | None = None, sources: SourceList | None = None
 ) -> Prepared:
     """Find the sources and refuse what can be refused; nothing is written. started, sources: as for `convert`."""
-    times = Times(started)
+    times = Clock()
+    times.start(started)
     progress = make_progress(options.progress)
     workspace = open_workspace(options.output, options.overwrite, options.scratch, options.storage_options)
     workspace.check_output()
@@ -184,7 +171,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
     )
     pool = TaskPool(engine)
     with ExitStack() as finished, ending(engine, progress.note), pool:
-        key = hand_out(job, workspace, engine, _most_tasks(plan), options.storage_options)
+        key = hand_out(job, workspace.put_job, engine, _most_tasks(plan), options.storage_options)
         times.lap("start")
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
@@ -198,7 +185,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
                 from convert.driver.finalizer import Finalizer
 
                 finalizer = Finalizer(context, tokenizer, ends, source)
-                work.encode(stage)
+                work.encode()
             if maybe_modified := check_unchanged(plan.sources):
                 check_modified_during_run(context, maybe_modified, work.ledger)
             times.lap("encode")

@@ -2,7 +2,7 @@
 
     work = EncodeAndMerge(context)   takes over what an earlier run left
     work.begin(stage)                the workers have work
-    work.encode(stage)               until the last text chunk is encoded
+    work.encode()                    until the last text chunk is encoded
     work.merge(stage)                until the last run is written
 
 A text chunk is encoded by one *lane*, a task for each shard one after the other, or by several where it is compressed
@@ -26,7 +26,7 @@ from convert.driver.context import Context
 from convert.driver.resume import resume
 from convert.encode import worker
 from convert.errors import BadInput, DataLost, StorageError
-from convert.places.log import run_entry, shard_entry
+from convert.places.log import run_entry
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
@@ -96,28 +96,30 @@ class EncodeAndMerge:
         self._entries: list[dict[str, Any]] = []  # for the log
         self._next_sync = self._next_show = 0.0
         self._all_begun = False
+        self._encoding = Stage("encode", 0)  # what is shown of it, since `begin`
 
     def begin(self, stage: Stage) -> None:
-        """Give the workers the first tasks."""
+        """Give the workers the first tasks. stage: of the encoding."""
+        self._encoding = stage
         stage.advance(0, self.ledger.token_count)
-        self._submit(stage)
+        self._submit()
 
-    def encode(self, stage: Stage) -> None:
+    def encode(self) -> None:
         """Return when all text chunks are encoded; runs are written beside."""
         while self._open_lanes or not self._all_begun:
-            self._take_results(stage)
+            self._take_results()
             if (now := time.monotonic()) >= self._next_show:
                 self._next_show = now + SHOW_SECONDS
-                stage.show_running(self._running_bytes())
-            self._submit(stage)
+                self._encoding.show_running(self._running_bytes())
+            self._submit()
 
     def merge(self, stage: Stage) -> None:
         """Return when all runs are written."""
-        self._submit(None)
+        self._submit()
         while len(self._context.pool):
-            for run in self._take_results(None):
+            for run in self._take_results():
                 stage.advance(run.raw_bytes, run.item_count if run.array == "tokens" else 0)
-            self._submit(None)
+            self._submit()
         self._log.flush()
 
     @contextmanager
@@ -139,7 +141,7 @@ class EncodeAndMerge:
     def _note_finished(self) -> None:
         for task, outcome in self._context.pool.finished():
             if isinstance(task, Lane):
-                self._entries += map(shard_entry, outcome.records)
+                self._entries += map(ShardRecord.as_json, outcome.records)
             elif isinstance(task, Run) and not isinstance(outcome, Damage):
                 self._entries.append(run_entry(task, outcome))
         self._note()
@@ -147,7 +149,7 @@ class EncodeAndMerge:
 
     # -- what is submitted
 
-    def _submit(self, stage: Stage | None) -> None:
+    def _submit(self) -> None:
         """As much as may be in flight: runs first, which make room."""
         for run in self.ledger.ready():
             self.run_bytes += run.raw_bytes
@@ -160,14 +162,14 @@ class EncodeAndMerge:
                 self._submit_lane(lane)
             else:
                 self._lanes.append(lane)
-        while not self._all_begun and stage is not None and len(self._open_lanes) < self._window:
+        while not self._all_begun and len(self._open_lanes) < self._window:
             if self._open_lanes and not self._has_room:
                 break
             chunk = next(self._remaining, None)
             if chunk is None:
                 self._all_begun = True
             else:
-                self._begin_chunk(chunk, stage)
+                self._begin_chunk(chunk)
 
     @property
     def _window(self) -> int:
@@ -178,7 +180,7 @@ class EncodeAndMerge:
     def _has_room(self) -> bool:
         return self.ledger.unmerged_bytes < _UNMERGED_BYTES * max(4, self._context.engine.worker_count)
 
-    def _begin_chunk(self, chunk: TextChunk, stage: Stage) -> None:
+    def _begin_chunk(self, chunk: TextChunk) -> None:
         """Begin the lanes that make what of the chunk is not there."""
         gaps, following = self.ledger.missing(chunk.index)
         lanes = [Lane(chunk, number, 0) for number in gaps]
@@ -187,7 +189,7 @@ class EncodeAndMerge:
             count = self._context.plan.lane_count(chunk, engine.worker_count) if engine.can_stick else 1
             lanes += [Lane(chunk, following + lane, count) for lane in range(count)]
         if not lanes:
-            stage.advance(self._context.plan.work_bytes(chunk))
+            self._encoding.advance(self._context.plan.work_bytes(chunk))
             return
         self._open_lanes[chunk.index] = len(lanes)
         self._done_bytes[chunk.index] = 0
@@ -226,13 +228,13 @@ class EncodeAndMerge:
 
     # -- what follows from results
 
-    def _take_results(self, stage: Stage | None) -> list[Run]:
+    def _take_results(self) -> list[Run]:
         """Wait for results, and take all there are; the runs that are written."""
         written = []
         try:
             for task, outcome in self._context.pool.done(SHOW_SECONDS):
                 if isinstance(task, Lane):
-                    self._take_lane(task, outcome, stage)
+                    self._take_lane(task, outcome)
                 elif isinstance(task, ShardId):
                     self._take_again(task, outcome)
                 elif isinstance(outcome, Damage):
@@ -245,7 +247,7 @@ class EncodeAndMerge:
             self._note()
         return written
 
-    def _take_lane(self, lane: Lane, outcome: worker.ChunkResult, stage: Stage | None) -> None:
+    def _take_lane(self, lane: Lane, outcome: worker.ChunkResult) -> None:
         """The next shards of a text chunk."""
         context, chunk = self._context, lane.chunk
         for record in outcome.records:
@@ -255,10 +257,9 @@ class EncodeAndMerge:
                     f"{context.plan.describe(chunk)} is not what an earlier run read there; "
                     f"start anew with --overwrite"
                 )
-            self._entries.append(shard_entry(record))
+            self._entries.append(record.as_json())
             self.ledger.add(record)
-            if stage is not None:
-                stage.advance(0, record.train.tokens + record.validation.tokens)
+            self._encoding.advance(0, record.train.tokens + record.validation.tokens)
         check_error_count(self.ledger.bad_count, context.options.max_errors)
         for step, seconds in outcome.seconds.items():
             self.seconds[step] = self.seconds.get(step, 0.0) + seconds
@@ -275,8 +276,7 @@ class EncodeAndMerge:
             done_bytes = context.plan.work_bytes(chunk)
         else:
             self._done_bytes[chunk.index] = max(before, done_bytes)
-        if stage is not None:
-            stage.advance(max(0, done_bytes - before))
+        self._encoding.advance(max(0, done_bytes - before))
 
     def _take_run(self, run: Run, files: list[WrittenFile]) -> None:
         self.run_bytes -= run.raw_bytes
@@ -322,7 +322,7 @@ class EncodeAndMerge:
                 f"is not the same; start anew with --overwrite"
             )
         assert former is not None
-        self._entries.append(shard_entry(record))
+        self._entries.append(record.as_json())
         self._spares += self.ledger.replace(record)
         self._runs.extend(self._waiting_runs.pop(shard))
 

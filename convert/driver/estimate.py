@@ -66,8 +66,7 @@ class Estimate(NamedTuple):
 def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> Estimate:
     """The estimate from a sample of some MiB; a tenth of a second, and what a library costs that a format needs."""
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
-    text_bytes = documents = tokens = 0.0
-    total_sampled = sampled_text = sampled_tokens = 0.0
+    sampled, whole = np.zeros(4), np.zeros(4)  # bytes of sources, bytes of text, documents, tokens
     seconds = 0.0
     ids: list[np.ndarray[tuple[int, ...], np.dtype[np.uint32]]] = []
     kinds = plan.sources.by_kind()
@@ -77,8 +76,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     for sample in samples_of(plan, options.intake_rules, options.separator_bytes, faults):
         by_kind.setdefault(sample.source.kind, []).append(sample)
     for kind, samples in by_kind.items():
-        kind_bytes = kinds[kind][1]
-        counts = [0.0] * 4
+        own = np.zeros(4)
         for sample in samples:
             started = time.perf_counter()
             usual = "encode" if sample.source.kind.format == "text" else "text"
@@ -91,18 +89,14 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
             )
             seconds += time.perf_counter() - started
             ids.append(ragged.tokens)
-            part = (sample.source_bytes, int(sample.batch.offsets[-1]), sample.documents, len(ragged.tokens))
-            counts = [count + more for count, more in zip(counts, part, strict=True)]
-        scale = kind_bytes / max(1, counts[0])
-        text_bytes += counts[1] * scale
-        documents += counts[2] * scale
-        tokens += counts[3] * scale
+            own += (sample.source_bytes, sample.batch.offsets[-1], sample.documents, len(ragged.tokens))
+        sampled += own
+        whole += own * kinds[kind][1] / max(1, own[0])
         if not kind.is_divisible:
             source = plan.sources[plan.sources.largest_of(kind)]
-            largest = max(largest, counts[3] / max(1, counts[0]) * source.size_bytes)
-        total_sampled += counts[0]
-        sampled_text += counts[1]
-        sampled_tokens += counts[3]
+            largest = max(largest, float(own[3] / max(1, own[0])) * source.size_bytes)
+    sampled_bytes, sampled_text, _, sampled_tokens = sampled.tolist()
+    _, text_bytes, documents, tokens = whole.tolist()
     tokens += documents * ends.per_document
     token_bytes = 4 if options.has_mask or tokenizer.max_token_id >= 1 << 16 else 2
     bytes_a_document = 8 if options.source_places == "no" else 16  # start, place
@@ -126,7 +120,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         round(dataset),
         round(working),
         START_SECONDS + work_seconds / min(options.worker_count, os.cpu_count() or 1),
-        round(total_sampled),
+        round(sampled_bytes),
         tuple(faults.values()),
     )
 

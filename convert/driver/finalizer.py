@@ -13,7 +13,6 @@ from bpe.end_tokens import EndTokens, usual_end
 from bpe.tokenizer import Tokenizer
 from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
-from convert.driver.ledger import Ledger
 from convert.driver.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.shards.intake import QUARANTINE_NAME
@@ -48,53 +47,31 @@ class Finalizer:
         )
         self._quarantine: list[FileRecord] = []
         self._files: list[FileRecord] = []
-        self._array_files: list[FileRecord] = []
 
     def write(self, work: EncodeAndMerge) -> None:
         """Write all but the arrays' data, the manifest last, when documents in are documents out."""
         context, ledger = self._context, work.ledger
-        dataset = context.workspace.dataset
+        workspace = context.workspace
         ledger.check_whole()
-        if context.options.on_error == "quarantine":
-            shards = context.workspace.shard_store
-            self._quarantine = write_quarantine(dataset, shards, context.plan, ledger.intakes)
-        self._array_files = ledger.files
-        self._files = [
-            self._tokenizer_file,
-            *self._quarantine,
-            *self._array_files,
-            *self._write_metadata(ledger),
-        ]
-        listed = write_manifest(
-            dataset,
-            context.plan,
-            ledger,
-            self._files,
-            context.layout,
-            self._tokenizer_facts,
-            {**context.recorded, "on_error": context.options.on_error},
-            context.options.has_mask,
-        ).files  # of the sources, perhaps a million, nothing is kept
-        # What is not on the disk yet goes there while it is read back from memory.
-        merged = {file.path for file in self._array_files}
-        rest = [file.path for file in listed if file.path not in merged]
-        context.syncer.add(context.workspace.on_disk([*rest, MANIFEST_NAME]))
-
-    def _write_metadata(self, ledger: Ledger) -> list[FileRecord]:
-        """The files that say how large both splits' arrays are, which is known by now."""
-        dataset, layout, files = self._context.workspace.dataset, self._context.layout, []
-        for split, counts in ledger.counts.items():
-            files += create_split(
-                dataset,
+        self._quarantine = write_quarantine(context, ledger)
+        self._files = [self._tokenizer_file, *self._quarantine, *ledger.files]
+        for split, counts in ledger.counts.items():  # how large the arrays are is known by now
+            self._files += create_split(
+                workspace.dataset,
                 split,
                 counts.tokens,
                 counts.sequences,
                 counts.max_token_id,
-                layout,
+                context.layout,
                 ledger.has_places,
-                self._context.options.has_mask,
+                context.options.has_mask,
             )
-        return files
+        # Of the sources, perhaps a million, nothing is kept.
+        listed = write_manifest(context, ledger, self._files, self._tokenizer_facts).files
+        # What is not on the disk yet goes there while it is read back from memory.
+        merged = {file.path for file in ledger.files}
+        rest = [file.path for file in listed if file.path not in merged]
+        context.syncer.add(workspace.on_disk([*rest, MANIFEST_NAME]))
 
     def verify(self, work: EncodeAndMerge) -> None:
         """State of the dataset what `flat_tokens verify` states, and wait until the disk has it; StorageError."""
@@ -140,7 +117,7 @@ class Finalizer:
             source_count=len(context.plan.sources),
             source_bytes=context.plan.total_bytes,
             disk_bytes=sum(file.bytes for file in self._files),
-            array_bytes=sum(file.bytes for file in self._array_files),
+            array_bytes=sum(file.bytes for file in ledger.files),
             splits=ledger.counts,
             has_mask=context.options.has_mask,
             replaced=ledger.replaced,

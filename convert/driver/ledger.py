@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from convert.errors import BrokenInvariant
 from convert.planning.plan import Plan, ShardId
-from convert.shards.intake_counts import IntakeCounts, total_intake
+from convert.shards.intake_counts import IntakeCounts
 from convert.shards.runs import NO_SHARD, Run, RunPlanner, part_of, run_tokens
-from convert.shards.shard import PARTS, SPLITS, ShardRecord, SplitCounts
+from convert.shards.shard import NOTHING, PARTS, SPLITS, Part, ShardRecord
 from convert.shards.write_run import WrittenFile
 from corpus.digest import DIGEST_BYTES
 from flat_tokens.storage.layout import ArrayLayout
@@ -53,11 +53,9 @@ class _OpenShard:
         self.unread[index] -= items
         return self.unread[index] == 0
 
-    def unneeded_files(self) -> set[str]:
-        """The files of the shard that no run has still to read."""
-        places = list(zip(self.record.places, self.unread, strict=True))
-        needed = {name for (name, _), items in places if items}
-        return {name for (name, _), _ in places if name} - needed
+    def needed_files(self) -> set[str]:
+        """The files of the shard that some run has still to read."""
+        return {name for (name, _), items in zip(self.record.places, self.unread, strict=True) if items}
 
 
 class Ledger:
@@ -77,7 +75,7 @@ class Ledger:
         self._arrays = ARRAYS if has_places else ARRAYS[:2]
         self._parts = tuple(part_of(split, name) for name in self._arrays for split in SPLITS)
         self.sources: NDArray[np.int64] = np.zeros((len(plan.sources), 4), dtype=np.int64)
-        self.counts = {split: SplitCounts(0, 0, 0, 0, 0) for split in SPLITS}
+        self.counts = dict.fromkeys(SPLITS, NOTHING)
         self.intake = IntakeCounts()
         self.replaced = self.text_bytes = 0
         self.shard_count = self.token_count = self.bad_count = 0
@@ -109,9 +107,7 @@ class Ledger:
 
     def bytes_to_merge(self, record: ShardRecord) -> int:
         """How many bytes runs have to read of the files of a shard."""
-        shape = record.shape
-        inline = dict(zip(PARTS, record.inline, strict=True))
-        return sum(shape.part_bytes(part) for part in self._parts if not inline[part])
+        return sum(part.size for part in map(record.part, self._parts) if not part.inline)
 
     @property
     def is_complete(self) -> bool:
@@ -139,14 +135,14 @@ class Ledger:
 
     def _take(self, record: ShardRecord) -> None:
         self._check(record)
-        opened, shape = _OpenShard(record, self.has_places), record.shape
+        opened = _OpenShard(record, self.has_places)
         for planner in self._planners:
-            self._ready += planner.take(shape, self.counts[planner.split].tokens)
+            self._ready += planner.take(record, self.counts[planner.split].tokens)
         if any(opened.unread):
             self._open[record.id] = opened
         for split in SPLITS:
-            self.counts[split] = added(self.counts[split], record.split(split))
-        self.intake = total_intake((self.intake, record.intake))
+            self.counts[split] = self.counts[split].plus(record.split(split))
+        self.intake = self.intake.plus(record.intake)
         if self._keeps_intakes and (record.intake.quarantine_bytes >= 0 or record.intake.lines):
             self.intakes.append((record.id, record.intake))
         for index, *counts in record.sources:
@@ -195,17 +191,18 @@ class Ledger:
         self.facts.update((file.record.path, file.facts) for file in files if file.facts is not None)
         unneeded = []
         for own in run.slices:
-            if own.shape.id == NO_SHARD:
+            shard = own.parts[0].shard
+            if shard == NO_SHARD:
                 continue
-            opened, shape = self._open[own.shape.id], own.shape
-            for part in run.reads:
-                if opened.read(part, own.stop - own.start):
-                    self.unmerged_bytes -= shape.part_bytes(part)
-                    name = opened.record.places[PARTS.index(part)][0]
-                    if name in opened.unneeded_files():
+            opened = self._open[shard]
+            for part in own.parts:
+                if opened.read(part.name, own.stop - own.start):
+                    self.unmerged_bytes -= part.size
+                    name = opened.record.part(part.name).file
+                    if name not in opened.needed_files():
                         unneeded.append(name)
             if not any(opened.unread):
-                del self._open[own.shape.id]
+                del self._open[shard]
         return unneeded
 
     def missing(self, chunk_index: int) -> tuple[list[int], int | None]:
@@ -227,13 +224,7 @@ class Ledger:
     def needed_files(self) -> set[str]:
         """The names of the files that some run has still to read."""
         waiting = {name for record in self._waiting_records() for name, _ in record.places}
-        opened = {
-            name
-            for own in self._open.values()
-            for (name, _), items in zip(own.record.places, own.unread, strict=True)
-            if items
-        }
-        return (waiting | opened) - {""}
+        return waiting.union(*(own.needed_files() for own in self._open.values())) - {""}
 
     def record(self, shard: ShardId) -> ShardRecord | None:
         """That of a shard of which something is still to be read; None for one that is written whole, or not there."""
@@ -244,18 +235,20 @@ class Ledger:
         """A shard was made again: it holds the same and lies elsewhere. The files that nothing reads any more: all of
         the former ones, and of its own those that are written already."""
         opened = self._open[record.id]
-        former = {name for name, _ in opened.record.places if name}
+        all_files = {name for name, _ in (*opened.record.places, *record.places)} - {""}
         opened.record = record
-        return former | opened.unneeded_files()
+        return all_files - opened.needed_files()
 
     def current(self, run: Run) -> Run:
         """The run with the places where its shards lie now."""
-        slices = (
-            own
-            if own.shape.id == NO_SHARD
-            else own._replace(shape=own.shape._replace(places=self._open[own.shape.id].record.places))
-            for own in run.slices
-        )
+
+        def moved(part: Part) -> Part:
+            if part.shard == NO_SHARD:
+                return part
+            now = self._open[part.shard].record.part(part.name)
+            return part._replace(file=now.file, offset=now.offset)
+
+        slices = (own._replace(parts=tuple(map(moved, own.parts))) for own in run.slices)
         return run._replace(slices=tuple(slices))
 
     def _waiting_records(self) -> Iterator[ShardRecord]:
@@ -279,15 +272,3 @@ class Ledger:
             raise BrokenInvariant(
                 f"the sources have {self.sources.sum(axis=0).tolist()} sequences and tokens, the splits {of_splits}"
             )
-
-
-def added(one: SplitCounts, other: SplitCounts) -> SplitCounts:
-    """The counts of both together."""
-    return SplitCounts(
-        one.documents + other.documents,
-        one.empty + other.empty,
-        one.sequences + other.sequences,
-        one.tokens + other.tokens,
-        max(one.max_token_id, other.max_token_id),
-        one.not_trained + other.not_trained,
-    )

@@ -7,23 +7,21 @@ options and version alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bpe import _core
 from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
+from convert.driver.context import Context
 from convert.driver.ledger import Ledger
-from convert.planning.plan import Plan, ShardId
+from convert.planning.plan import Plan
 from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
-from convert.shards.intake_counts import IntakeCounts
-from convert.shards.shard_store import ShardStore
 from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
 from corpus.kinds import FORMATS
 from corpus.sources import recorded_path
 from flat_tokens.sources import SOURCE_COUNTS
-from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
 from flat_tokens.writer import Destination, write_file, write_root
 
@@ -57,33 +55,25 @@ def save_tokenizer(
     return write_file(dataset, TOKENIZER_NAME, data), facts
 
 
-def write_quarantine(
-    dataset: Destination, shards: ShardStore, plan: Plan, intakes: Sequence[tuple[ShardId, IntakeCounts]]
-) -> list[FileRecord]:
+def write_quarantine(context: Context, ledger: Ledger) -> list[FileRecord]:
     """Put the quarantined records of all chunks beside the data, as quarantine.jsonl; its record, none without any."""
-    if not any(intake.quarantine_bytes >= 0 for _, intake in intakes):
+    if not any(intake.quarantine_bytes >= 0 for _, intake in ledger.intakes):
         return []
-    return [write_file(dataset, QUARANTINE_NAME, quarantine_lines(shards, plan.sources, intakes))]
+    workspace = context.workspace
+    lines = quarantine_lines(workspace.shard_store, context.plan.sources, ledger.intakes)
+    return [write_file(workspace.dataset, QUARANTINE_NAME, lines)]
 
 
 def write_manifest(
-    dataset: Destination,
-    plan: Plan,
-    ledger: Ledger,
-    files: list[FileRecord],
-    layout: ArrayLayout,
-    tokenizer: Mapping[str, str],
-    options: Mapping[str, Any],
-    has_mask: bool = False,
+    context: Context, ledger: Ledger, files: list[FileRecord], tokenizer: Mapping[str, str]
 ) -> Manifest:
     """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from.
 
-    tokenizer: what `save_tokenizer` says of it. options: of the conversion, as the manifest keeps them. has_mask:
-    whether loss_mask is written.
+    tokenizer: what `save_tokenizer` says of it.
     """
-    intake, counts = ledger.intake, ledger.counts
+    intake, counts, has_mask = ledger.intake, ledger.counts, context.options.has_mask
     return write_root(
-        dataset,
+        context.workspace.dataset,
         {
             split: SplitRecord(
                 own.tokens,
@@ -94,11 +84,12 @@ def write_manifest(
             for split, own in counts.items()
         },
         files,
-        layout,
+        context.layout,
         tokenizer=tokenizer,
-        sources=_source_facts(plan, ledger),
+        sources=_source_facts(context.plan, ledger),
         options={
-            **options,
+            **context.recorded,
+            "on_error": context.options.on_error,
             "documents": {split: own.documents for split, own in counts.items()},
             "empty_documents": {split: own.empty for split, own in counts.items()},
             "replaced": ledger.replaced,

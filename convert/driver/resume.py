@@ -17,7 +17,7 @@ from convert.encode import worker
 from convert.errors import Refused
 from convert.places.log import Recorded
 from convert.planning.plan import ShardId
-from convert.shards.intake import is_quarantine_intact, is_usable, needs_quarantine
+from convert.shards.intake import has_quarantine, is_usable
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.write_run import WrittenFile
@@ -82,9 +82,7 @@ def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord
                 f"bad records were left out of {workspace.root} in another way than --on-error {rules.on_error} "
                 f"asks for now; go on with the former way, or begin anew with --overwrite"
             )
-        if not needs_quarantine(record.intake, rules) or is_quarantine_intact(
-            workspace.shard_store, record.id, record.intake
-        ):
+        if has_quarantine(workspace.shard_store, record.id, record.intake, rules):
             yield record
 
 

@@ -18,6 +18,7 @@ from bpe.long_text.long_document import encode_pieces
 from bpe.marked_text import MarkedText
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.encode.clock import Clock
+from convert.encode.job import Job
 from convert.encode.read_chunk import Found
 from convert.encode.splitting import is_validation
 from convert.errors import BrokenInvariant
@@ -54,28 +55,20 @@ LONG_DOCUMENT_BYTES = 4 << 20
 class DocumentEncoder:
     """Encodes the documents of one text chunk into its shard, in order, and counts them in its intake.
 
-    seed, threshold: of the hash that decides the split of a document whose source does not.
+    threshold: of the hash that decides the split of a document whose source does not.
     """
 
     def __init__(
-        self,
-        tokenizer: Tokenizer,
-        separator: bytes,
-        seed: int,
-        threshold: int,
-        shard: ShardWriter,
-        intake: ShardIntake,
-        clock: Clock,
+        self, job: Job, threshold: int, shard: ShardWriter, intake: ShardIntake, clock: Clock
     ) -> None:
-        self._tokenizer = tokenizer
-        self._marked_text = MarkedText(tokenizer)
-        self._special_tokens = texts_of_special_tokens(tokenizer)
+        self._tokenizer = job.tokenizer
+        self._marked_text = MarkedText(job.tokenizer)
+        self._special_tokens = texts_of_special_tokens(job.tokenizer)
         # What stays a token where the text of special tokens is ordinary text.
-        self._plain_tokens = tokenizer.non_special_added_tokens
-        self._separator = separator
+        self._plain_tokens = job.tokenizer.non_special_added_tokens
+        self._separator, self._seed, self._threshold = job.separator, job.seed, threshold
         # Text that most likely should be a special token and is none.
         self._end_text = [] if END_TEXT in self._special_tokens else [END_TEXT]
-        self._seed, self._threshold = seed, threshold
         self._shard, self._intake, self._clock = shard, intake, clock
         self._has_places = shard.has_places
         self._rules = intake.rules
@@ -297,8 +290,7 @@ def texts_of_special_tokens(tokenizer: Tokenizer) -> list[bytes]:
 
 
 def _text_of(batch: Batch, row: int) -> bytes:
-    start, stop = batch.offsets[row : row + 2].tolist()
-    return bytes(memoryview(batch.text)[start:stop])
+    return bytes(memoryview(batch.rows(row, row + 1).text))
 
 
 def _split_of(source: Source) -> int:

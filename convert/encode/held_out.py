@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert.encode.clock import Clock
-from convert.encode.document_encoder import DocumentEncoder
+from convert.encode.document_encoder import DocumentEncoder, texts_of_special_tokens
+from convert.encode.job import Job
 from convert.shards.intake import ShardIntake
 from corpus import _core
 from corpus._core import hash_documents, hash_ragged
@@ -69,15 +70,13 @@ class SmallestHashes:
 class DocumentHasher(DocumentEncoder):
     """Goes through documents as the encoder does, with the same rules for bad ones, and only hashes them."""
 
-    def __init__(
-        self, special_tokens: list[bytes], separator: bytes, seed: int, count: int, intake: ShardIntake
-    ) -> None:
-        self._special_tokens = special_tokens
+    def __init__(self, job: Job, count: int, intake: ShardIntake) -> None:
+        self._special_tokens = texts_of_special_tokens(job.tokenizer)
         self._end_text: list[bytes] = []
-        self._separator, self._seed = separator, seed
+        self._separator, self._seed = job.separator, job.seed
         self._intake, self._rules, self._clock = intake, intake.rules, Clock()
         self._has_places = False
-        self._empty = np.uint64(_core.xxh64(b"", seed))
+        self._empty = np.uint64(_core.xxh64(b"", job.seed))
         self.smallest = SmallestHashes(count)
 
     def _whole(self, source: Source, text: Buffer, places: NDArray[np.uint64] | None) -> None:

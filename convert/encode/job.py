@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
@@ -12,7 +12,7 @@ from convert.planning.plan import Plan
 from convert.shards.shard_store import ShardStore, shards_at
 from corpus.kinds import FORMATS
 from corpus.rules import IntakeRules
-from engines.job import JobKey, require_open, require_same_folder
+from engines.job import JobKey, Put, require_open, require_same_folder
 from engines.job import hand_out as hand_out_job
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import Destination
@@ -76,26 +76,16 @@ class Job(NamedTuple):
         )
 
 
-class JobPlace(Protocol):
-    """Where a job is put for workers that do not inherit it: a workspace."""
-
-    def put_job(self, data: bytes) -> str:
-        """Put it there; its path or URL."""
-        ...
-
-
-def hand_out(
-    job: Job, workspace: JobPlace, engine: Engine, most_tasks: int, options: StorageOptions
-) -> JobKey:
+def hand_out(job: Job, put: Put, engine: Engine, most_tasks: int, options: StorageOptions) -> JobKey:
     """Start the engine for up to `most_tasks` tasks of a job at a time; return the key by which they find it.
 
-    options: of the stores that the job uses.
+    put, options (of the stores that the job uses): for workers that do not inherit the job.
     """
     if engine.inherits:
         _import_for_workers(job.plan)
     else:
         job = job.for_others()
-    return hand_out_job(engine, most_tasks, job, workspace.put_job, options)
+    return hand_out_job(engine, most_tasks, job, put, options)
 
 
 def _import_for_workers(plan: Plan) -> None:

@@ -56,9 +56,7 @@ class OpenChunk:
             ) as shard,
         ):
             intake.begin(shard_id, folder)
-            encoder = DocumentEncoder(
-                job.tokenizer, job.separator, job.seed, self._threshold, shard, intake, clock
-            )
+            encoder = DocumentEncoder(job, self._threshold, shard, intake, clock)
             for found in self._next_shard():
                 shard.begin_source(found.source_index)
                 encoder.take(found)
@@ -89,7 +87,6 @@ class OpenChunk:
     def close(self) -> None:
         """Let go of its files, and of the thread that decompresses."""
         self._documents.close()
-        self._intake.close()
 
     def _next_shard(self) -> Iterator[Found]:
         """The documents of the next shard."""

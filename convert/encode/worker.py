@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from bpe.errors import InvalidText
 from command_line.failures import one_line
 from convert.encode.clock import Clock
-from convert.encode.document_encoder import texts_of_special_tokens
 from convert.encode.held_out import DocumentHasher
 from convert.encode.job import Job
 from convert.encode.open_chunk import OpenChunk
@@ -151,8 +150,7 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
     )
     intake = ShardIntake(rules)
     intake.begin(ShardId(chunk.index))
-    special_tokens = texts_of_special_tokens(job.tokenizer)
-    hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)
+    hasher = DocumentHasher(job, count, intake)
     reader = ChunkReader(job, chunk, _worker.buffers, intake, Clock(), with_digests=False)
     with closing(reader.documents()) as documents:
         for found in documents:

@@ -76,14 +76,6 @@ nb::tuple partition_by_split(const Ids &ids, const RowOffsets &offsets, const Ma
 NB_MODULE(_core, m) {
   m.doc() = "The C++ loops of convert; see convert/_core.pyi.";
   nb::set_leak_warnings(false);
-  m.def(
-      "narrow_ids",
-      [](const Ids &ids, const OutNarrowIds &out) {
-        require_room(out.size(), ids.size());
-        nb::gil_scoped_release unlocked;
-        return convert::narrow_ids(ids.data(), ids.size(), out.data());
-      },
-      nb::arg("ids").noconvert(), nb::arg("out").noconvert());
   m.def("flag_ids", &flag_ids<NarrowIds>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),
         nb::arg("first"), nb::arg("out").noconvert());
   m.def("flag_ids", &flag_ids<Ids>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),

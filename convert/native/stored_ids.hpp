@@ -11,10 +11,6 @@
 
 namespace convert {
 
-// Writes the low halves of the ids and returns the highest of the whole ids, 0 if there are none: above 65535
-// something was lost. The two do not overlap.
-uint32_t narrow_ids(const uint32_t *ids, size_t count, uint16_t *out);
-
 // Ids lie below 2^31. What is above, in 32 bits, is a mark of the caller's.
 inline constexpr uint32_t kIdBits = 0x7FFFFFFF;
 
@@ -37,7 +33,8 @@ struct EndIds {
 // Row i is ids[offsets[i], offsets[i + 1]), with the end ids around it. Puts the ids of the rows that are not
 // marked to the front of `out` and those of the marked ones behind them, each in their order; and likewise to
 // `starts`, of the rows that are not empty, where they begin among their kind; `before` ids of each kind came
-// earlier. Of ids that are stored in 16 bits only the low halves are written. out: room for all ids and
+// earlier. Of ids that are stored in 16 bits only the low halves are written: with a highest one above 65535
+// something was lost. out: room for all ids and
 // ends.count() more a row, starts: for all rows; they do not overlap.
 template <class Id>
 std::array<SplitStats, 2>

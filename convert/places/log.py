@@ -32,11 +32,6 @@ _DIGITS = 16
 RunKey = tuple[str, str, int]
 
 
-def shard_entry(record: ShardRecord) -> dict[str, Any]:
-    """That the shard of `record` is done."""
-    return record.as_json()
-
-
 def run_entry(run: Run, files: Iterable[WrittenFile]) -> dict[str, Any]:
     """That a run is written."""
     listed = [(*file.record, file.facts) for file in files]
@@ -48,31 +43,23 @@ def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
     return {"documents": documents, "threshold": threshold}
 
 
-def log_lines(entries: Iterable[dict[str, Any]]) -> bytearray:
-    """The lines of these entries."""
-    lines = bytearray()
-    for entry in entries:
-        text = json.dumps(entry).encode("ascii")
-        # The line break in front ends a line that was torn.
-        lines += b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, 0), text)
-    return lines
-
-
 class Log:
     """The log in `folder`, beside the shards."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / _NAME
 
-    def append(self, entries: Iterable[dict[str, Any]]) -> None:
-        """Note these; one write, whatever their number."""
-        self.append_lines(log_lines(entries))
-
-    def append_lines(self, lines: bytes | bytearray) -> None:
-        """The same, as `log_lines` has them."""
+    def append(self, entries: Iterable[dict[str, Any]]) -> bytearray:
+        """Note these, in one write, whatever their number; the lines."""
+        lines = bytearray()
+        for entry in entries:
+            text = json.dumps(entry).encode("ascii")
+            # The line break in front ends a line that was torn.
+            lines += b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, 0), text)
         if lines:
             with naming(self.path):
                 write_all(self.path, lines, os.O_APPEND)
+        return lines
 
     def flush(self) -> None:
         """All that was noted is where an interrupted run is taken over from."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from convert.errors import Refused, naming
-from convert.places.log import Log, log_lines
+from convert.places.log import Log
 from stores import AlreadyThere, Entry, Store, StoreNotFound
 
 PUT_SECONDS = 1.0
@@ -58,13 +58,13 @@ class StoreLog(Log):
         ):
             file.writelines(readers.map(lambda entry: self._store.read(entry.key), entries))
 
-    def append(self, entries: Iterable[dict[str, Any]]) -> None:
+    def append(self, entries: Iterable[dict[str, Any]]) -> bytearray:
         """See Log; in the store within a second or so, if `append` or `flush` is called then."""
-        lines = log_lines(entries)
-        self.append_lines(lines)
+        lines = super().append(entries)
         self._waiting += lines
         if time.monotonic() >= self._next_put:
             self.flush()
+        return lines
 
     def flush(self) -> None:
         """Put what waits; Refused (exit 6) if another run has taken over."""

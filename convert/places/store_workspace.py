@@ -227,19 +227,14 @@ class StoreWorkspace:
     def _fetch(self) -> None:
         """Make the copy: nothing of a former one is used."""
         self._local.clear()
-        try:
-            plan = self._partial.read(PLAN_NAME)
-        except StoreNotFound:
-            return
-        self._local.shards.mkdir(exist_ok=True)
-        self.log.fetch()
-        self._local.plan.write_bytes(plan)
+        if (plan := _read(self._partial, PLAN_NAME)) is not None:
+            self.shards.mkdir(exist_ok=True)
+            self.log.fetch()
+            self.plan.write_bytes(plan)
 
     def _noted_scratch(self) -> str | None:
-        try:
-            return bytes(self._partial.read(NOTE_NAME)).decode()
-        except StoreNotFound:
-            return None
+        noted = _read(self._partial, NOTE_NAME)
+        return None if noted is None else noted.decode()
 
     def _go_on_with_scratch(self) -> None:
         """The shards stay where they are, unless that is a folder that this machine does not see."""
@@ -256,7 +251,7 @@ class StoreWorkspace:
 
     def _put_plan(self) -> None:
         self.log.confirm()
-        self._partial.put(PLAN_NAME, self._local.plan.read_bytes())
+        self._partial.put(PLAN_NAME, self.plan.read_bytes())
 
     def put_job(self, data: bytes) -> str:
         """See Workspace."""
@@ -362,6 +357,13 @@ def _holds(store: Store, key: str) -> bool:
     except StoreNotFound:
         return False
     return True
+
+
+def _read(store: Store, key: str) -> bytes | None:
+    try:
+        return bytes(store.read(key))
+    except StoreNotFound:
+        return None
 
 
 def _is_own(key: str) -> bool:

@@ -18,13 +18,13 @@ from typing import Any
 from convert.errors import DataLost, naming
 from convert.planning.plan import ShardId
 from convert.shards.intake_counts import IntakeCounts
-from convert.shards.part_writer import write_all_to
 from convert.shards.shard_store import ShardStore
 from corpus import _core
 from corpus.intake import INVALID_UTF8, BadRecord, Intake
 from corpus.rules import IntakeRules
 from corpus.source_list import Source
 from corpus.sources import recorded_path
+from flat_tokens.storage.files import write_all
 from stores import StoreNotFound
 
 END_TEXT = b"<|endoftext|>"  # what ends a document in most corpora
@@ -32,7 +32,8 @@ QUARANTINE_NAME = "quarantine.jsonl"
 
 
 class ShardIntake(Intake):
-    """The records of one shard after the other, and their quarantine files."""
+    """The records of one shard after the other, and their quarantine files. What an error left of one under its
+    temporary name is deleted with the folder."""
 
     def __init__(self, rules: IntakeRules) -> None:
         super().__init__(rules)
@@ -42,10 +43,11 @@ class ShardIntake(Intake):
         """What comes from now on belongs to a shard, and what is set aside to `folder`; None: to one that is there
         already, so nothing becomes of it."""
         self.reset()
-        self._shard, self._folder = shard, folder
+        self._shard = shard
         self.text_bytes = self.with_special = self.with_end_text = 0
-        self._quarantine: io.FileIO | None = None
-        self._temporary = folder
+        self._quarantine = folder / ("" if shard is None else quarantine_name(shard))
+        # A name of this attempt's own: the shard may be encoded by another at the same time.
+        self._temporary = f"{self._quarantine}.{os.urandom(8).hex()}.tmp"
         self._quarantine_bytes, self._checksum = -1, 0
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
@@ -55,26 +57,17 @@ class ShardIntake(Intake):
 
     def set_aside(self, source_index: int, record: BadRecord) -> None:
         """Write the record to the shard's quarantine file."""
-        assert self._shard is not None
         line = _quarantine_line(source_index, record) + b"\n"
-        if self._quarantine is None:
-            # A name of this attempt's own: the shard may be encoded by another at the same time.
-            path = self._folder / quarantine_name(self._shard)
-            self._temporary = path.with_suffix(f".{os.urandom(8).hex()}.tmp")
         with naming(self._temporary):
-            if self._quarantine is None:
-                self._quarantine = io.FileIO(self._temporary, "xb")
-                self._quarantine_bytes = 0
-            write_all_to(self._quarantine, memoryview(line))
-        self._quarantine_bytes += len(line)
+            write_all(self._temporary, line, os.O_APPEND)
+        self._quarantine_bytes = max(self._quarantine_bytes, 0) + len(line)
         self._checksum = _core.xxh64(line, self._checksum)
 
     def finish(self, longest: Sequence[int] = (), first_ids: Sequence[int] = ()) -> IntakeCounts:
         """The counts, with what the shard says of its sequences; a quarantine file gets its name."""
-        self.close()
-        if self._quarantine is not None and self._shard is not None:
+        if self._quarantine_bytes >= 0:
             with naming(self._temporary):
-                self._temporary.replace(self._folder / quarantine_name(self._shard))
+                Path(self._temporary).replace(self._quarantine)
         return IntakeCounts(
             self.records,
             self.text_bytes,
@@ -89,11 +82,6 @@ class ShardIntake(Intake):
             self._checksum,
         )
 
-    def close(self) -> None:
-        """Close the quarantine file; what an error left under its temporary name is deleted at the end."""
-        if self._quarantine is not None:
-            self._quarantine.close()
-
 
 def quarantine_name(shard: ShardId) -> str:
     """What the file of a shard's quarantined records is called, beside it."""
@@ -107,14 +95,10 @@ def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
     return True
 
 
-def needs_quarantine(counts: IntakeCounts, rules: IntakeRules) -> bool:
-    """Whether a finished shard is of use only with its quarantine file; without one it is made again."""
-    return rules.on_error == "quarantine" and bool(counts.skipped)
-
-
-def is_quarantine_intact(shards: ShardStore, shard: ShardId, counts: IntakeCounts) -> bool:
-    """Whether the quarantine file of a shard is there with every byte it was written with."""
-    return _quarantined(shards, shard, counts) is not None
+def has_quarantine(shards: ShardStore, shard: ShardId, counts: IntakeCounts, rules: IntakeRules) -> bool:
+    """Whether the bad records of a finished shard are set aside, every byte of them, if they are to be."""
+    is_needed = rules.on_error == "quarantine" and bool(counts.skipped)
+    return not is_needed or _quarantined(shards, shard, counts) is not None
 
 
 def _quarantined(shards: ShardStore, shard: ShardId, counts: IntakeCounts) -> io.BytesIO | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,36 +31,22 @@ class IntakeCounts:
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> IntakeCounts:
-        """The counts from a shard's record; KeyError, TypeError or ValueError for anything else."""
-        lines = tuple((int(source), int(lines)) for source, lines in entry["lines"])
-        longest, first_ids = tuple(map(int, entry["longest"])), tuple(map(int, entry["first_ids"]))
-        return cls(**{**entry, "lines": lines, "longest": longest, "first_ids": first_ids})
+        """The counts from a shard's record."""
+        own = {name: tuple(entry[name]) for name in ("longest", "first_ids")}
+        return cls(**{**entry, **own, "lines": tuple(map(tuple, entry["lines"]))})
 
-
-def total_intake(counts: Iterable[IntakeCounts]) -> IntakeCounts:
-    """The counts of all shards together, without their lines and files."""
-    records = text_bytes = blank = with_special = with_end_text = 0
-    longest: list[int] = []
-    first_ids: tuple[int, ...] = ()
-    skipped: dict[str, int] = {}
-    for chunk in counts:
-        records += chunk.records
-        text_bytes += chunk.text_bytes
-        blank += chunk.blank
-        with_special += chunk.with_special
-        with_end_text += chunk.with_end_text
-        longest = sorted([*longest, *chunk.longest], reverse=True)[:3]
-        first_ids = first_ids or chunk.first_ids
-        for reason, count in chunk.skipped.items():
+    def plus(self, other: IntakeCounts) -> IntakeCounts:
+        """The counts of both together, without their lines and files."""
+        skipped = dict(self.skipped)
+        for reason, count in other.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
-    skipped = dict(sorted(skipped.items()))
-    return IntakeCounts(
-        records,
-        text_bytes,
-        skipped,
-        blank,
-        with_special,
-        with_end_text,
-        longest=tuple(longest),
-        first_ids=first_ids,
-    )
+        return IntakeCounts(
+            self.records + other.records,
+            self.text_bytes + other.text_bytes,
+            dict(sorted(skipped.items())),
+            self.blank + other.blank,
+            self.with_special + other.with_special,
+            self.with_end_text + other.with_end_text,
+            longest=tuple(sorted((*self.longest, *other.longest), reverse=True)[:3]),
+            first_ids=self.first_ids or other.first_ids,
+        )

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from convert.errors import BrokenInvariant, naming
 from convert.shards import shard as shard_module
-from convert.shards.shard import DIGEST_BYTES, NOWHERE, Place
+from convert.shards.shard import NOWHERE, Place
 from corpus import _core
+from corpus.digest import digest_bytes
 from stores import system
 
 FLUSH_BYTES = 128 << 10
@@ -123,7 +124,8 @@ class PartWriter:
                 self._file = self._spare_file() or _new_file(self._path)
             self._digests.update(view)
             self._written_bytes += view.nbytes
-            write_all_to(self._file, view)
+            while view.nbytes:
+                view = view[self._file.write(view) :]
 
     def _spare_file(self) -> io.FileIO | None:
         """A spare under this part's name, whatever it holds; None if there is none or another attempt has it."""
@@ -149,7 +151,7 @@ class _BlockDigests:
             self._open_bytes += own.nbytes
             view = view[own.nbytes :]
             if self._open_bytes == block_bytes:
-                self._done += self._digest()
+                self._done += digest_bytes(self._open)
                 self._open, self._open_bytes = _core.Xxh64(), 0
 
     def copy(self) -> _BlockDigests:
@@ -158,25 +160,10 @@ class _BlockDigests:
         return twin
 
     def all(self) -> bytes:
-        return bytes(self._done) + (self._digest() if self._open_bytes else b"")
-
-    def _digest(self) -> bytes:
-        return self._open.digest().to_bytes(DIGEST_BYTES, "big")
+        return bytes(self._done) + (digest_bytes(self._open) if self._open_bytes else b"")
 
 
-def _new_file(path: str | Path) -> io.FileIO:
+def _new_file(path: str) -> io.FileIO:
     """A file of this name, which must not exist."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | system.BINARY
     return io.FileIO(os.open(path, flags, 0o666), "r+")
-
-
-def write_all_to(file: io.FileIO, view: memoryview) -> None:
-    """Write the bytes, however many the system takes at a time."""
-    while view.nbytes:
-        view = view[file.write(view) :]
-
-
-def write_new_file(path: Path, data: bytes) -> None:
-    """Write a file, which must not exist; OSError names it."""
-    with naming(path), _new_file(path) as file:
-        write_all_to(file, memoryview(data))

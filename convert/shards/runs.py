@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from convert.planning.plan import ShardId
-from convert.shards.shard import NOWHERE, PARTS, PLACES_OF, START_BYTES, STARTS_OF, ShardShape
+from convert.shards.shard import NOWHERE, PLACES_OF, START_BYTES, STARTS_OF, Part, ShardRecord
 
 RUN_TOKENS = (2 << 20, 8 << 20)  # at least, at most
 
@@ -20,21 +20,21 @@ def run_tokens(chunk_bytes: int) -> int:
     return min(max(chunk_bytes // 4, least), most)
 
 
-NO_SHARD = ShardId(-1)  # of a slice that reads none: of starts that came with records
+NO_SHARD = ShardId(-1)  # of starts and places that came with records
 
 
 class ShardSlice(NamedTuple):
     """Tokens or sequences [start, stop) of one shard; token_offset: the place of its first token in the array.
 
-    shape: with the digests that the slice needs (`ShardShape.for_slice`). inline: of NO_SHARD, the starts themselves,
-    counted from the first token of the array, or the places.
+    parts: what is read for it, with the digests that it needs. Ids get their start flags by the starts, which follow
+    them. Starts that came with records are one part of NO_SHARD, counted from the first token of the array, and so are
+    places.
     """
 
-    shape: ShardShape
+    parts: tuple[Part, ...]
     start: int
     stop: int
     token_offset: int
-    inline: bytes = b""
 
 
 class Run(NamedTuple):
@@ -56,12 +56,6 @@ class Run(NamedTuple):
         return self.split, self.array, self.first
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        """Which parts of its shards the run reads: ids get their start flags by the starts."""
-        own = part_of(self.split, self.array)
-        return (own, STARTS_OF[self.split]) if self.array == "tokens" else (own,)
-
-    @property
     def item_count(self) -> int:
         """How many items the run has, the closing start included."""
         return sum(own.stop - own.start for own in self.slices) + (self.closing is not None)
@@ -77,9 +71,6 @@ def part_of(split: str, array: str) -> str:
     return {"tokens": split, "starts": STARTS_OF[split], "places": PLACES_OF[split]}[array]
 
 
-_NO_SHAPE = ShardShape(NO_SHARD, 2, (0, 0), (0, 0), (NOWHERE,) * len(PARTS), (b"",) * len(PARTS))
-
-
 class RunPlanner:
     """The runs of one array of a split, about `tokens` items in whole units, in order and each once."""
 
@@ -91,22 +82,22 @@ class RunPlanner:
         self._inline = bytearray()  # behind the slices: starts or places that came with records
         self._items = 0  # in both
 
-    def take(self, shape: ShardShape, token_offset: int) -> Iterator[Run]:
+    def take(self, record: ShardRecord, token_offset: int) -> Iterator[Run]:
         """The runs that are full with the next shard; token_offset: the tokens of the split before it."""
-        part = part_of(self.split, self._array)
+        part = record.part(part_of(self.split, self._array))
         if self._array == "places":
             token_offset = 0  # they count in sources
-        count = shape.part_bytes(part) // shape.item_bytes(part)
         start = 0
-        while start < count:
-            stop = min(count, start + self._run_items - self._items)
-            inline = shape.inline[PARTS.index(part)]
-            if inline:
-                starts = np.frombuffer(inline, np.uint64)[start:stop] + np.uint64(token_offset)
+        while start < part.item_count:
+            stop = min(part.item_count, start + self._run_items - self._items)
+            if part.inline:
+                starts = np.frombuffer(part.inline, np.uint64)[start:stop] + np.uint64(token_offset)
                 self._inline += starts.tobytes()
             else:
                 self._end_inline()
-                self._slices.append(ShardSlice(shape.for_slice(part, start, stop), start, stop, token_offset))
+                flags = (record.part(STARTS_OF[self.split]),) if self._array == "tokens" else ()
+                parts = (part.for_items(start, stop), *flags)
+                self._slices.append(ShardSlice(parts, start, stop, token_offset))
             self._items += stop - start
             start = stop
             # The closing start belongs to the last run: a run that is full may still be followed by it.
@@ -124,7 +115,8 @@ class RunPlanner:
         """Make a slice of what came with records."""
         if self._inline:
             count = len(self._inline) // START_BYTES
-            self._slices.append(ShardSlice(_NO_SHAPE, 0, count, 0, bytes(self._inline)))
+            part = Part(NO_SHARD, self._array, START_BYTES, count, *NOWHERE, b"", bytes(self._inline))
+            self._slices.append(ShardSlice((part,), 0, count, 0))
             self._inline.clear()
 
     def _run(self, closing: int | None = None) -> Run:

@@ -10,11 +10,10 @@
 Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
 holds the vocabulary. A large part is a file, small ones lie in one file together, a part without items is nowhere, and
 starts that are very few are in the record itself: those of validation are read at the end only, and their files would
-stay until then. No
-file holds parts of two shards (convert/shards/shard_files.py). The files have no header: what they hold and where is
-said by the `ShardRecord`, which the journal keeps and which exists only after all parts are whole. Parts are apart
-since each is written as its items come (convert/shards/shard_writer.py), and since they live for different times: ids
-of train are merged soon, starts often at the end.
+stay until then. No file holds parts of two shards (convert/shards/shard_files.py). The files have no header: what they
+hold and where is said by the `ShardRecord`, which the journal keeps and which exists only after all parts are whole.
+Parts are apart since each is written as its items come (convert/shards/shard_writer.py), and since they live for
+different times: ids of train are merged soon, starts often at the end.
 
 A record has a digest of every block of a part, and no byte of a part is used unless its block has the digest that its
 writer recorded (convert/shards/shard_reader.py).
@@ -29,6 +28,7 @@ import numpy as np
 
 from convert.planning.plan import ShardId
 from convert.shards.intake_counts import IntakeCounts
+from corpus.digest import DIGEST_BYTES
 
 SPLITS = ("train", "validation")
 # A part is one array; those of the ids are named for their split.
@@ -38,7 +38,6 @@ PARTS = (*SPLITS, *STARTS_OF.values(), *PLACES_OF.values())
 START_BYTES = 8
 # A part is hashed in blocks of this size. Runs share blocks at their borders, which are then read twice.
 DIGEST_BLOCK_BYTES = 256 << 10
-DIGEST_BYTES = 8
 Place = tuple[str, int]  # name of a file beside the journal, offset in bytes
 NOWHERE: Place = ("", 0)
 # Shards of a dataset with a loss mask have ids of 32 bits; this bit is set where a token is not to be learned.
@@ -55,6 +54,14 @@ class SplitCounts(NamedTuple):
     max_token_id: int  # 0 where there are no tokens
     not_trained: int = 0  # tokens that are not to be learned
 
+    def plus(self, other: SplitCounts) -> SplitCounts:
+        """The counts of both together."""
+        sums = SplitCounts(*map(sum, zip(self, other, strict=True)))
+        return sums._replace(max_token_id=max(self.max_token_id, other.max_token_id))
+
+
+NOTHING = SplitCounts(0, 0, 0, 0, 0)
+
 
 class SourceCounts(NamedTuple):
     """What a shard holds of one source."""
@@ -66,46 +73,35 @@ class SourceCounts(NamedTuple):
     validation_tokens: int
 
 
-class ShardShape(NamedTuple):
-    """How long the parts of a shard are, where they lie and what they hold."""
+class Part(NamedTuple):
+    """One array of a shard: what it holds, and where it lies."""
 
-    id: ShardId
-    token_bytes: int
-    sequences: tuple[int, int]  # train, validation
-    tokens: tuple[int, int]
-    places: tuple[Place, ...]  # of each of PARTS
-    digests: tuple[bytes, ...]  # of each of PARTS: the XXH64 of its blocks, end to end
-    inline: tuple[bytes, ...] = (b"",) * len(PARTS)  # of each of PARTS that is in no file: the part itself
+    shard: ShardId
+    name: str  # one of PARTS
+    item_bytes: int
+    item_count: int
+    file: str  # beside the journal; "" where the part has no items or is `inline`
+    offset: int  # of its first byte in the file
+    digests: bytes  # the XXH64 of its blocks from `first_block` on, end to end
+    inline: bytes = b""  # the part itself, where it is in no file
+    first_block: int = 0
 
-    def part_bytes(self, part: str) -> int:
-        """The size of one of PARTS."""
-        if part in SPLITS:
-            return self.tokens[SPLITS.index(part)] * self.token_bytes
-        return self.sequences[PARTS.index(part) % len(SPLITS)] * START_BYTES
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.item_bytes * self.item_count
 
-    def item_bytes(self, part: str) -> int:
-        """The size of one item of one of PARTS."""
-        return self.token_bytes if part in SPLITS else START_BYTES
+    def blocks(self, start: int, stop: int) -> range:
+        """The blocks that items [start, stop) lie in."""
+        first, end = start * self.item_bytes, stop * self.item_bytes
+        return range(first // DIGEST_BLOCK_BYTES, -(-end // DIGEST_BLOCK_BYTES))
 
-    def for_slice(self, part: str, start: int, stop: int) -> ShardShape:
-        """The shape with those digests alone that items [start, stop) of an array's part need.
-
-        A document of many GB is one shard with as many digests, and every run of it is sent to a worker.
-        """
-        blocks = block_range(start * self.item_bytes(part), stop * self.item_bytes(part))
-        needed = [b""] * len(PARTS)
-        needed[PARTS.index(part)] = self.digests[PARTS.index(part)][
-            blocks.start * DIGEST_BYTES : blocks.stop * DIGEST_BYTES
-        ]
-        inline = [b""] * len(PARTS)
-        if part in SPLITS:  # ids are flagged by all starts of the split
-            starts = PARTS.index(STARTS_OF[part])
-            needed[starts], inline[starts] = self.digests[starts], self.inline[starts]
-        return self._replace(digests=tuple(needed), inline=tuple(inline))
-
-    def place(self, part: str) -> Place:
-        """Where one of PARTS lies."""
-        return self.places[PARTS.index(part)]
+    def for_items(self, start: int, stop: int) -> Part:
+        """The part with those digests alone that items [start, stop) need: a document of many GB is one shard with as
+        many digests, and every run of it is sent to a worker."""
+        blocks = self.blocks(start, stop)
+        needed = self.digests[blocks.start * DIGEST_BYTES : blocks.stop * DIGEST_BYTES]
+        return self._replace(digests=needed, first_block=blocks.start)
 
 
 @dataclass(frozen=True)
@@ -130,18 +126,12 @@ class ShardRecord:
     places: tuple[Place, ...] = field(default=(NOWHERE,) * len(PARTS), compare=False)
     inline: tuple[bytes, ...] = (b"",) * len(PARTS)  # of each of PARTS that is in no file: the part itself
 
-    @property
-    def shape(self) -> ShardShape:
-        """How long the parts are and where they lie."""
-        return ShardShape(
-            self.id,
-            self.token_bytes,
-            (self.train.sequences, self.validation.sequences),
-            (self.train.tokens, self.validation.tokens),
-            self.places,
-            self.part_digests,
-            self.inline,
-        )
+    def part(self, name: str) -> Part:
+        """One of PARTS."""
+        index = PARTS.index(name)
+        counts = self.split(SPLITS[index % len(SPLITS)])
+        items = (self.token_bytes, counts.tokens) if name in SPLITS else (START_BYTES, counts.sequences)
+        return Part(self.id, name, *items, *self.places[index], self.part_digests[index], self.inline[index])
 
     def split(self, name: str) -> SplitCounts:
         """The counts of split `name`."""
@@ -161,29 +151,14 @@ class ShardRecord:
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> ShardRecord:
-        """The record that `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
-        id_ = ShardId(*entry["id"])
-        counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
-        digests = bytes.fromhex(entry["digests"])
-        edges = tuple((int(source), int(a), int(b), str(hex_)) for source, a, b, hex_ in entry["edges"])
-        part_digests = tuple(bytes.fromhex(digests) for digests in entry["part_digests"])
-        intake = IntakeCounts.from_json(entry["intake"])
-        places = tuple((str(name), int(offset)) for name, offset in entry["places"])
-        inline = tuple(bytes.fromhex(data) for data in entry["inline"])
-        lists = {
-            "digests": digests,
-            "edges": edges,
-            "sources": tuple(SourceCounts(*map(int, counts)) for counts in entry["sources"]),
-            "part_digests": part_digests,
-            "places": places,
-            "inline": inline,
-        }
-        return cls(**{**entry, **counts, **lists, "id": id_, "intake": intake})
-
-
-def block_range(start: int, stop: int) -> range:
-    """The blocks of a part that bytes [start, stop) of it lie in."""
-    return range(start // DIGEST_BLOCK_BYTES, -(-stop // DIGEST_BLOCK_BYTES))
+        """The record that `as_json` wrote."""
+        own: dict[str, Any] = {name: SplitCounts(**entry[name]) for name in SPLITS}
+        own |= {name: tuple(map(bytes.fromhex, entry[name])) for name in ("part_digests", "inline")}
+        own |= {name: tuple(map(tuple, entry[name])) for name in ("edges", "places")}
+        own["sources"] = tuple(SourceCounts(*counts) for counts in entry["sources"])
+        own["id"], own["digests"] = ShardId(*entry["id"]), bytes.fromhex(entry["digests"])
+        own["intake"] = IntakeCounts.from_json(entry["intake"])
+        return cls(**{**entry, **own})
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:

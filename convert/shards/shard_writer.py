@@ -9,8 +9,8 @@ wrong there, they move, which costs one more copy.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from bpe.end_tokens import NO_ENDS, EndTokens
 from convert import _core
-from convert.errors import BrokenInvariant
+from convert.errors import BrokenInvariant, naming
 from convert.planning.plan import ShardId
-from convert.shards.part_writer import PartWriter, write_new_file
-from convert.shards.shard import NOT_TRAINED, SPLITS, ShardRecord, SourceCounts, SplitCounts
+from convert.shards.part_writer import PartWriter
+from convert.shards.shard import NOT_TRAINED, NOTHING, SPLITS, ShardRecord, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
 from corpus.buffers import thread_buffer
+from flat_tokens.storage.files import write_all
 
 LONGEST_COUNT = 3
 FIRST_IDS = 24
@@ -64,25 +65,21 @@ class ShardWriter:
         spares = [] if spares is None else spares
         self._parts = [PartWriter(folder, name, spares) for name in names]
         self._ids, self._starts, self._places = self._parts[:2], self._parts[2:4], self._parts[4:]
-        self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
-        self._not_trained = [0, 0]
-        self.longest: list[
-            int
-        ] = []  # of the sequences so far, up to LONGEST_COUNT lengths in tokens, falling
+        self._counts = [NOTHING, NOTHING]  # of each split
+        # Of the sequences so far, up to LONGEST_COUNT lengths in tokens, falling.
+        self.longest: list[int] = []
         self.first_ids: list[int] = []  # with which the first sequence of train begins
         self._open_first: list[int] = []
         self._sources: list[SourceCounts] = []
         self._source_index = -1  # of what is added
         self._before_source = (0, 0, 0, 0)  # sequences and tokens that were there when it began
         self._guess: int | None = None  # the split in which the document lies that has not ended
-        self._open_tokens = self._open_highest = self._open_not_trained = 0  # of that document
+        self._open = NOTHING  # of that document
 
     def __enter__(self) -> ShardWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for part in self._parts:
             part.discard()
 
@@ -90,7 +87,8 @@ class ShardWriter:
         """What is added from now on is of this source."""
         if source_index == self._source_index:
             return
-        now = (self._sequences[0], self._tokens[0], self._sequences[1], self._tokens[1])
+        train, validation = self._counts
+        now = (train.sequences, train.tokens, validation.sequences, validation.tokens)
         if now != self._before_source:
             own = (count - before for count, before in zip(now, self._before_source, strict=True))
             self._sources.append(SourceCounts(self._source_index, *own))
@@ -113,14 +111,12 @@ class ShardWriter:
         documents = len(validation)
         ids = thread_buffer("narrow ids", len(tokens) + documents * self._end_count, self._dtype)
         starts = thread_buffer("starts", documents, np.uint64)
-        before = (self._tokens[0], self._tokens[1])
+        before = (self._counts[0].tokens, self._counts[1].tokens)
         stats = _core.partition_by_split(
             tokens, offsets, validation, before, ids, starts, self._front, self._back
         )
         self._see_lengths(max(stats[0][2], stats[1][2]), offsets, self._end_count)
         held_out = int(np.count_nonzero(validation))
-        self._documents[0] += documents - held_out
-        self._documents[1] += held_out
         for split, (count, sequences, _, highest) in enumerate(stats):
             self._require_known(highest)
             own_ids, own_starts = ids[:count], starts[:sequences]
@@ -129,10 +125,9 @@ class ShardWriter:
                 self.first_ids = (own_ids[: min(FIRST_IDS, first)] & ~NOT_TRAINED).tolist()
             self._ids[split].add(own_ids)
             self._starts[split].add(own_starts)
-            self._tokens[split] += count
-            self._sequences[split] += sequences
-            self._highest[split] = max(self._highest[split], highest)
-            self._not_trained[split] += self._count_not_trained(own_ids)
+            taken = held_out if split else documents - held_out
+            not_trained = self._count_not_trained(own_ids)
+            self._count(split, SplitCounts(taken, taken - sequences, sequences, count, highest, not_trained))
             ids, starts = ids[count:], starts[sequences:]
         if self.has_places:
             if places is None or len(places) != documents:
@@ -159,27 +154,22 @@ class ShardWriter:
             self._extend_by(self._back)
         if self._guess not in (None, split):
             self._ids[1 - split].move_marked(self._ids[split])
-        if split == 0 and self._open_tokens and not self.first_ids:
+        tokens = self._open.tokens
+        if split == 0 and tokens and not self.first_ids:
             self.first_ids = self._open_first
-        self._documents[split] += 1
-        self._highest[split] = max(self._highest[split], self._open_highest)
-        self._not_trained[split] += self._open_not_trained
-        if self._open_tokens:
-            self._see_lengths(self._open_tokens, np.array([0, self._open_tokens], dtype=np.uint64), 0)
-            self._starts[split].add(np.array([self._tokens[split]], dtype=np.uint64))
-            self._sequences[split] += 1
+        if tokens:
+            self._see_lengths(tokens, np.array([0, tokens], dtype=np.uint64), 0)
+            self._starts[split].add(np.array([self._counts[split].tokens], dtype=np.uint64))
             if self.has_places:
                 self._places[split].add(np.array([place], dtype=np.uint64))
-        self._tokens[split] += self._open_tokens
-        self._open_tokens = self._open_highest = self._open_not_trained = 0
-        self._guess = None
+        self._count(split, self._open._replace(documents=1, empty=int(not tokens), sequences=int(tokens > 0)))
+        self._guess, self._open = None, NOTHING
 
     def drop_document(self) -> None:
         """The document of the pieces since the last one is a bad record after all: nothing of it counts."""
         if self._guess is not None:
             self._ids[self._guess].drop_marked()
-        self._open_tokens = self._open_highest = self._open_not_trained = 0
-        self._guess = None
+        self._guess, self._open = None, NOTHING
 
     def finish(self) -> ShardRecord:
         """Complete the files; the record, but for what is not in them."""
@@ -192,22 +182,14 @@ class ShardWriter:
             if len(small[index]) <= INLINE_BYTES:
                 inline[index], small[index] = small[index], b""
         if any(small):
-            write_new_file(self.folder / self._small, b"".join(small))
+            path = self.folder / self._small
+            with naming(path):
+                write_all(path, b"".join(small), os.O_EXCL)
         places, offset = [], 0
         for part, data in zip(self._parts, small, strict=True):
             places.append((self._small, offset) if data else part.finish())
             offset += len(data)
-        train, validation = (
-            SplitCounts(documents, documents - sequences, sequences, tokens, highest, not_trained)
-            for documents, sequences, tokens, highest, not_trained in zip(
-                self._documents,
-                self._sequences,
-                self._tokens,
-                self._highest,
-                self._not_trained,
-                strict=True,
-            )
-        )
+        train, validation = self._counts
         return ShardRecord(
             self._shard,
             self._dtype.itemsize,
@@ -223,26 +205,18 @@ class ShardWriter:
         assert self._guess is not None
         if len(self._open_first) < FIRST_IDS:
             self._open_first += (tokens[: FIRST_IDS - len(self._open_first)] & ~NOT_TRAINED).tolist()
-        narrow, highest = self._narrowed(tokens)
-        self._open_highest = max(self._open_highest, highest)
-        self._open_tokens += len(tokens)
-        self._open_not_trained += self._count_not_trained(tokens)
-        self._ids[self._guess].add(narrow)
+        highest = int((tokens & ~NOT_TRAINED).max(initial=0))
+        self._require_known(highest)
+        not_trained = self._count_not_trained(tokens)
+        self._open = self._open.plus(SplitCounts(0, 0, 0, len(tokens), highest, not_trained))
+        self._ids[self._guess].add(tokens.astype(self._dtype, copy=False))
 
     def _extend_by(self, end_id: int | None) -> None:
         if end_id is not None:
             self._extend(np.array([end_id], dtype=np.uint32))
 
-    def _narrowed(self, tokens: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
-        """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
-        narrow: NDArray[Any]
-        if self._dtype == np.uint32:
-            narrow, highest = tokens, int((tokens & ~NOT_TRAINED).max(initial=0))
-        else:
-            narrow = thread_buffer("narrow ids", len(tokens), self._dtype)
-            highest = _core.narrow_ids(tokens, narrow)
-        self._require_known(highest)
-        return narrow, highest
+    def _count(self, split: int, more: SplitCounts) -> None:
+        self._counts[split] = self._counts[split].plus(more)
 
     def _count_not_trained(self, ids: NDArray[Any]) -> int:
         return int(np.count_nonzero(ids & NOT_TRAINED)) if self.has_mask else 0

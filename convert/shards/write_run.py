@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from convert import _core
 from convert.shards.runs import Run
 from convert.shards.shard import NOT_TRAINED
-from convert.shards.shard_reader import ShardReader
+from convert.shards.shard_reader import PartReader
 from convert.shards.shard_store import ShardStore
 from corpus.buffers import thread_buffer
 from engines.worker_process import take_step
@@ -73,9 +73,10 @@ def encoded_units(
     encoded = thread_buffer("encoded tokens", unit_tokens, np.uint32)
     filled = 0
     for own in run.slices:
-        with ShardReader(shards, own.shape) as reader:
-            starts = reader.starts_within(run.split, own.start, own.stop)
-            for first, ids in reader.ids(run.split, own.start, own.stop):
+        with PartReader(shards, own.parts[1]) as reader:
+            starts = reader.starts_within(own.start, own.stop)
+        with PartReader(shards, own.parts[0]) as reader:
+            for first, ids in reader.items(own.start, own.stop):
                 place, stop = first, first + len(ids)
                 while place < stop:
                     end = min(stop, place + unit_tokens - filled)
@@ -100,13 +101,11 @@ def sequences_run(shards: ShardStore, run: Run) -> NDArray[np.uint64]:
     values = np.empty(run.item_count, dtype=np.uint64)
     filled = 0
     for own in run.slices:
-        if own.inline:
-            found = np.frombuffer(own.inline, np.uint64)
-        else:
-            with ShardReader(shards, own.shape) as reader:
-                found = reader.of_sequences(run.reads[0], own.start, own.stop)
-        np.add(found, np.uint64(own.token_offset), out=values[filled : filled + len(found)])
-        filled += len(found)
+        room = values[filled : filled + own.stop - own.start]
+        with PartReader(shards, own.parts[0]) as reader:
+            for first, found in reader.items(own.start, own.stop):
+                np.add(found, np.uint64(own.token_offset), out=room[first - own.start :][: len(found)])
+        filled += len(room)
     if run.closing is not None:
         values[filled] = run.closing
     return values

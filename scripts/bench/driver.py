@@ -184,14 +184,14 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     work = EncodeAndMerge(context)
     with context.progress.stage("encode", plan.total_bytes) as stage:
         work.begin(stage)
-        work.encode(stage)
+        work.encode()
     with context.progress.stage("merge", work.run_bytes) as stage:
         work.merge(stage)
     seconds = time.process_time() - started
     work.ledger.check_whole()
     used = resident_bytes() - before
     started = time.process_time()
-    write_manifest(workspace.dataset, plan, work.ledger, list(work.ledger.files), layout, {"path": "t"}, {})
+    write_manifest(context, work.ledger, list(work.ledger.files), {"path": "t"})
     manifest_seconds = time.process_time() - started
     gigabytes = plan.total_bytes / 1e9
     log_bytes = workspace.log.path.stat().st_size

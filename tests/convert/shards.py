@@ -13,8 +13,8 @@ from convert.driver.ledger import Ledger
 from convert.places.log import Recorded
 from convert.planning.plan import Plan, ShardId, TextChunk
 from convert.shards.intake_counts import IntakeCounts
-from convert.shards.shard import PARTS, ShardRecord, block_range
-from convert.shards.shard_reader import DamagedShard, ShardReader
+from convert.shards.shard import PARTS, Part, ShardRecord
+from convert.shards.shard_reader import DamagedShard, PartReader
 from convert.shards.shard_store import shards_at
 from convert.shards.shard_writer import ShardWriter
 from flat_tokens.storage.layout import ArrayLayout
@@ -36,22 +36,20 @@ def writer_of(
 
 def is_intact(folder: Path, record: ShardRecord) -> bool:
     """Whether every part of a shard is there with every byte it was written with."""
-    shape = record.shape
     try:
-        with ShardReader(shards_at(folder), shape) as reader:
-            for part in PARTS:
-                for block in block_range(0, shape.part_bytes(part)):
-                    reader.block(part, block, block)
+        for part in map(record.part, PARTS):
+            with PartReader(shards_at(folder), part) as reader:
+                for block in part.blocks(0, part.item_count):
+                    reader.block(block)
     except DamagedShard:
         return False
     return True
 
 
-def ids_of(reader: ShardReader, split: str, start: int, stop: int) -> list[int]:
-    """Ids [start, stop) by a reader of the whole shard."""
-    own = ShardReader(reader._shards, reader._shape.for_slice(split, start, stop))
-    with own:
-        return [id_ for _, ids in own.ids(split, start, stop) for id_ in ids.tolist()]
+def items_of(folder: Path, part: Part, start: int, stop: int) -> list[int]:
+    """Items [start, stop) of a part."""
+    with PartReader(shards_at(folder), part.for_items(start, stop)) as reader:
+        return [item for _, items in reader.items(start, stop) for item in items.tolist()]
 
 
 def add_rows(shard: ShardWriter, split: int, rows: Sequence[Sequence[int]]) -> None:
@@ -72,10 +70,10 @@ def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) ->
 
 def change_part(folder: Path, record: ShardRecord, part: str, flip: int) -> None:
     """Flip a bit of byte number `flip` of a part, wherever it lies; twice is as before."""
-    name, offset = record.shape.place(part)
-    data = bytearray((folder / name).read_bytes())
-    data[offset + flip] ^= 1
-    (folder / name).write_bytes(data)
+    own = record.part(part)
+    data = bytearray((folder / own.file).read_bytes())
+    data[own.offset + flip] ^= 1
+    (folder / own.file).write_bytes(data)
 
 
 def shard_of(

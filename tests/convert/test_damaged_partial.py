@@ -60,7 +60,7 @@ def test_damaged_shards_are_made_again(
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
-    path = shards / records_of(Log(shards).recorded())[ShardId(3)].shape.place("train")[0]
+    path = shards / records_of(Log(shards).recorded())[ShardId(3)].part("train").file
     data = path.read_bytes()
     if damage == "flip":
         path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])

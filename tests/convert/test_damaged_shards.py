@@ -53,16 +53,16 @@ def run(output: str, **more: Any) -> Summary:
 
 
 def flip(folder: Path, record: ShardRecord, part: str) -> None:
-    change_part(folder, record, part, record.shape.part_bytes(part) // 2)
+    change_part(folder, record, part, record.part(part).size // 2)
 
 
 def cut(folder: Path, record: ShardRecord, part: str) -> None:
-    path = folder / record.shape.place(part)[0]
+    path = folder / record.part(part).file
     path.write_bytes(path.read_bytes()[:1])
 
 
 def remove(folder: Path, record: ShardRecord, part: str) -> None:
-    (folder / record.shape.place(part)[0]).unlink()
+    (folder / record.part(part).file).unlink()
 
 
 class Damaging:
@@ -78,7 +78,7 @@ class Damaging:
         for record in result.records:
             is_first = record.id not in self.seen
             number = self.seen.setdefault(record.id, len(self.seen))
-            if number % 2 == self.parity and record.shape.part_bytes(self.part) and (is_first or self.always):
+            if number % 2 == self.parity and record.part(self.part).size and (is_first or self.always):
                 self.damage(Path("out.partial/shards"), record, self.part)
                 self.damaged.add(record.id)
         return result

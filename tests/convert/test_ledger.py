@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import change_part, ids_of, ledger_of, shard_of
+from shards import change_part, items_of, ledger_of, shard_of
 
 from convert.driver.ledger import ARRAYS, Ledger
 from convert.errors import BrokenInvariant
@@ -22,7 +22,7 @@ from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
 from convert.shards.runs import NO_SHARD, Run
 from convert.shards.shard import PARTS, ShardRecord, token_dtype
-from convert.shards.shard_reader import DamagedShard, ShardReader
+from convert.shards.shard_reader import DamagedShard
 from convert.shards.shard_store import shards_at
 from convert.shards.write_run import encoded_units, sequences_run
 from flat_tokens.storage.layout import ArrayLayout
@@ -48,7 +48,9 @@ def runs_of(order: list[ShardRecord], layout: ArrayLayout) -> tuple[Ledger, list
         ledger.add(record)
         there.add(record.id)
         for run in ledger.ready():
-            assert there.issuperset(own.shape.id for own in run.slices if own.shape.id != NO_SHARD)
+            assert there.issuperset(
+                own.parts[0].shard for own in run.slices if own.parts[0].shard != NO_SHARD
+            )
             runs.append(run)
     assert ledger.is_complete
     return ledger, runs
@@ -118,7 +120,7 @@ def test_runs_put_the_shards_together(
     with pytest.raises(BrokenInvariant) if records else nullcontext():
         ledger.check_whole()
     for run in all_runs:
-        read = {own.shape.place(name)[0] for own in run.slices for name in run.reads} - {""}
+        read = {part.file for own in run.slices for part in own.parts} - {""}
         assert not read.intersection(unneeded)
         assert read <= ledger.needed_files()
         unneeded += ledger.written(run, [])
@@ -211,9 +213,9 @@ def test_no_byte_of_a_shard_is_merged_that_its_writer_did_not_record(
         "places": partial(sequences_run, shards_at(tmp_path)),
     }
     own = [run for run in runs if run.array == array]
-    reads = {part for run in own for part in run.reads}
+    reads = {part.name for run in own for each in run.slices for part in each.parts}
     for part in PARTS:
-        for byte in range(record.shape.part_bytes(part)):
+        for byte in range(record.part(part).size):
             change_part(tmp_path, record, part, byte)
             damaged = []
             for run in own:
@@ -255,8 +257,8 @@ def test_a_slice_of_a_shard_brings_the_digests_it_needs_and_no_others(
     record = shard_of(tmp_path, 0, {"train": rows, "validation": []})
     for start in range(0, len(flat), 3):
         for stop in (start + 1, start + 8, start + 9, len(flat)):
-            shape = record.shape.for_slice("train", start, min(stop, len(flat)))
+            part = record.part("train").for_items(start, min(stop, len(flat)))
             blocks = -(-min(stop, len(flat)) * 2 // 16) - start * 2 // 16
-            assert [len(digests) for digests in shape.digests] == [8 * blocks, 0, 8 * 15, 0, 0, 0]
-            with ShardReader(shards_at(tmp_path), record.shape) as reader:
-                assert ids_of(reader, "train", start, min(stop, len(flat))) == flat[start:stop]
+            assert len(part.digests) == 8 * blocks
+            assert items_of(tmp_path, record.part("train"), start, min(stop, len(flat))) == flat[start:stop]
+    assert len(record.part("train-starts").digests) == 8 * 15

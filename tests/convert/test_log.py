@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shards import records_of, shard_of
 
-from convert.places.log import Log, Recorded, run_entry, shard_entry, threshold_entry
+from convert.places.log import Log, Recorded, run_entry, threshold_entry
 from convert.planning.plan import ShardId
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
@@ -34,10 +34,10 @@ def test_the_log_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: Path
     assert said(log.recorded(), run) == ({}, None, None)
     sizes = [0]
     for write in (
-        lambda: log.append([shard_entry(records[0])]),
+        lambda: log.append([records[0].as_json()]),
         lambda: log.append([run_entry(run, files)]),
         lambda: log.append([threshold_entry(7, 2**64)]),
-        lambda: log.append([shard_entry(records[1])]),
+        lambda: log.append([records[1].as_json()]),
     ):
         write()
         sizes.append(log.path.stat().st_size)
@@ -73,7 +73,7 @@ def test_the_last_line_about_a_shard_counts(tmp_path: Path) -> None:
     records = [shard_of(tmp_path, index, {"train": [[1]], "validation": []}) for index in (0, 1, 0)]
     assert len({record.places[0] for record in records}) == 3
     for record in records:
-        log.append([shard_entry(record)])
+        log.append([record.as_json()])
     found = records_of(log.recorded())
     assert [(shard, record.places) for shard, record in found.items()] == [
         ((1, 0), records[1].places),

@@ -194,7 +194,7 @@ def test_a_shard_in_the_middle_that_is_damaged_or_not_recorded(
         assert not recorded[first[-1]].is_last
         reused = len(recorded) - 1
         if name == "damaged":
-            part = next(part for part in PARTS if recorded[ShardId(0, 2)].shape.part_bytes(part))
+            part = next(part for part in PARTS if recorded[ShardId(0, 2)].part(part).size)
             change_part(folder, recorded[ShardId(0, 2)], part, 0)
         else:
             path = Log(folder).path

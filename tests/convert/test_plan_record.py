@@ -135,7 +135,7 @@ def test_the_differences_are_named(
     assert changed_source(old, new) == changed
 
 
-HEAD: dict[str, Any] = {"a": {"seed": 0, "list": [1, {"b": 2}]}, "c": 3}
+HEAD: dict[str, Any] = {"a": {"seed": 0, "token": {"id": 2}}, "c": 3}
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ HEAD: dict[str, Any] = {"a": {"seed": 0, "list": [1, {"b": 2}]}, "c": 3}
         (("a", "seed"), 1, "a.seed"),
         (("a", "seed"), False, "a.seed"),
         (("a", "new"), 1, "a.new"),
-        (("a", "list", 1, "b"), 3, "a.list[1].b"),
-        (("a", "list"), [], "number of a.list"),
+        (("a", "token", "id"), 3, "a.token.id"),
+        (("a", "token"), [], "a.token"),
         (("c",), None, "c"),
     ],
     ids=str,

@@ -213,19 +213,17 @@ class ShardFilesMachine(RuleBasedStateMachine):
         if not run.slices:
             return
         own = run.slices[number % len(run.slices)]
-        if own.inline:
+        place = number % len(own.parts)
+        part = own.parts[place]
+        if part.inline:
             return
-        former = self.ledger.record(own.shape.id)
+        former = self.ledger.record(part.shard)
         assert former is not None
-        part = run.reads[number % len(run.reads)]
-        if own.shape.inline[PARTS.index(part)]:
-            return
-        place = own.start if part == run.reads[0] else 0
-        change_part(self.folder, former, part, place * former.shape.item_bytes(part))
+        change_part(self.folder, former, part.name, 0 if place else own.start * part.item_bytes)
         with suppress(DamagedShard):
             self.read(run)
-            assert part != run.reads[0]  # of the starts a run of tokens may read others
-        again = Attempt(self.folder, own.shape.id.chunk_index, self.take_spares(number))
+            assert place  # of the starts a run of tokens may read others
+        again = Attempt(self.folder, part.shard.chunk_index, self.take_spares(number))
         record = self.finished(again)
         assert record == former
         self.log[again.chunk] = record

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import add_rows, ids_of, is_intact, record_of, writer_of
+from shards import add_rows, is_intact, items_of, record_of, writer_of
 
 from convert.errors import BrokenInvariant
 from convert.shards import shard as shard_module
 from convert.shards.shard import NOWHERE, PARTS, SPLITS, STARTS_OF
-from convert.shards.shard_reader import ShardReader
+from convert.shards.shard_reader import PartReader
 from convert.shards.shard_store import shards_at
 
 
@@ -53,21 +53,25 @@ def test_whole_documents_and_documents_in_pieces(
     assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in record.places}
     assert any(name.endswith(".small") for name, _ in record.places) == (flush_bytes > 20)
     assert is_intact(tmp_path, record)
-    with ShardReader(shards_at(tmp_path), record.shape) as reader:
-        for split_name, rows in zip(SPLITS, expected, strict=True):
-            counts = record.split(split_name)
-            written = [row for row in rows if row]
-            flat = [id_ for row in written for id_ in row]
-            starts = np.cumsum([0, *map(len, written)])[:-1].tolist()
-            assert (counts.documents, counts.empty) == (len(rows), len(rows) - len(written))
-            assert (counts.sequences, counts.tokens) == (len(written), len(flat))
-            assert counts.max_token_id == max(flat)
-            assert ids_of(reader, split_name, 0, len(flat)) == flat
-            assert reader.of_sequences(STARTS_OF[split_name], 0, len(written)).tolist() == starts
+    for split_name, rows in zip(SPLITS, expected, strict=True):
+        counts, own, own_starts = (
+            record.split(split_name),
+            record.part(split_name),
+            record.part(STARTS_OF[split_name]),
+        )
+        written = [row for row in rows if row]
+        flat = [id_ for row in written for id_ in row]
+        starts = np.cumsum([0, *map(len, written)])[:-1].tolist()
+        assert (counts.documents, counts.empty) == (len(rows), len(rows) - len(written))
+        assert (counts.sequences, counts.tokens) == (len(written), len(flat))
+        assert counts.max_token_id == max(flat)
+        assert items_of(tmp_path, own, 0, len(flat)) == flat
+        assert items_of(tmp_path, own_starts, 0, len(written)) == starts
+        with PartReader(shards_at(tmp_path), own_starts) as reader:
             for begin in range(0, len(flat), 7):
                 end = min(len(flat), begin + rng.randrange(1, 12))
-                assert ids_of(reader, split_name, begin, end) == flat[begin:end]
-                within = reader.starts_within(split_name, begin, end).tolist()
+                assert items_of(tmp_path, own, begin, end) == flat[begin:end]
+                within = reader.starts_within(begin, end).tolist()
                 assert within == [start for start in starts if begin <= start < end]
 
 
@@ -111,9 +115,8 @@ def test_nothing_of_a_spare_shows(old_bytes: int, tmp_path: Path, monkeypatch: p
     assert is_intact(tmp_path, record)
     assert not (tmp_path / "spare").exists()
     assert (tmp_path / record.places[0][0]).stat().st_size == 8
-    with ShardReader(shards_at(tmp_path), record.shape) as reader:
-        assert ids_of(reader, "train", 0, 4) == [1, 2, 3, 4]
-        assert ids_of(reader, "validation", 0, 3) == [5, 6, 7]
+    assert items_of(tmp_path, record.part("train"), 0, 4) == [1, 2, 3, 4]
+    assert items_of(tmp_path, record.part("validation"), 0, 3) == [5, 6, 7]
 
 
 def test_two_attempts_at_one_shard_have_no_file_in_common(

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import ids_of, record_of, writer_of
+from shards import items_of, record_of, writer_of
 
 from convert.encode.splitting import hash_threshold, is_validation
 from convert.shards.shard import SPLITS, STARTS_OF
-from convert.shards.shard_reader import ShardReader
-from convert.shards.shard_store import shards_at
 
 
 @pytest.mark.parametrize(
@@ -46,11 +44,10 @@ def test_documents_keep_their_order_within_their_split(count: int, share: float,
         record = record_of(shard)
     for split, rows in zip(SPLITS, expected, strict=True):
         counts = record.split(split)
-        with ShardReader(shards_at(tmp_path), record.shape) as reader:
-            starts = reader.of_sequences(STARTS_OF[split], 0, counts.sequences)
-            tokens = np.array(ids_of(reader, split, 0, counts.tokens))
+        starts = items_of(tmp_path, record.part(STARTS_OF[split]), 0, counts.sequences)
+        tokens = np.array(items_of(tmp_path, record.part(split), 0, counts.tokens))
         written = [row for row in rows if row]
-        assert [row.tolist() for row in np.split(tokens, starts.astype(int))[1:]] == written
+        assert [row.tolist() for row in np.split(tokens, starts)[1:]] == written
         assert counts.documents == len(rows)
         assert (counts.sequences, counts.empty) == (len(written), len(rows) - len(written))
         assert counts.max_token_id == max((max(row) for row in written), default=0)
