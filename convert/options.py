@@ -218,6 +218,7 @@ class ConvertOptions:
     @property
     def intake_rules(self) -> IntakeRules:
         """What counts as a bad record and what is done with it."""
+        names = (self.prompt_field or "", self.completion_field or "", self.messages_field or "")
         return IntakeRules(
             self.text_field,
             self.on_error,
@@ -226,21 +227,13 @@ class ConvertOptions:
             self.special_in_text,
             self.max_record_bytes,
             self.max_window_bytes,
-            self._mark_rules,
+            MarkRules(*names, self.chat) if self.has_mask else None,
         )
 
     @property
     def has_mask(self) -> bool:
         """Whether a part of documents is to be learned."""
         return self.prompt_field is not None or self.messages_field is not None
-
-    @property
-    def _mark_rules(self) -> MarkRules | None:
-        if not self.has_mask:
-            return None
-        return MarkRules(
-            self.prompt_field or "", self.completion_field or "", self.messages_field or "", self.chat
-        )
 
     def with_chat_rules(self, tokenizer: Tokenizer) -> ConvertOptions:
         """With the template that they ask for, if a part of documents is to be learned.

@@ -82,6 +82,21 @@ def sync(path: str | Path) -> None:
         raise
 
 
+def write_lasting(path: Path, blocks: Iterable[bytes]) -> None:
+    """Write a file that is there whole or not at all, after a power loss, too; before, it is <name>.tmp. An OSError
+    names that."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with temporary.open("wb", buffering=1 << 20) as file:
+            file.writelines(blocks)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        error.filename = str(temporary)
+        raise
+
+
 def sync_folders(root: Path) -> None:
     """Sync the names in a folder and in all folders below it."""
     for folder, _, _ in os.walk(root):

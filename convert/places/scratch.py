@@ -11,8 +11,8 @@ import shutil
 import time
 from pathlib import Path
 
-from convert.errors import StorageError, naming
-from stores.durability import sync
+from convert.errors import StorageError
+from stores.durability import write_lasting
 
 NOTE_NAME = "scratch"
 REMOVED = ".removed"  # behind the name of a folder, for the moment in which it is removed
@@ -41,12 +41,7 @@ def noted_scratch(root: Path) -> Path | None:
 def note_scratch(root: Path, folder: str, name: str) -> Path:
     """A place of its own in `folder`, which is not made yet."""
     path = Path(folder).absolute() / f"{name}-{os.urandom(8).hex()}{_ENDING}"
-    note = root / NOTE_NAME
-    with naming(note):
-        temporary = note.with_suffix(".tmp")
-        temporary.write_bytes(os.fsencode(path))
-        sync(temporary)
-        temporary.replace(note)
+    write_lasting(root / NOTE_NAME, [os.fsencode(path)])
     return path
 
 

@@ -35,7 +35,7 @@ from convert.planning.plan_record import PlanRecord, RecordFile, changed_source,
 from convert.shards.shard_store import ShardStore, shards_at
 from flat_tokens.storage.existing_output import is_empty_folder, is_part, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
-from stores.durability import sync, sync_folders
+from stores.durability import sync, sync_folders, write_lasting
 from stores.folder_lock import FolderLock
 
 PLAN_NAME = "plan.json"
@@ -54,7 +54,6 @@ MADE_MEANWHILE = (
 _OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME}
 _OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME, NOTE_NAME, NOTE_NAME + ".tmp"}
 _OWN_NAMES |= {name + REMOVED for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME)}
-_BUFFER_BYTES = 1 << 20
 
 
 class Workspace:
@@ -143,13 +142,7 @@ class Workspace:
         """Note the plan, in place of the one there is: the sources that were maybe_modified hold what they held."""
         if self._record is None:
             raise BrokenInvariant("a plan was to be noted before there was one")
-        temporary = self.root / (PLAN_NAME + ".tmp")
-        with naming(temporary):
-            with temporary.open("wb", buffering=_BUFFER_BYTES) as file:
-                file.writelines(self._record.lines())
-                file.flush()
-                os.fsync(file.fileno())  # half a plan, after a power loss, would be refused
-            temporary.replace(self.plan)
+        write_lasting(self.plan, self._record.lines())  # half a plan, after a power loss, would be refused
         del self.maybe_modified[:]
 
     def take(self) -> None:
