@@ -14,12 +14,11 @@ from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from typing import Any
 
+from engines.dask_watch import CONNECT_SECONDS, DaskWatch
 from engines.engine import Engine, attempt, package_of, pickled, settle
 from engines.errors import EngineFailure, WorkerLost, cause_of
 
-CONNECT_SECONDS = 10
 CHECK_SECONDS = 60  # for all workers to say that they can do the work
-_LOOK_SECONDS = 2.0
 _TRIES = 4  # to fetch results, while the scheduler is there
 
 
@@ -33,21 +32,20 @@ def _silence() -> None:
 class DaskEngine(Engine):
     """The cluster of the scheduler at `address`; EngineFailure if none answers there within CONNECT_SECONDS.
 
-    notice(text) is called in a thread when workers are lost, or when there are none.
+    notice(text) is called when workers are lost, or when there are none (engines/dask_watch.py).
     """
 
     def __init__(self, address: str, notice: Callable[[str], None]) -> None:
         distributed = package_of("dask", "distributed")
         _silence()
-        self._address, self._notice = address, notice
+        self._address = address
         try:
             self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise EngineFailure(f"no dask scheduler answers at {address}: {cause_of(error)}") from None
         self._killed_worker = distributed.KilledWorker
-        self._workers: dict[str, int] = {}  # threads by address
-        self._workers_seen = False
-        self._look()
+        self._watch = DaskWatch(self._client, address, notice)
+        self._watch.look()
         self._done = distributed.as_completed(loop=self._client.loop)
         self._futures: dict[Any, Future[Any]] = {}  # by dask's
         self._changed = threading.Condition()
@@ -58,7 +56,7 @@ class DaskEngine(Engine):
     @property
     def worker_count(self) -> int:
         """Threads of all workers, as seen a moment ago."""
-        return max(1, sum(self._workers.values()))
+        return max(1, sum(self._watch.threads.values()))
 
     def start(self, most_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
         """Have each worker that is there do prepare(*arguments); the first error is raised.
@@ -100,11 +98,10 @@ class DaskEngine(Engine):
         return future
 
     def check(self) -> None:
-        """Look who is there; EngineFailure if the scheduler is gone."""
+        """Look who is there; EngineFailure if the scheduler is gone, or does not answer for long."""
         if not self._is_closed and (self._client.status == "closed" or not self._thread.is_alive()):
             raise self._gone()
-        if time.monotonic() >= self._next_look:
-            self._look()
+        self._watch.look()
 
     def stop(self, seconds: float) -> None:
         """What is not done in so many seconds is cancelled. A worker ends the task that it is at all the same; what it
@@ -126,22 +123,6 @@ class DaskEngine(Engine):
             self._changed.notify()
         with suppress(Exception):  # it may be gone
             self._client.close(timeout=CONNECT_SECONDS)
-
-    def _look(self) -> None:
-        self._next_look = time.monotonic() + _LOOK_SECONDS
-        try:
-            seen = self._client.nthreads(callback_timeout=CONNECT_SECONDS)
-        except OSError:
-            return  # the client tries to connect again; its status tells when it gives up
-        lost = sorted(self._workers.keys() - seen.keys())
-        if lost:
-            more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-            self._notice(
-                f"warning: the dask worker {lost[0]}{more} is gone, {len(seen)} left; others do its tasks"
-            )
-        if not seen and (lost or not self._workers_seen):
-            self._notice(f"no worker is at the dask scheduler {self._address}; waiting for one")
-        self._workers, self._workers_seen = seen, True
 
     def _gone(self) -> EngineFailure:
         return EngineFailure(
@@ -170,6 +151,7 @@ class DaskEngine(Engine):
             try:
                 for task, (good, value) in zip(tasks, self._client.gather(tasks), strict=True):
                     settle(self._futures.pop(task), good, value)
+                self._watch.moved()
                 return
             except Exception as error:
                 if turn == _TRIES - 1 or self._client.status != "running":

@@ -106,4 +106,18 @@ class Lease:
             "process": os.getpid(),
             "renewed": time.time(),
         }
-        self._store.put(NAME, json.dumps(entry).encode(), if_absent)
+        data = json.dumps(entry).encode()
+        try:
+            self._store.put(NAME, data, if_absent)
+        except AlreadyThere:
+            if not is_there(self._store, NAME, data):
+                raise
+
+
+def is_there(store: Store, key: str, data: bytes) -> bool:
+    """Whether an object is there with these bytes, which no other run puts: something on the way sent the put of this
+    one twice."""
+    try:
+        return bytes(store.read(key)) == data
+    except StoreNotFound:
+        return False

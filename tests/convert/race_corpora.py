@@ -29,7 +29,8 @@ class Corpus:
     """Files in `root`/inputs, perhaps one in `root`/held-out, and the options that decide a dataset's bytes.
 
     is_overtaken: one large compressed file, and many small ones that are done before it. text_bytes: of all documents;
-    file_bytes: of all files; documents of the inputs and those held out, in order.
+    file_bytes: of all files; documents of the inputs and those held out, in order. url: where the files lie as well,
+    and are read from; it ends with "/", or is "" for the folder.
     """
 
     root: Path
@@ -43,22 +44,29 @@ class Corpus:
     fraction: float = 0.0
     held_out_count: int | None = None
     seed: int = 0
+    for_store: bool = False
+    url: str = ""
 
     @property
     def command(self) -> list[str]:
         """Inputs and options, but for the output."""
         held_out = sorted(path.name for path in (self.root / "held-out").iterdir())
-        validation = ["--validation", *(f"held-out/{name}" for name in held_out)] if held_out else []
-        return ["inputs", *validation, "--tokenizer", "tok.json", *self.options, "--progress", "none"]
+        validation = (
+            ["--validation", *(f"{self.url}held-out/{name}" for name in held_out)] if held_out else []
+        )
+        inputs = f"{self.url}inputs"
+        return [inputs, *validation, "--tokenizer", "tok.json", *self.options, "--progress", "none"]
 
 
-def make_corpus(rng: random.Random, root: Path, tokenizer_path: Path) -> Corpus:
-    """A corpus in the new folder `root`, with the tokenizer."""
-    corpus = Corpus(root, is_overtaken=rng.random() < 0.5)
+def make_corpus(rng: random.Random, root: Path, tokenizer_path: Path, for_store: bool = False) -> Corpus:
+    """A corpus in the new folder `root`, with the tokenizer. for_store: of few text, in a layout for stores."""
+    corpus = Corpus(root, is_overtaken=rng.random() < 0.5, for_store=for_store)
     for name in ("inputs", "held-out"):
         (root / name).mkdir(parents=True)
     (root / "tok.json").write_bytes(tokenizer_path.read_bytes())
     text_bytes = _LARGE_BYTES if rng.random() < 0.06 else rng.choice(_TEXT_BYTES)
+    if for_store:
+        text_bytes //= 10  # a request takes as long as many calls of a disk
     packed = [kind for kind in KINDS if kind.split(".")[1] in PACKED]
     kinds = packed if corpus.is_overtaken else rng.choice([KINDS, KINDS, [rng.choice(KINDS)]])
     for number, size in enumerate(_file_sizes(rng, text_bytes, corpus.is_overtaken)):
@@ -134,7 +142,7 @@ def _choose_options(rng: random.Random, corpus: Corpus) -> None:
     layouts = [("2", 1000), ("2", 3000), ("3", 10)]  # of format 3, 256 are a file
     if not corpus.is_overtaken:
         layouts += [("2", 1 << 16), ("3", 100)]
-    zarr_format, chunk_tokens = rng.choice(layouts)
+    zarr_format, chunk_tokens = rng.choice([("3", 10), ("3", 100)] if corpus.for_store else layouts)
     options += ["--zarr-format", zarr_format, "--chunk-tokens", str(chunk_tokens)]
     options += ["--compression", rng.choice(["zstd", "zstd", "none", "lz4"])]
     how = rng.choice(["fraction", "fraction", "fraction", "count", "files"])

@@ -2,7 +2,8 @@
 
     python race_driver.py '{"executor": "threads", "flush_bytes": 60, "shard_bytes": 700, "run_tokens": 512}' ARGUMENTS
 
-executor: own, or one of EXECUTORS; with as many workers as --workers says.
+executor: own, or one of EXECUTORS; with as many workers as --workers says. lease_seconds: a run that is silent for so
+long is taken over. planted: "", or one of PLANTED, which the runs must find.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import convert.driver.conversion
 import convert.driver.pipeline
 from convert.__main__ import flush_and_leave, main
+from convert.places import store_log
 from convert.planning.plan import Plan
-from convert.shards import part_writer, runs
+from convert.shards import part_writer, runs, shard_files
 from engines import stop_signals
+from stores import lease
 
 
 class TwiceExecutor(ThreadPoolExecutor):
@@ -66,11 +70,49 @@ EXECUTORS: dict[str, Callable[[int], Executor]] = {
 }
 
 
+def _replaces(is_chosen: Callable[[str], bool]) -> None:
+    """Puts of some keys are done whatever is there."""
+    from stores.object import ObjectStore
+
+    put = ObjectStore.put
+
+    def replace_it(self: Any, key: str, data: Any, if_absent: bool = False) -> Any:
+        return put(self, key, data, if_absent and not is_chosen(key))
+
+    ObjectStore.put = replace_it  # type: ignore[method-assign]
+
+
+def _nobody_looks() -> None:
+    _replaces(lambda key: True)
+    store_log.StoreLog._check_claim = lambda self: None  # type: ignore[method-assign]
+
+
+def _one_name() -> None:
+    shard_files.os = SimpleNamespace(urandom=bytes)  # type: ignore[assignment]
+
+
+PLANTED: dict[str, Callable[[], None]] = {
+    "the manifest replaces another": lambda: _replaces(lambda key: key == "manifest.json"),
+    "the log replaces another": lambda: _replaces(lambda key: key.startswith("log/")),
+    "no driver looks whether it is the one": _nobody_looks,
+    "attempts at a shard share its files": _one_name,
+}
+
+
 def _set(settings: dict[str, Any]) -> None:
+    if settings.get("planted"):
+        PLANTED[settings["planted"]]()
     if settings["flush_bytes"]:
         part_writer.FLUSH_BYTES = settings["flush_bytes"]
     if settings["run_tokens"]:
         runs.RUN_TOKENS = (settings["run_tokens"],) * 2
+    if seconds := settings.get("lease_seconds"):
+        lease.TAKEN_OVER_SECONDS, lease.RENEWAL_SECONDS, lease.WATCHED_SECONDS = (
+            seconds,
+            seconds / 6,
+            seconds / 4,
+        )
+        store_log.PUT_SECONDS = 0.0
     if settings["shard_bytes"]:
         make_plan = convert.driver.conversion.make_plan
 

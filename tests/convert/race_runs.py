@@ -7,31 +7,28 @@ its number alone, but for the order of events, which is the machine's.
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from injector import ORPHAN_SECONDS, Delays, Injector, Outcome, end_group
-from naive_conversion import train_tokenizer, tree
+from faulty_proxy import faulty_proxy
+from injector import Delays, Injector
+from naive_conversion import train_tokenizer
+from race_attempts import Attempts, Problem
 from race_corpora import Corpus, Stranger, make_corpus
-from race_settings import Fault, Settings, choose_settings, default_executors
+from race_places import NAME, FolderPlace, Place, StorePlace
+from race_settings import Settings, choose_settings, default_executors
+from servers import BUCKET, s3_options
 
 from bpe.tokenizer import Tokenizer
+from stores import open_store
 
-ROOT = Path(__file__).parents[2]
-DRIVER = Path(__file__).with_name("race_driver.py")
 RUNS_OF_A_CORPUS = 8
-_REFUSED = 6
-# Their workers outlive a killed parent, which is Python's way, and those that were forked hold its lock.
-_OUTLIVING = ("fork-pool", "spawn-pool")
-_LOCKED_SECONDS = 30.0
 
 
 class Result(NamedTuple):
@@ -48,7 +45,9 @@ class Result(NamedTuple):
 class Races:
     """Runs in folders of their own below `folder`.
 
-    seed, workers: lowest and highest number of workers, executors: of race_driver.py, decide the runs.
+    seed, workers: lowest and highest number of workers, executors: of race_driver.py, decide the runs. endpoint: of a
+    server, where a share of the corpora has the outputs of its runs; else all are folders. planted: a fault on purpose,
+    of race_driver.py.
     """
 
     def __init__(
@@ -57,11 +56,15 @@ class Races:
         seed: int,
         workers: tuple[int, int] = (2, 16),
         executors: Sequence[str] = (),
+        endpoint: str = "",
+        share: float = 0.5,
         keep: bool = False,
         hang_seconds: float = 120,
+        planted: str = "",
     ) -> None:
         self._folder, self._seed, self._workers, self._keep = folder, seed, workers, keep
-        self._hang_seconds = hang_seconds
+        self._hang_seconds, self._endpoint, self._share = hang_seconds, endpoint, share
+        self._planted = planted
         self._executors = list(executors) or default_executors()
         self._tokenizer_path = folder / "tok.json"
         train_tokenizer(self._tokenizer_path)
@@ -72,8 +75,15 @@ class Races:
     def group(self, group: int, numbers: Sequence[int] = ()) -> Iterator[Result]:
         """The runs over corpus number `group`, or those of them, as often as they are named."""
         root = self._folder / f"corpus-{group}"
-        corpus = make_corpus(random.Random(f"{self._seed} corpus {group}"), root, self._tokenizer_path)
-        job = _Job(corpus, Injector(self._folder / "build", root), self._hang_seconds)
+        place = random.Random(f"{self._seed} place {group}")
+        endpoint = self._endpoint if self._endpoint and place.random() < self._share else ""
+        rng = random.Random(f"{self._seed} corpus {group}")
+        corpus = make_corpus(rng, root, self._tokenizer_path, for_store=bool(endpoint))
+        if endpoint and place.random() < 0.5:
+            _put_inputs(corpus, endpoint)
+        job = _Job(
+            corpus, Injector(self._folder / "build", root), self._hang_seconds, endpoint, self._planted
+        )
         failed = False
         first = group * RUNS_OF_A_CORPUS
         for result in self._results(job, numbers or range(first, first + RUNS_OF_A_CORPUS)):
@@ -97,124 +107,66 @@ class Races:
             rng = random.Random(f"{self._seed} run {number}")
             settings = choose_settings(rng, number, corpus, self._workers, self._executors)
             started = time.monotonic()
-            kind, problem = job.run(settings)
+            kind, problem = job.run(settings) or ("", "")
             yield Result(settings, time.monotonic() - started, kind, problem, corpus.what, job.stopped)
 
 
-class _Job:
-    """Conversions of one corpus. stopped: how often the last run was ended by a fault."""
+def _put_inputs(corpus: Corpus, endpoint: str) -> None:
+    """On the server, from where all runs read them."""
+    store = open_store(f"s3://{BUCKET}/{corpus.root.name}", s3_options(endpoint))
+    for path in corpus.root.glob("*/*"):
+        store.put(path.relative_to(corpus.root).as_posix(), path.read_bytes())
+    corpus.url = f"{store.url}/"
 
-    def __init__(self, corpus: Corpus, injector: Injector, hang_seconds: float) -> None:
-        self.corpus, self.stopped = corpus, 0
-        self._injector, self._hang_seconds = injector, hang_seconds
-        self._out = corpus.root / "out"
-        self._expected: dict[str, bytes] = {}
+
+class _Job:
+    """Conversions of one corpus. stopped: how often the last run was ended by a fault. endpoint: of the server where
+    the outputs are, "" if they are folders."""
+
+    def __init__(
+        self, corpus: Corpus, injector: Injector, hang_seconds: float, endpoint: str, planted: str
+    ) -> None:
+        self.corpus, self.stopped, self._planted = corpus, 0, planted
+        self._injector, self._hang_seconds, self._endpoint = injector, hang_seconds, endpoint
+        self._folder = FolderPlace(corpus.root)
+        self._expected: dict[str, str] = {}
 
     def undisturbed(self, settings: Settings, stranger: Stranger) -> str:
         """Convert with one worker and nothing in its way; what is wrong with that, "" if nothing."""
-        command = [sys.executable, "-m", "convert", *self.corpus.command, "--output", "out", "--workers", "1"]
+        command = [sys.executable, "-m", "convert", *self.corpus.command, "--output", NAME, "--workers", "1"]
+        if self._endpoint:
+            command += [
+                f"--storage-option={name}={value}" for name, value in s3_options(self._endpoint).items()
+            ]
         ended = self._injector.run(command, hang_seconds=self._hang_seconds)
         if ended.code or ended.hung or ended.orphans:
             return f"it ends with {ended.code}: {ended.output[-1000:]}"
-        if told := stranger.difference(self.corpus, self._out):
+        if told := stranger.difference(self.corpus, self.corpus.root / NAME):
             return f"not what the documents are: {told}"
-        if verified := self._verified():
-            return f"flat_tokens verify: {verified}"
-        self._expected = tree(self._out)
+        if problems := self._folder.problems():
+            return f"flat_tokens verify: {problems[0]}"
+        self._expected = self._folder.found()
         return ""
 
-    def run(self, settings: Settings) -> tuple[str, str]:
-        """What is wrong with a run, as a kind and in words; both "" if nothing."""
-        for name in ("out", "out.partial"):
-            shutil.rmtree(self.corpus.root / name, ignore_errors=True)
-        self.stopped = 0
-        groups: list[int] = []
-        try:
-            found = self._attempts(settings, groups)
-        finally:
-            left = [pid for group in groups for pid in end_group(group, 10)]
-        if not found[0] and left:
-            return "processes left", f"{len(left)} processes are left"
-        return found
-
-    def _attempts(self, settings: Settings, groups: list[int]) -> tuple[str, str]:
-        locked_until = 0.0
-        faults = list(settings.faults)
-        while True:
-            fault, at = faults[0] if faults else (None, 0)
-            ended = self._attempt(settings, fault, at)
-            groups.append(ended.group)
-            if ended.hung:
-                return "hang", f"no end after {self._hang_seconds:g} s: {ended.output[-2000:]}"
-            if "Traceback" in ended.output:
-                return "traceback", _end_of_traceback(ended.output)
-            if ended.code == _REFUSED and "another run" in ended.output:
-                # The killed run's workers end with their tasks, and have the folder till then.
-                locked_until = locked_until or time.monotonic() + _LOCKED_SECONDS
-                if time.monotonic() > locked_until:
-                    return "locked", ended.output
-                time.sleep(0.1)
-                continue
-            locked_until = 0.0
-            if ended.code == 0:
-                if self._out.with_name("out.partial").exists():
-                    return "remains", "out.partial is left of a finished run"
-                return self._compared()
-            if fault is None or ended.code not in fault.codes:
-                return f"exit code {ended.code}", ended.output[-2000:]
-            if settings.waits or settings.executor in _OUTLIVING:
-                end_group(ended.group, 0 if settings.executor in _OUTLIVING else ORPHAN_SECONDS)
-            self.stopped += 1
-            if self._out.exists():  # it was killed while it cleaned up, as the next run with this output does
-                return self._compared()
-            faults.pop(0)
-            # Whoever goes on may have another number of workers.
-            settings = replace(settings, workers=1 + settings.workers * 7 % 5)
-
-    def _attempt(self, settings: Settings, fault: Fault | None, at: int) -> Outcome:
-        told = {
-            "executor": settings.executor,
-            "flush_bytes": settings.flush_bytes,
-            "shard_bytes": settings.shard_bytes,
-            "run_tokens": settings.run_tokens,
-        }
-        command = [sys.executable, DRIVER, json.dumps(told), *self.corpus.command, "--output", "out"]
-        command += ["--workers", str(settings.workers), "--start-method", settings.start_method]
-        command += ["--text-chunk-bytes", str(settings.chunk_bytes)]
-        return self._injector.run(
-            command,
-            at,
-            fault.mode if fault else "",
-            who=fault.who if fault else "all",
-            reads=True,
-            delays=settings.delays,
-            hang_seconds=self._hang_seconds,
-            settles=False,
-        )
-
-    def _compared(self) -> tuple[str, str]:
-        found, expected = tree(self._out), self._expected
-        if found != expected:
-            other = [name for name in sorted({*found, *expected}) if found.get(name) != expected.get(name)]
-            return "other bytes", (
-                f"exit code 0, but {len(other)} of {len(expected)} files have other bytes: {' '.join(other[:5])}; "
-                f"flat_tokens verify: {self._verified() or 'nothing wrong'}"
+    def run(self, settings: Settings) -> Problem | None:
+        """What is wrong with a run."""
+        with ExitStack() as stack:
+            place: Place = self._folder
+            if self._endpoint:
+                proxy = stack.enter_context(faulty_proxy(self._endpoint))
+                place = StorePlace(self._endpoint, self.corpus.root.name, self.corpus.root, proxy)
+            place.clear()
+            attempts = Attempts(
+                self.corpus,
+                self._injector,
+                place,
+                settings,
+                self._expected,
+                self._hang_seconds,
+                self._planted,
             )
-        return "", ""
-
-    def _verified(self) -> str:
-        ended = subprocess.run(
-            [sys.executable, "-m", "flat_tokens", "verify", self._out],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=self._hang_seconds,
-        )
-        return "" if ended.returncode == 0 else (ended.stdout + ended.stderr).strip()
-
-
-def _end_of_traceback(output: str) -> str:
-    """The last place in it and the error."""
-    lines = output[output.rindex("Traceback") :].splitlines()
-    end = next((place for place, line in enumerate(lines[1:], 1) if not line.startswith(" ")), len(lines) - 1)
-    return "\n".join(lines[max(1, end - 4) : end + 1])
+            problem = attempts.run()
+            self.stopped = attempts.stopped
+            if problem is None and self._endpoint:
+                place.clear()
+            return problem

@@ -6,13 +6,16 @@ import importlib.util
 import random
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from faulty_proxy import HARMLESS, ORDERS, Faults
 from injector import Delays
 from race_corpora import Corpus
+from store_faults import BATCH, KINDS, OUTPUT, SHARD, Kind
 
 ATTEMPTS = 4
+LEASE_SECONDS = 1.5
 
 
 class Fault(NamedTuple):
@@ -33,11 +36,38 @@ FAULTS = [
     Fault("interrupted", "interruptmain", "all", (130,)),
 ]
 
+REQUEST = "request"
+# At the n-th of some requests, see Happening. Where a driver is stopped it looks next whether it still is the one: no
+# store makes that look and what follows it one.
+REQUEST_KINDS = {
+    **{name: KINDS[name] for name in KINDS if name.startswith(("driver killed", "worker killed"))},
+    "driver stopped, another takes over": Kind((6,), "after", "stop_driver", f"{BATCH}|{SHARD}|{OUTPUT}"),
+    "driver stopped, another begins": Kind((6,), "after", "stop_driver", f"{BATCH}|{SHARD}|{OUTPUT}"),
+}
+TWO_AT_ONCE = "two at once"
+
+
+@dataclass(frozen=True)
+class OnStore:
+    """Of runs whose output is on a store. scratch: where shards lie, "": beside the output, "folder" or "store";
+    network: what happens to requests."""
+
+    scratch: str
+    network: Faults
+
+    @property
+    def text(self) -> str:
+        """In some words."""
+        net = (
+            f"{', '.join(self.network.kinds)} at {self.network.rate:g}" if self.network.rate else "no faults"
+        )
+        return f", to a store{f', shards in another {self.scratch}' if self.scratch else ''}, network: {net}"
+
 
 @dataclass(frozen=True)
 class Settings:
     """How one run does it; executor: see race_driver.py. waits: before it goes on, until the killed run's processes are
-    gone."""
+    gone. store: None where the output is a folder."""
 
     number: int
     executor: str
@@ -50,6 +80,7 @@ class Settings:
     delays: Delays
     faults: tuple[tuple[Fault, int], ...]
     waits: bool
+    store: OnStore | None = None
 
     @property
     def text(self) -> str:
@@ -59,7 +90,7 @@ class Settings:
         small = f"{self.flush_bytes}/{self.shard_bytes}/{self.run_tokens}"
         return (
             f"{self.executor}, {self.workers} workers ({self.start_method}), text chunks of {self.chunk_bytes}, "
-            f"parts/shards/runs of {small}, delays {delays}{faults}"
+            f"parts/shards/runs of {small}, delays {delays}{faults}{self.store.text if self.store else ''}"
         )
 
 
@@ -108,7 +139,7 @@ def choose_settings(
         faults = [(fault, at) for fault, at in faults if fault.who != "worker"]
     if executor.startswith("dask"):  # which tells of an interrupt by tracebacks of its own
         faults = [(fault, at) for fault, at in faults if fault.name != "interrupted"]
-    return Settings(
+    settings = Settings(
         number,
         executor,
         count,
@@ -120,4 +151,33 @@ def choose_settings(
         Delays(rate, microseconds if only else microseconds // 4, rng.randrange(1 << 32), only),
         tuple(faults),
         rng.random() < 0.5,
+    )
+    return _on_store(rng, settings, corpus) if corpus.for_store else settings
+
+
+def _on_store(rng: random.Random, settings: Settings, corpus: Corpus) -> Settings:
+    """The run with its output on a store, of fewer tasks; faults happen at requests, too, and to two runs at once."""
+    if settings.executor == "fork-pool":  # a child of a fork can't use a store, and says so
+        settings = replace(settings, executor="spawn-pool")
+    faults = [found for found in settings.faults if rng.random() < 0.5]
+    while rng.random() < 0.6 and len(faults) < ATTEMPTS - 1:
+        name = rng.choice([*REQUEST_KINDS, TWO_AT_ONCE, TWO_AT_ONCE])
+        codes = REQUEST_KINDS[name].codes if name in REQUEST_KINDS else (6,)
+        if name.startswith("worker killed") and settings.executor != "own":
+            codes = (5,)
+        faults.insert(
+            rng.randint(0, len(faults)), (Fault(name, REQUEST, "all", codes), int(10 ** rng.uniform(0, 2.2)))
+        )
+    rate, kinds = rng.choice(
+        [(0.0, ORDERS), (0.3, ("wait",)), (0.05, ORDERS), (0.2, ORDERS), (0.03, (*ORDERS, *HARMLESS, "lost"))]
+    )
+    network = Faults(kinds, rate, rng.randrange(1 << 32), late_seconds=rng.choice([0.02, 0.2, 0.6]))
+    return replace(
+        settings,
+        workers=min(settings.workers, 6),
+        chunk_bytes=max(100, corpus.file_bytes // rng.choice([1, 4, 15, 40]) + 1),
+        shard_bytes=corpus.text_bytes // rng.choice([4, 20, 60]) + 1,
+        run_tokens=corpus.text_bytes // 3 // rng.choice([1, 5, 30]) + 1,
+        faults=tuple(faults),
+        store=OnStore(rng.choice(["", "", "folder", "store"]), network),
     )

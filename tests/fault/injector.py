@@ -2,7 +2,7 @@
 it leaves.
 
 `Injector(folder).run(command, at=7, mode="kill")` runs the command; `.operations` says how many operations it had. The
-command runs in a process group of its own, which must be empty soon after its end.
+command runs in a process group of its own, which must be empty soon after its end. `start` returns before it has ended.
 """
 
 from __future__ import annotations
@@ -79,12 +79,24 @@ class Injector:
         log: Path | None = None,
         delays: Delays | None = None,
         hang_seconds: float = HANG_SECONDS,
-        settles: bool = True,
     ) -> Outcome:
-        """Run the command in `root`, with the operation number `at` made to fail (0: none).
+        """Run the command in `root`, with the operation number `at` made to fail (0: none). What lives on of it is
+        waited for, then killed."""
+        return self.start(command, at, mode, error, who, reads, log, delays).wait(hang_seconds)
 
-        settles: what lives on is waited for, then killed; else it is left alone and not looked for.
-        """
+    def start(
+        self,
+        command: Sequence[str | Path],
+        at: int = 0,
+        mode: str = "",
+        error: int = 0,
+        who: str = "all",
+        reads: bool = False,
+        log: Path | None = None,
+        delays: Delays | None = None,
+        temporary: Path | None = None,
+    ) -> Started:
+        """As `run`. temporary: the folder for temporary files."""
         self._counter.unlink(missing_ok=True)  # what lives on of the run before has it mapped
         self._counter.write_bytes(bytes(64))
         environment = {
@@ -107,22 +119,45 @@ class Injector:
             environment["DELAY_MICROSECONDS"] = str(delays.microseconds)
             environment["DELAY_SEED"] = str(delays.seed)
             environment["DELAY_ONLY"] = delays.only
-        with tempfile.TemporaryFile() as told:
-            process = subprocess.Popen(
-                command, cwd=self.root, env=environment, start_new_session=True, stdout=told, stderr=told
-            )
-            hung = False
-            try:
-                code = process.wait(hang_seconds)
-            except subprocess.TimeoutExpired:
-                hung, code = True, -signal.SIGKILL
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            orphans = end_group(process.pid) if settles or hung else ()
+        if temporary is not None:
+            environment["TMPDIR"] = str(temporary)
+        return Started(command, self.root, environment, self._counter)
+
+
+class Started:
+    """A job that runs. pid: of its first process, which is the number of its group, too."""
+
+    def __init__(
+        self, command: Sequence[str | Path], folder: Path, environment: dict[str, str], counter: Path
+    ) -> None:
+        self._told = tempfile.TemporaryFile()  # noqa: SIM115 - read when it has ended
+        self._counter = counter
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=self._told,
+            stderr=self._told,
+        )
+        self.pid = self._process.pid
+
+    def wait(self, hang_seconds: float = HANG_SECONDS, settles: bool = True) -> Outcome:
+        """Its end. settles: what lives on is waited for, then killed; else it is left alone and not looked for."""
+        hung = False
+        try:
+            code = self._process.wait(hang_seconds)
+        except subprocess.TimeoutExpired:
+            hung, code = True, -signal.SIGKILL
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+        orphans = end_group(self.pid) if settles or hung else ()
+        with self._told as told:
             told.seek(0)
             output = told.read().decode(errors="replace")
         (operations,) = struct.unpack_from("q", self._counter.read_bytes())
-        return Outcome(code, output, operations, orphans, hung, process.pid)
+        return Outcome(code, output, operations, orphans, hung, self.pid)
 
 
 def end_group(group: int, seconds: float = ORPHAN_SECONDS) -> tuple[int, ...]:

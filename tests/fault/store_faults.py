@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from faulty_proxy import HARMLESS, Faults, Proxy, Strike
 
@@ -80,6 +80,16 @@ KINDS = {
 }
 
 
+class Started(Protocol):
+    """A run with a process of its own."""
+
+    pid: int
+
+    def wait(self) -> Any:
+        """What became of it."""
+        ...
+
+
 class Ended(NamedTuple):
     """What became of a run."""
 
@@ -93,7 +103,7 @@ class Run:
 
     def __init__(self, command: Sequence[str | Path], folder: Path, temporary: Path) -> None:
         self._told = tempfile.TemporaryFile()  # noqa: SIM115 - read when it has ended
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             command,
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
@@ -102,17 +112,17 @@ class Run:
             stdout=subprocess.DEVNULL,
             stderr=self._told,
         )
-        self.pid = self._process.pid
+        self.pid = self.process.pid
 
     def wait(self) -> Ended:
         """Its end, for which it has HANG_SECONDS."""
         hung = False
         try:
-            code = self._process.wait(HANG_SECONDS)
+            code = self.process.wait(HANG_SECONDS)
         except subprocess.TimeoutExpired:
             hung, code = True, KILLED
             os.killpg(self.pid, signal.SIGKILL)
-            self._process.wait()
+            self.process.wait()
         with self._told as told:
             told.seek(0)
             return Ended(code, told.read().decode(errors="replace"), hung)
@@ -125,7 +135,7 @@ class Happening:
     elsewhere. change_input(data): writes an input anew, or removes it.
     """
 
-    run: Run
+    run: Started
     proxy: Proxy
 
     def __init__(
@@ -150,12 +160,23 @@ class Happening:
         else:
             self.faults.strikes = [Strike(kind.of, at, kind.fault, kind.count)]
 
-    def wait(self) -> Ended:
+    def wait(self) -> Any:
         """The end of the run."""
-        if self._stops_driver and self._stopped.wait(HANG_SECONDS):
+        self.take_over()
+        return self.run.wait()
+
+    def take_over(self) -> None:
+        """Where the driver is to be stopped: another does its work meanwhile."""
+        if self._stops_driver and self._is_stopped():
             self._another()
             os.kill(self.run.pid, signal.SIGCONT)
-        return self.run.wait()
+
+    def _is_stopped(self) -> bool:
+        """Whether the driver comes to stand still, before it ends."""
+        while not self._stopped.wait(0.05):
+            if not any(_open_files(self.run.pid)):
+                return False
+        return True
 
     def let_go(self) -> None:
         """What was held goes on now."""
@@ -222,12 +243,12 @@ class Happening:
         """The process, of the run or its engine, that has this end of a connection on loopback."""
         lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
         ends = [f"0100007F:{each:04X}" for each in (port, self.proxy.server.server_port)]
-        socket = next(f"socket:[{line[9]}]" for line in lines if line[1:3] == ends)
+        socket = next((f"socket:[{line[9]}]" for line in lines if line[1:3] == ends), "")
         group = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _group(path) == self.run.pid]
         for pid in (*group, *self._workers()):
             if socket in _open_files(pid):
                 return pid
-        raise AssertionError(f"nobody has port {port}")
+        return self.run.pid  # of another run, at the same proxy: none of a worker of this one
 
 
 def _open_files(pid: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -43,6 +43,12 @@ KINDS = (
     "portal",  # a page of somebody else comes as the answer, as of a network that wants a login
     "region",  # a redirect without a place, as another region's server sends it
 )
+ORDERS = (
+    "wait",  # the request waits before it is passed on, so that others get ahead of it
+    "repeat",  # it is passed on twice, one answer after the other, of which either comes back
+    "late",  # the connection is closed without an answer, and the request, a put, is passed on some time after that
+)
+"""What may happen to requests on their way, beside faults: a client must give the same whatever their order."""
 HARMLESS = ("refuse", "reset", "torn", "cut", "503", "500", "429", "slow", "short", "less", "more")
 """Faults that a client must get over by itself."""
 
@@ -78,11 +84,13 @@ class Faults:
     most: int = 3
     stall_seconds: float = 5.0
     slow_seconds: float = 0.02
+    late_seconds: float = 0.2  # the most that what waits or comes late does so
     only: str = ""  # a part of the request's path; others pass
 
 
 class Proxy:
-    """A running proxy. url: its address; requests: their lines in order; struck: how often each fault was done."""
+    """A running proxy. url: its address; requests: their lines in order; struck: how often each fault was done;
+    condition: of puts if absent, which moto looks at and does in two steps."""
 
     def __init__(self, target: str, faults: Faults) -> None:
         self.target, self.faults = urlsplit(target), faults
@@ -93,6 +101,7 @@ class Proxy:
         self._in_a_row: Counter[str] = Counter()
         self._matches: Counter[Strike] = Counter()
         self._lock = threading.Lock()
+        self.condition = threading.Lock()
         self.ended = threading.Event()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.server.daemon_threads = True
@@ -117,10 +126,22 @@ class Proxy:
                 kind = self._random.choice(list(faults.kinds))
                 if self._in_a_row[name] >= faults.most:
                     kind = ""
+            if kind == "late" and method != "PUT":
+                kind = "wait"
             self._in_a_row[name] = self._in_a_row[name] + 1 if kind else 0
             if kind:
                 self.struck[kind] += 1
             return kind
+
+    def drawn_seconds(self) -> float:
+        """How long something waits or is late."""
+        with self._lock:
+            return self._random.random() * self.faults.late_seconds
+
+    def drawn_first(self) -> bool:
+        """Which of two answers comes back."""
+        with self._lock:
+            return self._random.random() < 0.5
 
 
 @contextmanager
@@ -185,7 +206,19 @@ def _handler(proxy: Proxy) -> type[http.server.BaseHTTPRequestHandler]:
                     301, _S3_ERROR.format("PermanentRedirect", "The bucket is in this region: eu-west-1")
                 )
                 return
+            if kind == "late":
+                threading.Thread(
+                    target=self._ask_late, args=(body, proxy.drawn_seconds()), daemon=True
+                ).start()
+                self._hang_up()
+                return
+            if kind == "wait":
+                proxy.ended.wait(proxy.drawn_seconds())
             status, headers, content = self._ask(body)
+            if kind == "repeat" and self.command != "POST":
+                again = self._ask(body)
+                if not proxy.drawn_first():
+                    status, headers, content = again
             is_answered = (
                 found.call(self.client_address[1])
                 if isinstance(found, Strike) and kind == "after"
@@ -208,7 +241,16 @@ def _handler(proxy: Proxy) -> type[http.server.BaseHTTPRequestHandler]:
                 return b"".join(blocks)
             return self.rfile.read(int(self.headers.get("content-length", 0)))
 
+        def _ask_late(self, body: bytes, seconds: float) -> None:
+            time.sleep(seconds)
+            with suppress(OSError, http.client.HTTPException):  # the server has ended
+                self._ask(body)
+
         def _ask(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+            with proxy.condition if "if-none-match" in self.headers else nullcontext():
+                return self._answer_of(body)
+
+        def _answer_of(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
             connection = http.client.HTTPConnection(
                 proxy.target.hostname or "", proxy.target.port, timeout=30
             )

@@ -1,0 +1,104 @@
+"""What holds up the work of a dask cluster is told, once, and a scheduler that never answers ends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engines import dask_watch
+from engines.dask_watch import GIVEN_UP_SECONDS, QUIET_SECONDS, DaskWatch
+from engines.errors import EngineFailure
+
+
+class Cluster:
+    """A client as the watch sees it. workers: None: the scheduler does not answer."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.told = 1000.0, list[str]()
+        self.workers: dict[str, dict[str, Any]] | None = {name: {"last_seen": 0.0} for name in "ab"}
+        self.scheduler = type("Scheduler", (), {"identity": None})
+        monkeypatch.setattr(dask_watch.time, "monotonic", lambda: self.now)
+        self.watch = DaskWatch(self, "tcp://s", self.told.append)
+
+    def nthreads(self, callback_timeout: float) -> dict[str, int]:
+        return dict.fromkeys(self.sync(None)["workers"], 2)
+
+    def sync(self, function: Any, **more: Any) -> dict[str, Any]:
+        if self.workers is None:
+            self.now += dask_watch.CONNECT_SECONDS
+            raise TimeoutError
+        return {"workers": self.workers}
+
+    def wait(self, seconds: float, alive: str = "ab") -> None:
+        """Those that are alive say so meanwhile."""
+        stop = self.now + seconds
+        while self.now < stop:
+            self.now += 1
+            for name in alive if self.workers else "":
+                self.workers[name]["last_seen"] = self.now
+            self.watch.look()
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    return Cluster(monkeypatch)
+
+
+def test_workers_that_work_for_long_are_nothing_to_tell(cluster: Cluster) -> None:
+    cluster.wait(20 * QUIET_SECONDS)
+    assert cluster.told == []
+
+
+def test_a_worker_that_stands_still_held_up_all_without_a_word(cluster: Cluster) -> None:
+    cluster.wait(4 * QUIET_SECONDS, alive="a")
+    (told,) = cluster.told
+    assert "the dask worker b gives no sign of life" in told
+    cluster.wait(QUIET_SECONDS)
+    cluster.wait(4 * QUIET_SECONDS, alive="b")
+    assert len(cluster.told) == 2
+    assert "the dask worker a gives" in cluster.told[1]
+
+
+def test_workers_whose_memory_is_full_held_up_all_without_a_word(cluster: Cluster) -> None:
+    assert cluster.workers is not None
+    cluster.workers["a"]["status"] = "paused"
+    cluster.wait(2 * QUIET_SECONDS)
+    assert cluster.told == []  # the other has the tasks
+    cluster.workers["b"]["status"] = "paused"
+    cluster.wait(3 * QUIET_SECONDS)
+    (told,) = cluster.told
+    assert "all 2 workers of the dask scheduler tcp://s are paused" in told
+
+
+def test_a_scheduler_that_stands_still_was_waited_for_without_a_word_and_for_ever(cluster: Cluster) -> None:
+    cluster.wait(10)
+    known, cluster.workers = cluster.workers, None
+    cluster.wait(2 * QUIET_SECONDS)
+    assert ["does not answer" in told for told in cluster.told] == [True]
+    cluster.workers = known
+    cluster.wait(10)
+    cluster.workers = None
+    with pytest.raises(EngineFailure, match="has not answered for"):
+        cluster.wait(2 * GIVEN_UP_SECONDS)
+
+
+def test_a_stop_of_this_process_is_no_silence_of_the_scheduler(cluster: Cluster) -> None:
+    cluster.wait(10)
+    cluster.now += 10 * GIVEN_UP_SECONDS
+    known, cluster.workers = cluster.workers, None
+    cluster.watch.look()
+    cluster.workers = known
+    cluster.wait(10)
+    assert cluster.told == []
+
+
+def test_who_comes_and_goes(cluster: Cluster) -> None:
+    cluster.watch.look()
+    assert cluster.watch.threads == {"a": 2, "b": 2}
+    cluster.workers = {}
+    cluster.wait(5)
+    assert cluster.told == [
+        "warning: the dask worker a and 1 more is gone, 0 left; others do its tasks",
+        "no worker is at the dask scheduler tcp://s; waiting for one",
+    ]
