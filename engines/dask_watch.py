@@ -26,8 +26,8 @@ class DaskWatch:
         self.threads: dict[str, int] = {}  # of workers by address
         self._is_seen = False
         self._next_look = self._next_close_look = 0.0
-        self._moved = self._last_look = time.monotonic()
-        self._silent = 0.0  # seconds for which the scheduler has not answered
+        self._last_look = time.monotonic()
+        self._silent = self._quiet = 0.0  # seconds without an answer of the scheduler, without a result
         self._alive: dict[
             str, tuple[Any, float]
         ] = {}  # a worker's last sign of life, and when it was new here
@@ -35,7 +35,7 @@ class DaskWatch:
 
     def moved(self) -> None:
         """A result has come."""
-        self._moved = time.monotonic()
+        self._quiet = 0.0
 
     def look(self) -> None:
         """Look, if it is time; EngineFailure if the scheduler has not answered for GIVEN_UP_SECONDS."""
@@ -44,11 +44,13 @@ class DaskWatch:
             return
         self._next_look = now + _LOOK_SECONDS
         # What is longer is this process's own: it stood still, or did something else.
-        self._silent += min(now - self._last_look, CONNECT_SECONDS + 2 * _LOOK_SECONDS)
+        passed = min(now - self._last_look, CONNECT_SECONDS + 2 * _LOOK_SECONDS)
+        self._silent += passed
+        self._quiet += passed
         self._last_look = now
         try:
             self._take(self._client.nthreads(callback_timeout=CONNECT_SECONDS))
-            if now - self._moved >= QUIET_SECONDS / 3 and now >= self._next_close_look:
+            if self._quiet >= QUIET_SECONDS / 3 and now >= self._next_close_look:
                 self._next_close_look = (
                     now + QUIET_SECONDS / 4
                 )  # all that workers tell is long where they are many
@@ -95,6 +97,11 @@ class DaskWatch:
             self._tell(
                 f"warning: all {len(held)} workers of the dask scheduler {self._address} are paused, as their memory "
                 "is full; give them more"
+            )
+        elif self._quiet >= 2 * QUIET_SECONDS:
+            self._tell(
+                f"warning: no task has ended for a minute, and {len(workers)} workers are at the dask scheduler "
+                f"{self._address}; if it stays so, look at what they log"
             )
         else:
             self._told = ""

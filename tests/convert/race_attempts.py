@@ -8,6 +8,7 @@ stranger; on a store, where requests come late, one more command must clear what
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import time
@@ -21,7 +22,7 @@ from injector import ORPHAN_SECONDS, Injector, Outcome, end_group
 from race_corpora import Corpus
 from race_places import Place, StorePlace, temporary_files
 from race_settings import LEASE_SECONDS, REQUEST, REQUEST_KINDS, TWO_AT_ONCE, Fault, Settings
-from store_faults import Ended, Happening, Run
+from store_faults import BATCH, Ended, Happening, Run
 
 DRIVER = Path(__file__).with_name("race_driver.py")
 _REFUSED = 6
@@ -130,7 +131,7 @@ class Attempts:
             place.proxy.faults = self._settings.store.network
             if fault is not None and fault.name in REQUEST_KINDS:
                 kind = REQUEST_KINDS[fault.name]
-                happening = Happening(kind, at, at, lambda: (), self._take_over(fault), lambda data: None)
+                happening = Happening(kind, at, at, lambda: (), self._take_over(fault, at), lambda data: None)
                 happening.proxy = place.proxy
                 place.proxy.faults = replace(self._settings.store.network, strikes=happening.faults.strikes)
                 self._happenings.append(happening)
@@ -152,16 +153,22 @@ class Attempts:
             happening.take_over()
         return started.wait(self._hang_seconds, settles=False)
 
-    def _take_over(self, fault: Fault) -> Callable[[], None]:
+    def _take_over(self, fault: Fault, at: int) -> Callable[[], None]:
         """What is done while the driver stands still: another, whose lease is over, takes what it has."""
 
         def take_over() -> None:
+            assert isinstance(self._place, StorePlace)
             time.sleep(LEASE_SECONDS)
+            requests = self._place.proxy.requests
+            before = len(requests)
             self._begin_other()
+            other = self._others[-1][0].process
             if fault.name.endswith("takes over"):
-                self._others[-1][0].process.wait(self._hang_seconds)
+                other.wait(self._hang_seconds)
             else:
-                time.sleep(LEASE_SECONDS)
+                while other.poll() is None and not any(re.search(BATCH, line) for line in requests[before:]):
+                    time.sleep(0.02)
+                time.sleep(at % 4 * 0.2)
 
         return take_over
 

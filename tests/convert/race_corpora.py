@@ -142,7 +142,7 @@ def _choose_options(rng: random.Random, corpus: Corpus) -> None:
     layouts = [("2", 1000), ("2", 3000), ("3", 10)]  # of format 3, 256 are a file
     if not corpus.is_overtaken:
         layouts += [("2", 1 << 16), ("3", 100)]
-    zarr_format, chunk_tokens = rng.choice([("3", 10), ("3", 100)] if corpus.for_store else layouts)
+    zarr_format, chunk_tokens = rng.choice([("3", 30), ("3", 100)] if corpus.for_store else layouts)
     options += ["--zarr-format", zarr_format, "--chunk-tokens", str(chunk_tokens)]
     options += ["--compression", rng.choice(["zstd", "zstd", "none", "lz4"])]
     how = rng.choice(["fraction", "fraction", "fraction", "count", "files"])

@@ -175,9 +175,9 @@ def _on_store(rng: random.Random, settings: Settings, corpus: Corpus) -> Setting
     return replace(
         settings,
         workers=min(settings.workers, 6),
-        chunk_bytes=max(100, corpus.file_bytes // rng.choice([1, 4, 15, 40]) + 1),
-        shard_bytes=corpus.text_bytes // rng.choice([4, 20, 60]) + 1,
-        run_tokens=corpus.text_bytes // 3 // rng.choice([1, 5, 30]) + 1,
+        chunk_bytes=max(100, corpus.file_bytes // rng.choice([1, 4, 12, 30]) + 1),
+        shard_bytes=corpus.text_bytes // rng.choice([2, 8, 30]) + 1,
+        run_tokens=corpus.text_bytes // 3 // rng.choice([1, 4, 12]) + 1,
         faults=tuple(faults),
         store=OnStore(rng.choice(["", "", "folder", "store"]), network),
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from injector import compiler
 from race_runs import RUNS_OF_A_CORPUS, Races
+from servers import moto_server
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or compiler() is None, reason="needs Linux and a C compiler"
@@ -30,3 +32,25 @@ def test_whatever_the_order_of_events_the_bytes_are_those_of_one_worker(
         if result.problem
     ]
     assert not found, "\n".join(found)
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[str]:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    with moto_server() as address:
+        yield address
+
+
+# Of seed 501: requests wait, come twice and late; a driver stands still while another takes over, and goes on.
+def test_on_a_store_whatever_the_order_of_requests_the_bytes_are_those_of_one_worker_on_a_disk(
+    moto: str, tmp_path: Path
+) -> None:
+    races = Races(tmp_path, seed=501, executors=["own"], endpoint=moto, share=1.0)
+    for result in races.group(306 // RUNS_OF_A_CORPUS, [306]):
+        assert not result.problem, f"{result.settings.text}: {result.kind}: {result.problem}"
+
+
+def test_a_store_where_no_driver_looks_whether_it_is_the_one_is_found(moto: str, tmp_path: Path) -> None:
+    planted = "no driver looks whether it is the one"
+    races = Races(tmp_path, seed=501, executors=["own"], endpoint=moto, share=1.0, planted=planted)
+    assert any(result.problem for result in races.group(306 // RUNS_OF_A_CORPUS, [306]))

@@ -30,7 +30,8 @@ from convert.places.unpublished import UnpublishedStore
 from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
-from stores import Entry, StoreError, StoreNotFound, lease, open_store
+from stores import AlreadyThere, Entry, StoreError, StoreNotFound, lease, open_store
+from stores.object import ObjectStore
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 
@@ -215,6 +216,23 @@ def test_two_runs_at_a_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> No
         may_end.set()
         thread.join()
     assert place.debris() == []
+
+
+def test_a_put_that_came_twice_was_taken_for_that_of_another_run(
+    place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something on the way sends a put twice, and the answer of the second comes back: it is there already."""
+    put = ObjectStore.put
+
+    def twice(self: ObjectStore, key: str, data: Any, if_absent: bool = False) -> Entry:
+        entry = put(self, key, data, if_absent)
+        if if_absent and key.startswith(("log/", "lease")):
+            raise AlreadyThere(f"{key} is there")
+        return entry
+
+    monkeypatch.setattr(ObjectStore, "put", twice)
+    place.run(**MORE)
+    assert whole(place, expected)
 
 
 def test_a_clock_that_is_wrong_takes_nothing_over(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
