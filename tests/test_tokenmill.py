@@ -19,6 +19,7 @@ from bpe.__main__ import build_parser as bpe_parser
 from command_line.hints import nearest
 from flat_tokens.__main__ import build_parser as dataset_parser
 from tokenmill.__main__ import COMMANDS, main
+from tokenmill.completion import whole_parser
 from tokenmill.kinds import names_dataset
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,6 +108,8 @@ def test_a_shell_completes_commands_and_options(shell: str, capfd: pytest.Captur
     out = capfd.readouterr().out
     assert "retokenize" in out
     assert "vocab-size" in out
+    actions = whole_parser()._subparsers._group_actions[0].choices["verify"]._actions  # type: ignore[union-attr, index]
+    assert [hasattr(action, "complete") for action in actions if action.dest == "dataset"] == [True]
 
 
 def test_a_file_of_ones_own_named_convert(here: Path) -> None:

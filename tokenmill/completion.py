@@ -61,8 +61,8 @@ def whole_parser() -> argparse.ArgumentParser:
             name, help=parents[0].description, conflict_handler="resolve", add_help=False
         )
         for action in [action for parent in parents for action in parent._actions]:
-            takes_file = action.choices is None and action.nargs != 0 and action.type in (None, path_word)
-            if takes_file:
+            is_file = not action.option_strings or action.type in (None, path_word)
+            if is_file and action.choices is None and action.nargs != 0:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
             parser._add_action(action)
     return whole
