@@ -17,7 +17,8 @@ from environment import PACKAGES
 NATIVE_TESTS = {
     "bpe/native/train": (
         "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs bpe/test_count_sums "
-        "bpe/test_spilling bpe/test_counting bpe/test_counts_file bpe/test_reference_trainer"
+        "bpe/test_spilling bpe/test_counting bpe/test_counts_file bpe/test_reference_trainer "
+        "bpe/test_training_of_text bpe/test_training_alphabet"
     ),
     "bpe/native/merge": (
         "bpe/test_merge_pretoken bpe/test_encoder_core bpe/test_long_pretoken bpe/test_walk_words"
@@ -31,7 +32,7 @@ NATIVE_TESTS = {
         "bpe/test_pretoken_cache bpe/test_walk_keys bpe/test_encoder_core bpe/test_gathered_misses"
     ),
     "bpe/native/pretokenize": (
-        "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way bpe/test_pretoken_counts "
+        "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way bpe/test_counting "
         "bpe/test_stream_rest bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken "
         "bpe/test_published_structures bpe/test_uncovered_text"
     ),
@@ -46,7 +47,7 @@ NATIVE_TESTS = {
     ),
     "bpe/native/text": (
         "corpus/test_special_tokens corpus/test_utf8 corpus/test_validate_utf8 bpe/test_added_tokens "
-        "bpe/test_characters bpe/test_encoder_core bpe/test_pretokenize"
+        "bpe/test_training_alphabet bpe/test_encoder_core bpe/test_pretokenize"
     ),
     "bpe/native/common": (
         "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory corpus/test_content_hash "

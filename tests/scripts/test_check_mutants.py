@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from mutants.covering import Covering  # noqa: E402 - found on the path above
+from mutants.covering import NATIVE_TESTS, Covering  # noqa: E402 - found on the path above
 from mutants.native_changes import native_changes  # noqa: E402
 from mutants.python_changes import python_changes  # noqa: E402
 
@@ -158,3 +158,9 @@ def test_modules_that_are_imported_late_are_covered(tmp_path: Path) -> None:
     assert covering.tests("corpus/read_text.py") == ["tests/test_kinds.py"]
     assert covering.tests("corpus/cli/show.py") == ["tests/test_command.py"]
     assert covering.tests("corpus/cli/other.py") == []
+
+
+def test_the_tests_named_for_the_core_are_there() -> None:
+    named = {name for names in NATIVE_TESTS.values() for name in names.split()}
+    assert [name for name in sorted(named) if not (ROOT / "tests" / f"{name}.py").exists()] == []
+    assert [folder for folder in NATIVE_TESTS if not (ROOT / folder).is_dir()] == []
