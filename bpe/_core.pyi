@@ -316,6 +316,10 @@ class TokenizerCore:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Ids of given pretokens (of what the core cannot cut), end to end in buffer."""
+    def encode_pretoken_rows(
+        self, buffer: Buffer, ends: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """The same with a row for each."""
     def set_text_decoding(
         self,
         replaced: Sequence[tuple[bytes, bytes]],
@@ -385,21 +389,21 @@ def return_large_memory() -> None:
 def count_letters(
     pretoken_bytes: NDArray[np.uint8], ends: NDArray[np.uint64], counts: NDArray[np.uint64], of_text: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """By letter, uint64: how often it occurs, each pretoken as often as its count; uint8: whether it ends a pretoken.
+    """By letter, uint64: how often it occurs, each pretoken as often as its count; uint8: at which places, bit p for p.
 
-    Letters are the 256 bytes or, of_text, the 0x110000 characters: the pretokens must be valid UTF-8 then.
+    Place 1 is the end of a pretoken, 2 not its beginning, 3 both, 0 neither. Letters are the 256 bytes or, of_text, the
+    0x110000 characters: the pretokens must be valid UTF-8 then.
     """
 
 def letter_ids(
     pretoken_bytes: NDArray[np.uint8],
     ends: NDArray[np.uint64],
     counts: NDArray[np.uint64],
-    ids: NDArray[np.int32],
-    last_ids: NDArray[np.int32],
+    ids: Sequence[NDArray[np.int32]],
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """(uint32: the letters' ids end to end, uint64[pretokens]: where those of each pretoken end).
 
-    ids, last_ids: int32 by letter as above, last_ids for the last letter of a pretoken; a letter below 0 is left out.
+    ids: by place as above, int32 by letter; a letter below 0 is left out.
     """
 
 def train_merges(
@@ -418,15 +422,20 @@ def train_merges(
     max_token_bytes: int = 0,
     max_tracked_pairs: int = 0,
     memory_limit: int = 0,
-    reserved_end: bytes = b"",
+    prefix: str = "",
+    suffix: str = "",
+    max_token_letters: int = 0,
+    letters_are_characters: bool = False,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
     pretokens: bytes, or uint32 ids of entries, end to end. entries: those there are already, by id, all different; of
     pretokens that are bytes, each byte once; None: the bytes by value. Merge k makes the entry of id len(entries) + k.
-    A merge never makes bytes that are an entry (proof in trainer.hpp), are reserved or end in reserved_end.
+    A merge never makes bytes that are an entry (proof in trainer.hpp) or reserved. prefix, suffix: of entries within a
+    pretoken and at its end; a merge takes the prefix from its right part and makes no such letters of text.
     progress(entries so far) is called ten times a second; what it raises ends the training, and so does Ctrl-C.
-    max_token_bytes: pairs of more bytes together are not merged; 0: no limit. memory_limit: MemoryError before the
+    max_token_bytes: longer entries are not made; 0: no limit. max_token_letters: the same without prefix and suffix, in
+    bytes or characters. memory_limit: MemoryError before the
     process would take more bytes; 0: no limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes;
     with a low first_pairs lists are written often, with few max_tracked_pairs pairs are forgotten and counted again; 0:
     as many as is best.

@@ -2,13 +2,16 @@
 
 Pretokens begin as the tokenizer encodes them. Each new merge joins what its merges leave and comes behind them in rank,
 so a text is encoded by the old merges first, and by the new ones where they apply after these.
+
+Where entries are text, characters without one are unknown or bytes, which no merge joins with anything: pretokens are
+cut there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,7 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import Pretokens, merges_of, with_products
-from bpe.vocabulary import make_vocabulary
+from bpe.vocabulary import BYTE_ENTRIES, TextRules, make_vocabulary
 from stores.system import cached_property
 
 if TYPE_CHECKING:
@@ -35,7 +38,6 @@ class FromTokenizer:
 
     old: Tokenizer
     more_special_tokens: tuple[str, ...] = ()
-    reserved_end: bytes = b""
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -73,42 +75,73 @@ class FromTokenizer:
 
     @property
     def reserved(self) -> Sequence[bytes]:
-        """Special tokens, and the texts that the byte alphabet spells as these: files hold both by their spelling."""
+        """Special tokens, and the texts that the byte alphabet spells as these: files hold both by their spelling.
+
+        With byte fallback also entries of bytes that it does not have.
+        """
         texts = [*self.old.special_tokens, *self.more_special_tokens]
+        rules = self.old.text_rules
+        if TextRules.of_text(rules):
+            return [*(text.encode() for text in texts), *(BYTE_ENTRIES if rules.byte_fallback else ())]
         spelled = [entry for text in texts if (entry := to_bytes(text)) is not None]
         return [*(text.encode() for text in texts), *spelled]
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
         """As the tokenizer encodes them."""
         if budget is not None:  # an id a byte at most; encoding a block takes more beside
-            needed = 4 * counts.pretoken_bytes.nbytes + 8 * len(counts) + 16 * counts.largest_block_bytes()
+            needed = 4 * counts.pretoken_bytes.nbytes + 32 * len(counts) + 16 * counts.largest_block_bytes()
             check_room(needed, "encoding the pretokens", budget)
+        old = self.old
         # An encoder of its own: each pretoken comes once, so a large cache would only take memory.
-        image = self.old.core_encoder.image()
-        encoder = _core.TokenizerCore.from_image(image, {}, None, self.old.ignore_merges, cache_bytes=1 << 20)
-        lengths = self.old.entry_lengths.astype(np.uint64)
-        place_of = np.zeros(len(lengths), np.uint32)
-        place_of[self._old_ids] = np.arange(len(self._old_ids), dtype=np.uint32)
+        rules = old.text_rules
+        encoder = _core.TokenizerCore(
+            dict(old.ordinary_entries),
+            old.merges,
+            {},
+            None,
+            old.ignore_merges,
+            None if rules is None else rules.for_core(rules.unk_id(old.vocab), False),
+            cache_bytes=1 << 20,
+        )
+        place_of = np.full(old.max_token_id + 1, -1, np.int64)
+        place_of[self._old_ids] = np.arange(len(self._old_ids))
+        place_of[list(self._unknown)] = -1
         ids = np.empty(len(counts.pretoken_bytes), np.uint32)  # what is not written takes no memory
-        ends = np.empty(len(counts), np.uint64)
-        id_count = end_count = 0
-        for text, byte_ends, _ in counts.blocks():
-            tokens = encoder.encode_pretokens(text.data, byte_ends)
-            token_ends: Any = len(tokens)
-            if len(byte_ends) > 1:  # else it may be long
-                token_ends = np.searchsorted(np.cumsum(lengths[tokens]), byte_ends) + 1
-            ends[end_count : end_count + len(byte_ends)] = token_ends + id_count
-            ids[id_count : id_count + len(tokens)] = place_of[tokens]
-            id_count += len(tokens)
-            end_count += len(byte_ends)
-        return ids[:id_count], ends, counts.counts
+        ends: list[NDArray[np.uint64]] = [counts.ends[:0]]
+        weights = [counts.counts[:0]]
+        id_count = 0
+        for text, byte_ends, counted in counts.blocks():
+            tokens, rows = encoder.encode_pretoken_rows(text.data, byte_ends)
+            places, stops = place_of[tokens], rows[1:]
+            cuts = np.flatnonzero(places < 0).astype(np.uint64)
+            if len(cuts):  # a pretoken ends before each, too, and none of them is left
+                counted = np.concatenate([counted, counted[np.searchsorted(stops, cuts, "right")]])
+                stops = np.concatenate([stops, cuts])
+                order = np.argsort(stops, kind="stable")
+                counted, stops = counted[order], stops[order]
+                stops -= np.searchsorted(cuts, stops, "left").astype(np.uint64)
+                places = places[places >= 0]
+            ends.append(stops + np.uint64(id_count))
+            weights.append(counted)
+            ids[id_count : id_count + len(places)] = places
+            id_count += len(places)
+        return ids[:id_count], np.concatenate(ends), np.concatenate(weights)
+
+    @cached_property
+    def _unknown(self) -> set[int]:
+        """The ids that no new merge joins with anything."""
+        rules = self.old.text_rules
+        if rules is None:
+            return set()
+        unknown = rules.made_of_unknown(self.old.merges)
+        return {id_ for id_, entry in self.old.vocab.items() if entry in unknown}
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
         """The old one with more entries; what else it has, such as its post-processor, is kept."""
         old = self.old
         if budget is not None:
             check_room(500 * (old.vocab_size + len(pairs)), "the vocabulary", budget)
-        entries = with_products(list(self.entries), pairs)
+        entries = with_products(list(self.entries), pairs, old.text_rules)
         next_id = old.max_token_id + 1
         added = [AddedToken(text, id_) for id_, text in enumerate(self.more_special_tokens, next_id)]
         next_id += len(added)
@@ -119,6 +152,7 @@ class FromTokenizer:
             [*old.merges, *merges_of(entries, pairs)],
             old.special_tokens | {token.text: token.id for token in added},
             old.ignore_merges,
+            old.text_rules,
         )
         added_tokens = (*old.added_tokens, *added)
         return Tokenizer.from_parts(replace(old.parts, vocabulary=vocabulary, added_tokens=added_tokens))

@@ -104,8 +104,7 @@ class Parts:
         """How texts are cut if the pre-tokenizer cuts nothing and the merges tell."""
         rules = self.vocabulary.text_rules
         if (
-            rules is None
-            or rules.byte_level
+            not TextRules.of_text(rules)
             or self.vocabulary.ignore_merges
             or self.pretokenizer.automaton is None
             or not text_form.cuts_nothing(self.pretokenizer, self.has_spaces)

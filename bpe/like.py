@@ -40,12 +40,14 @@ class TextRule:
     @property
     def of_text(self) -> bool:
         """Whether entries are text, else bytes."""
-        return self.text_rules is not None and not self.text_rules.byte_level
+        return TextRules.of_text(self.text_rules)
 
     @staticmethod
     def of(tokenizer: Tokenizer) -> TextRule:
         """That of a tokenizer."""
-        return TextRule(tokenizer.pretokenizer, tokenizer.parts.normalizer)
+        return TextRule(
+            tokenizer.pretokenizer, tokenizer.parts.normalizer, tokenizer.text_rules, tokenizer.decoder
+        )
 
 
 Like = str | os.PathLike[str] | TextRule  # a preset's name, or a path, or what was made of one
@@ -157,10 +159,6 @@ def _rule_of_file(path: Path) -> TextRule:
             text_rules = text_rules_of(root)
         if text_rules is None:
             return TextRule(pretokenizer_from_json(root["pre_tokenizer"]), normalizer)
-        if text_rules.continuing_subword_prefix:
-            raise UnsupportedTokenizer(
-                "model.continuing_subword_prefix is not empty; such entries are not trained here"
-            )
         pretokenizer = pretokenizer_from_json(root["pre_tokenizer"], as_text=not text_rules.byte_level)
         return TextRule(pretokenizer, normalizer, text_rules, decoder_from_json(root.get("decoder")))
     except (BadTokenizer, UnsupportedTokenizer) as error:

@@ -102,6 +102,8 @@ def train(
     first_merges: Sequence[tuple[bytes, bytes]] = (),
     ignore_merges: bool = False,
     reserved: Collection[bytes] = (),
+    text_rules: TextRules | None = None,
+    max_token_letters: int | None = None,
 ) -> list[tuple[bytes, bytes]]:
     """The merges that add `new_entries` entries to those there are, in order; fewer if no pair is left.
 
@@ -110,14 +112,27 @@ def train(
     0: no limit). {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
     first_entries: those there are, by id (None: the bytes); first_merges: lowest rank first. Pretokens begin as these
     encode them; a pair whose bytes are an entry already, or reserved, is never merged.
+    text_rules: entries are text. A merge takes the prefix from its right part; letters of the text that look like the
+    prefix or the suffix are not made (`looks_like_affix`). No merge joins what unknown characters and bytes become: a
+    pretoken ends before and begins behind them. max_token_letters: the most characters, without prefix and suffix.
     """
     entries = list(first_entries or (bytes([byte]) for byte in printable_bytes()))
     first_count = len(entries)
     taken = {*entries, *reserved}
+    join = bytes.__add__ if text_rules is None else text_rules.join
     id_of = {entry: id_ for id_, entry in enumerate(entries)}
     ranks = {pair: rank for rank, pair in enumerate(first_merges)}
-    pretokens = [encode_pretoken(pretoken, id_of, ranks, ignore_merges) for pretoken in pretoken_counts]
-    weights = list(pretoken_counts.values())
+    pretokens: list[list[int]] = []
+    weights: list[int] = []
+    for pretoken, weight in pretoken_counts.items():
+        if text_rules is None:
+            parts = [encode_pretoken(pretoken, id_of, ranks, ignore_merges)]
+        else:
+            ids = encode_text_pretoken(pretoken.decode(), id_of, ranks, text_rules, ignore_merges)
+            unknown = text_rules.made_of_unknown(first_merges)
+            parts = cut_out(ids, {id_of[entry] for entry in unknown if entry in id_of})
+        pretokens += parts
+        weights += [weight] * len(parts)
 
     pair_counts: Counter[Pair] = Counter()
     pair_to_pretokens: defaultdict[Pair, Counter[int]] = defaultdict(Counter)
@@ -138,8 +153,14 @@ def train(
             del pair_to_pretokens[pair]
 
     def is_barred(pair: Pair) -> bool:
-        merged = entries[pair[0]] + entries[pair[1]]
-        return 0 < (max_token_bytes or 0) < len(merged) or merged in taken
+        left, right = entries[pair[0]], entries[pair[1]]
+        merged = join(left, right)
+        return (
+            0 < (max_token_bytes or 0) < len(merged)
+            or 0 < (max_token_letters or 0) < letter_count(left, text_rules) + letter_count(right, text_rules)
+            or merged in taken
+            or (text_rules is not None and looks_like_affix(left, right, text_rules))
+        )
 
     def order(pair: Pair) -> tuple[bytes, bytes] | tuple[int, int]:
         left, right = pair
@@ -157,10 +178,10 @@ def train(
         if best is None:
             continue
         left, right = best
-        merged = entries[left] + entries[right]
         merges.append((entries[left], entries[right]))
         new_id = len(entries)
-        entries.append(merged)
+        entries.append(join(entries[left], entries[right]))
+        taken.add(entries[-1])
         for index in list(pair_to_pretokens[best]):
             before = pretokens[index]
             after = replace_pair(before, best, new_id)
@@ -184,6 +205,41 @@ def replace_pair(ids: Sequence[int], pair: Pair, new_id: int) -> list[int]:
             out.append(ids[position])
             position += 1
     return out
+
+
+def cut_out(ids: Sequence[int], unknown: Collection[int]) -> list[list[int]]:
+    """What stands between some ids: [1, 2, 9, 3], {9} -> [[1, 2], [3]]."""
+    parts: list[list[int]] = [[]]
+    for id_ in ids:
+        if id_ in unknown:
+            parts.append([])
+        else:
+            parts[-1].append(id_)
+    return parts
+
+
+def looks_like_affix(left: bytes, right: bytes, rules: TextRules) -> bool:
+    """Whether what a merge makes begins with the prefix or ends in the suffix by letters of the text.
+
+    Prefix "##": "#" and "###" make "##" of text; "##a" and "##b" make "##ab", which stands within a word.
+    """
+    prefix, suffix = rules.affixes
+    added, merged = right[len(prefix) :], rules.join(left, right)
+    return (
+        prefix != b"" and merged.startswith(prefix) and not (left.startswith(prefix) and left != prefix)
+    ) or (suffix != b"" and merged.endswith(suffix) and not (added.endswith(suffix) and added != suffix))
+
+
+def letter_count(entry: bytes, rules: TextRules | None) -> int:
+    """The bytes of an entry; of one that is text the characters, without prefix and suffix."""
+    if rules is None:
+        return len(entry)
+    prefix, suffix = rules.affixes
+    if entry != prefix:
+        entry = entry.removeprefix(prefix)
+    if entry != suffix:
+        entry = entry.removesuffix(suffix)
+    return len(entry.decode())
 
 
 # -- encoding ----------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def has_spaces(
     has_mark: bool,
 ) -> bool:
     """Whether the core works on texts with spaces in place of U+2581. has_mark: whether that is an entry."""
-    if rules is None or rules.byte_level or pretokenizer.automaton is None:
+    if not TextRules.of_text(rules) or pretokenizer.automaton is None:
         return False
     if rules.byte_fallback and not has_mark:
         return False  # it becomes three ids, and a space has room for one, as each byte of a text

@@ -230,6 +230,8 @@ def train_on(
         progress.begin("merging", new_entries, "entries")
     check_weighted(counts.ends, counts.counts)
     used = used_bytes()
+    rules = start.rule.text_rules
+    counts_letters = rules is not None and options.max_token_length is not None
     try:
         pretokens, ends, weights = start.pretokens(counts, budget)
         pairs, pair_counts = _core.train_merges(
@@ -243,9 +245,12 @@ def train_on(
             _watching(progress, budget),
             start.entries,
             start.reserved,
-            max_token_bytes=options.longest_entry_bytes,
+            max_token_bytes=0 if counts_letters else options.longest_entry,
             memory_limit=0 if budget is None else budget.limit_bytes,
-            reserved_end=start.reserved_end,
+            prefix="" if rules is None else rules.continuing_subword_prefix,
+            suffix="" if rules is None else rules.end_of_word_suffix,
+            max_token_letters=options.longest_entry if counts_letters else 0,
+            letters_are_characters=start.rule.of_text,
         )
     except MemoryError as error:
         if budget is None or isinstance(error, NotEnoughMemory):
@@ -254,9 +259,10 @@ def train_on(
     notes = [start.note] if start.note else []
     if len(pairs) < new_entries:
         reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
-        longest = options.longest_entry_bytes
-        if longest and 2 * _longest_bytes(start.entries, pairs) > longest:  # else none was too long
-            reasons.append(f"makes an entry of at most {longest} bytes")
+        longest = options.longest_entry
+        if longest and 2 * _longest(start, pairs) > longest:  # else none was too long
+            unit = "characters" if counts_letters and start.rule.of_text else "bytes"
+            reasons.append(f"makes an entry of at most {longest} {unit}")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
         merges = "merge is" if len(pairs) == 1 else "merges are"
         why = f"only {len(pairs)} {merges} possible, then {left}" if len(pairs) else left
@@ -284,12 +290,12 @@ def _outgrown(
     kept = int(np.diff(counts.ends, prepend=np.uint64(0))[often].sum())
     helps = 0 < kept < counts.pretoken_bytes.nbytes
     helps = helps and used + most(int(often.sum()), kept) <= budget.limit_bytes
-    if enough > budget.limit_bytes and options.longest_entry_bytes:
+    if enough > budget.limit_bytes and options.longest_entry:
         way = f"give {memory_limit_for(enough)} or more"
     else:  # long entries, or ever rarer pairs: their number has no bound
         least = max(enough, budget.limit_bytes * 5 // 4)
         way = f"give more, {memory_limit_for(least)} at least: how much it takes is not known"
-    entries = "" if options.longest_entry_bytes else f", set --max-token-bytes ({MAX_TOKEN_BYTES} is usual)"
+    entries = "" if options.longest_entry else f", set --max-token-bytes ({MAX_TOKEN_BYTES} is usual)"
     return NotEnoughMemory(
         f"merging takes more than {budget.words}; {way}{entries}, {ways_out(helps, len(counts))}"
     )
@@ -310,11 +316,13 @@ def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callabl
     return watch
 
 
-def _longest_bytes(entries: Sequence[bytes], pairs: NDArray[np.uint32]) -> int:
+def _longest(start: Start, pairs: NDArray[np.uint32]) -> int:
     """The bytes of the longest entry."""
-    lengths = list(map(len, entries))
+    rules = start.rule.text_rules
+    prefix_bytes = 0 if rules is None else len(rules.affixes[0])
+    lengths = list(map(len, start.entries))
     for left, right in pairs.tolist():
-        lengths.append(lengths[left] + lengths[right])
+        lengths.append(lengths[left] + max(lengths[right] - prefix_bytes, 0))
     return max(lengths)
 
 

@@ -1,15 +1,16 @@
 """A training that starts from an alphabet of bytes or of the text's characters, as Hugging Face's BpeTrainer does.
 
 The alphabet is the initial letters and those of the text, a letter being a byte or a character; over a limit the rarest
-are left out. Letters outside it are left out of the pretokens, and what stood around them are neighbours. With an
-end_of_word_suffix the last letter of a pretoken is an entry of its own.
+are left out. Letters outside it are left out of the pretokens, and what stood around them are neighbours. With a
+continuing_subword_prefix letters that do not begin a pretoken are entries of their own, with an end_of_word_suffix
+those that end one, with both those that do both, too.
 
 Ids are the special tokens, with byte fallback the entries of the 256 bytes (`<0x00>` to `<0xFF>`), the letters
-(characters by code point, bytes in GPT-2's printable order), those with the suffix in the same order (BpeTrainer: in
-any), the merges. Merges and ids are those of BpeTrainer with the same normalizer and pre-tokenizer and those tokens
-first. Two rules are others:
-- BpeTrainer gives text that spells a special token, an entry of a byte ("<0x41>") or the suffix that one's id; here no
-  merge makes these.
+(characters by code point, bytes in GPT-2's printable order), those with the suffix, with the prefix and with both in
+the same order (BpeTrainer: in any), the merges. Merges and ids are those of BpeTrainer with the same normalizer and
+pre-tokenizer and those tokens first. Two rules are others:
+- BpeTrainer gives text that spells a special token, an entry of a byte ("<0x41>"), the prefix or the suffix that one's
+  id; here no merge makes these.
 - Its tokenizers lose bytes that have no entry. As none may be lost here, they have entries behind all others, which
   vocab_size does not count.
 """
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
     from bpe.like import TextRule
     from bpe.pretoken_counts.memory import MemoryBudget
 
-# Stands for the suffix while merging. No text has it, so what ends in it has the suffix and not the suffix's letters.
-_END: Final = b"\xff\xff"
+_PLACES: Final = range(4)  # where a letter stands: 1 at the end of a pretoken, 2 not at its beginning, 3 both
 
 
 def initial_bytes(initial_alphabet: Iterable[str]) -> bytes:
@@ -62,13 +62,12 @@ def initial_bytes(initial_alphabet: Iterable[str]) -> bytes:
 
 @dataclass(frozen=True)
 class FromAlphabet:
-    """letters: bytes, or code points where the rule's entries are text, in the order of their ids. last_letters: those
-    that have an entry with the suffix."""
+    """placed: by place the letters that have an entry for it, bytes, or code points where the rule's entries are text,
+    in the order of their ids: number 0 all of them, the others those with prefix or suffix, if there is one."""
 
     special_tokens: tuple[str, ...]
     rule: TextRule
-    letters: tuple[int, ...]
-    last_letters: tuple[int, ...] = ()
+    placed: tuple[tuple[int, ...], ...]
 
     @staticmethod
     def of(
@@ -80,18 +79,20 @@ class FromAlphabet:
     ) -> FromAlphabet:
         """What counted text starts from.
 
-        initial_alphabet None: no letter; of bytes without a limit, all of them, with the suffix too. Of equally rare
+        initial_alphabet None: no letter; of bytes without a limit, all of them, at every place. Of equally rare
         letters those are left out that come first (BpeTrainer: any). BadArgument if initial ones would have to be left
-        out: BpeTrainer then drops any of them.
+        out: BpeTrainer then drops any of them; or if a special token spells an entry of a letter.
         """
         rules = rule.text_rules
         if rules is not None and rules.unk_token not in special_tokens:
             rule = replace(rule, text_rules=replace(rules, unk_token=None))
-        has_suffix = rules is not None and rules.end_of_word_suffix != ""
+        told_apart = _told_apart(rule)
         if not rule.of_text and initial_alphabet is None and limit_alphabet is None:
             every = tuple(printable_bytes())
-            return FromAlphabet(special_tokens, rule, every, every if has_suffix else ())
-        occurrences, is_last = _core.count_letters(*counts.arrays, rule.of_text)
+            return FromAlphabet(
+                special_tokens, rule, tuple(every if place & told_apart == place else () for place in _PLACES)
+            )
+        occurrences, places = _core.count_letters(*counts.arrays, rule.of_text)
         if rule.of_text:
             initial = [ord(text[0]) for text in initial_alphabet or () if text]
             order = np.arange(len(occurrences))
@@ -111,29 +112,32 @@ class FromAlphabet:
                 )
             kept[candidates[np.argsort(occurrences[candidates], kind="stable")[:over]]] = False
         letters = order[kept[order]]
-        last_letters = letters[is_last[letters] > 0] if has_suffix else letters[:0]
-        return FromAlphabet(special_tokens, rule, tuple(letters.tolist()), tuple(last_letters.tolist()))
+        placed = [letters]
+        for place in _PLACES[1:]:
+            bits = sum(1 << each for each in _PLACES if each & told_apart == place)
+            placed.append(letters[places[letters] & bits > 0])
+        start = FromAlphabet(special_tokens, rule, tuple(tuple(each.tolist()) for each in placed))
+        for token in special_tokens if rules is not None else ():
+            if token.encode() in start._index:
+                raise BadArgument(
+                    f"special token {shown(token)} is how the vocabulary writes a letter of the text; use another"
+                )
+        return start
 
-    @cached_property
+    @property
     def entries(self) -> Sequence[bytes]:
-        """The letters, then those with the suffix, which is spelled by bytes that no text has; or all bytes."""
+        """The letters at all places, or all bytes."""
         return BYTES if self._is_of_bytes else self._letters
 
     @property
     def reserved(self) -> Sequence[bytes]:
-        """Special tokens and the entries of bytes are not made by merges; of entries that are bytes all may be."""
-        return [*self._special, *self._bytes] if self.rule.of_text else []
-
-    @property
-    def reserved_end(self) -> bytes:
-        """Nor is anything that ends in the letters of the suffix."""
-        rules = self.rule.text_rules
-        return b"" if rules is None else rules.end_of_word_suffix.encode()
+        """Special tokens and the entries of bytes are not made by merges; where entries are just bytes all may be."""
+        return [] if self.rule.text_rules is None else [*self._special, *self._bytes]
 
     @property
     def size(self) -> int:
-        """Special tokens, entries of bytes, letters with and without the suffix, as BpeTrainer counts."""
-        return len(self._special) + len(self._bytes) + len(self.letters) + len(self.last_letters)
+        """Special tokens, entries of bytes, letters at all places, as BpeTrainer counts."""
+        return len(self._special) + len(self._bytes) + len(self._letters)
 
     @property
     def note(self) -> str:
@@ -149,29 +153,29 @@ class FromAlphabet:
         """As letters, bytes or ids, without those outside the alphabet."""
         if budget is not None:
             check_room(4 * counts.pretoken_bytes.nbytes + 8 * len(counts), "the ids of the letters", budget)
-        ids = np.full(0x110000 if self.rule.of_text else 256, -1, np.int32)
-        ids[list(self.letters)] = self.letters if self._is_of_bytes else np.arange(len(self.letters))
-        last_ids = ids
-        if self.last_letters:
-            last_ids = np.full_like(ids, -1)
-            last_ids[list(self.last_letters)] = np.arange(len(self.letters), len(self._letters))
-        found, ends = _core.letter_ids(*counts.arrays, ids, last_ids)
+        told_apart = _told_apart(self.rule)
+        ids: list[NDArray[np.int32]] = []
+        for place, letters in enumerate(self.placed):
+            if place & told_apart != place:
+                ids.append(ids[place & told_apart])
+                continue
+            ids.append(np.full(0x110000 if self.rule.of_text else 256, -1, np.int32))
+            ids[place][list(letters)] = (
+                letters
+                if self._is_of_bytes
+                else [self._index[self._spelled(each, place)] for each in letters]
+            )
+        found, ends = _core.letter_ids(*counts.arrays, ids)
         return found.astype(np.uint8).data if self._is_of_bytes else found, ends, counts.counts
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
         """BpeTrainer's ids, then the bytes outside the alphabet."""
         if budget is not None:
             check_room(500 * (self.size + len(self._behind) + len(pairs)), "the vocabulary", budget)
-        entries = with_products(list(self.entries), pairs)
-        if self.last_letters:
-            suffix = self.reserved_end
-            entries = [
-                entry.removesuffix(_END) + suffix if entry.endswith(_END) else entry for entry in entries
-            ]
-        first = len(self.entries)
-        letters = self._letters if self._is_of_bytes else entries[:first]
+        entries = with_products(list(self.entries), pairs, self.rule.text_rules)
+        made = entries[len(self.entries) :]
         return Tokenizer(
-            dict(enumerate([*self._special, *self._bytes, *letters, *entries[first:], *self._behind])),
+            dict(enumerate([*self._special, *self._bytes, *self._letters, *made, *self._behind])),
             merges_of(entries, pairs),
             {token: id_ for id_, token in enumerate(self.special_tokens)},
             self.rule.pretokenizer,
@@ -183,14 +187,25 @@ class FromAlphabet:
     @property
     def _is_of_bytes(self) -> bool:
         """Whether letters are handed to the core as bytes, which take a fourth of ids."""
-        return not self.rule.of_text and not self.last_letters
+        return not self.rule.of_text and not _told_apart(self.rule)
 
     @cached_property
-    def _letters(self) -> list[bytes]:
-        with_suffix = (self._spelled(letter) + _END for letter in self.last_letters)
-        return [*map(self._spelled, self.letters), *with_suffix]
+    def _index(self) -> dict[bytes, int]:
+        """The entries of letters, each with its number."""
+        spelled = [
+            self._spelled(letter, place) for place, letters in enumerate(self.placed) for letter in letters
+        ]
+        return {entry: number for number, entry in enumerate(dict.fromkeys(spelled))}
 
-    def _spelled(self, letter: int) -> bytes:
+    @property
+    def _letters(self) -> list[bytes]:
+        return list(self._index)
+
+    def _spelled(self, letter: int, place: int) -> bytes:
+        prefix, suffix = _affixes(self.rule)
+        return prefix * (place >> 1) + self._plain(letter) + suffix * (place & 1)
+
+    def _plain(self, letter: int) -> bytes:
         return chr(letter).encode() if self.rule.of_text else bytes([letter])
 
     @cached_property
@@ -207,8 +222,22 @@ class FromAlphabet:
         """The entries of bytes that the alphabet leaves out."""
         if self.rule.of_text:
             return ()
-        every = [bytes([byte]) for byte in printable_bytes()]
-        behind = [entry for entry in every if entry[0] not in self.letters]
-        if self.rule.text_rules is not None:
-            behind += [entry + self.reserved_end for entry in every if entry[0] not in self.last_letters]
-        return tuple(behind)
+        told_apart = _told_apart(self.rule)
+        every = [
+            self._spelled(byte, place)
+            for place in _PLACES
+            if place & told_apart == place
+            for byte in printable_bytes()
+        ]
+        return tuple(entry for entry in every if entry not in self._index)
+
+
+def _affixes(rule: TextRule) -> tuple[bytes, bytes]:
+    """The prefix and the suffix."""
+    return rule.text_rules.affixes if rule.text_rules is not None else (b"", b"")
+
+
+def _told_apart(rule: TextRule) -> int:
+    """The bits of places that letters have entries for."""
+    prefix, suffix = _affixes(rule)
+    return 2 * (prefix != b"") + (suffix != b"")

@@ -50,8 +50,8 @@ class TrainingOptions:
     and pretokenized as there.
     continue_from: a tokenizer or its path; all its entries and merges are kept and more are learned, and text is
     prepared as there.
-    max_token_length: as in BpeTrainer, entries of so many bytes or more are not made, but for those of two bytes; None:
-    max_token_bytes says it.
+    max_token_length: as in BpeTrainer, entries of so many bytes, of text characters, or more are not made, but for
+    those of two; prefix and suffix are not counted. None: max_token_bytes says it.
     initial_alphabet, limit_alphabet: as in BpeTrainer, bytes have entries that are initial (characters of the byte
     alphabet, of a text the first) or in the text, at most limit_alphabet of them, the commonest; others are left out of
     the text. Here these others have entries behind all that vocab_size counts, so that no text is lost. None: all bytes
@@ -88,8 +88,8 @@ class TrainingOptions:
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def longest_entry_bytes(self) -> int:
-        """The most bytes of a new entry; 0: no limit."""
+    def longest_entry(self) -> int:
+        """The most bytes of a new entry, with max_token_length the most letters; 0: no limit."""
         if self.max_token_length is None:
             return self.max_token_bytes or 0
         return max(2, self.max_token_length - 1)  # BpeTrainer looks at pairs with a new entry only

@@ -31,10 +31,6 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     options = with_tokenizer(options)
     old, special_tokens = options.continue_from, options.special_tokens
     rule = None
-    if isinstance(old, Tokenizer) and old.text_rules is not None:
-        raise BadArgument(
-            "continue_from: its entries are text; only trainings of byte-level vocabularies go on"
-        )
     if isinstance(old, Tokenizer):
         rule = TextRule.of(old)
         more = [token for token in special_tokens or () if token not in old.special_tokens]
@@ -44,8 +40,6 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
         options = replace(options, like=rule)
         if not rule.of_text and options.initial_alphabet is not None:
             initial_bytes(options.initial_alphabet)
-        if rule.text_rules is not None and options.max_token_length is not None:
-            raise BadArgument("max_token_length counts bytes; for a vocabulary of text give max_token_bytes")
     cut = cut_of_files(options.counts, special_tokens, options.pattern, rule, options.storage_options)
     special_tokens = more if isinstance(old, Tokenizer) else cut.special_tokens
     options = replace(options, special_tokens=special_tokens)

@@ -21,12 +21,14 @@ from bpe.errors import BadTokenizer, NotEnoughMemory
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.reference import printable_bytes
 from bpe.tokenizer import Tokenizer
+from bpe.vocabulary import product
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.like import TextRule
     from bpe.pretoken_counts.memory import MemoryBudget
+    from bpe.vocabulary import TextRules
 
 # Bytes, or ids of entries, end to end; where each pretoken ends, how often it occurs: uint64[pretokens].
 Pretokens = tuple["Buffer | NDArray[np.uint32]", NDArray[np.uint64], NDArray[np.uint64]]
@@ -35,15 +37,15 @@ BYTES: Final = tuple(bytes([byte]) for byte in printable_bytes())
 
 
 class Start(Protocol):
-    """entries: by id, from 0, for the core. reserved: bytes that no new entry may have, reserved_end: or end in. size:
-    what vocab_size counts beside the merges. note: a line for the user, or ""."""
+    """rule: how its text is prepared, and what its entries are. entries: by id, from 0, for the core. reserved: bytes
+    that no new entry may have. size: what vocab_size counts beside the merges. note: a line for the user, or ""."""
 
+    @property
+    def rule(self) -> TextRule: ...
     @property
     def entries(self) -> Sequence[bytes]: ...
     @property
     def reserved(self) -> Sequence[bytes]: ...
-    @property
-    def reserved_end(self) -> bytes: ...
     @property
     def size(self) -> int: ...
     @property
@@ -67,7 +69,6 @@ class FromBytes:
     rule: TextRule
     entries: Sequence[bytes] = BYTES
     reserved: Sequence[bytes] = ()
-    reserved_end: bytes = b""
     note: str = ""
 
     @property
@@ -104,10 +105,12 @@ class FromBytes:
         return Tokenizer.from_parts(Parts(vocabulary, self.rule.pretokenizer, self.rule.normalizer))
 
 
-def with_products(entries: list[bytes], pairs: NDArray[np.uint32]) -> list[bytes]:
+def with_products(
+    entries: list[bytes], pairs: NDArray[np.uint32], rules: TextRules | None = None
+) -> list[bytes]:
     """The entries, and what each pair makes."""
     for left, right in pairs.tolist():
-        entries.append(entries[left] + entries[right])
+        entries.append(product(entries[left], entries[right], rules))
     return entries
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
@@ -45,6 +45,21 @@ class TextRules:
     continuing_subword_prefix: str = ""
     byte_level: bool = False
 
+    @staticmethod
+    def of_text(rules: TextRules | None) -> TypeGuard[TextRules]:
+        """Whether entries are text, else bytes."""
+        return rules is not None and not rules.byte_level
+
+    @property
+    def affixes(self) -> tuple[bytes, bytes]:
+        """The prefix and the suffix of entries."""
+        return self.continuing_subword_prefix.encode(), self.end_of_word_suffix.encode()
+
+    def unk_id(self, entries: Mapping[int, bytes]) -> int | None:
+        """The id of the unknown token among the entries, special tokens included."""
+        unk_token = (self.unk_token or "").encode()
+        return next((id_ for id_, entry in entries.items() if entry == unk_token), None)
+
     def for_core(self, unk_id: int | None, has_spaces: bool) -> _core.TextRules:
         """The rules as the core takes them. has_spaces: texts have a space for U+2581 (`bpe.text_form`)."""
         return (
@@ -54,17 +69,28 @@ class TextRules:
             has_spaces,
             unk_id,
             (self.unk_token or "").encode(),
-            self.continuing_subword_prefix.encode(),
-            self.end_of_word_suffix.encode(),
+            *self.affixes,
         )
 
     def join(self, left: bytes, right: bytes) -> bytes:
         """What a merge of the two makes."""
         return left + right[len(self.continuing_subword_prefix.encode()) :]
 
+    def made_of_unknown(self, merges: Merges) -> set[bytes]:
+        """Entries that characters without an entry become, and what merges make of these."""
+        found = {*BYTE_ENTRIES} if self.byte_fallback else set()
+        found |= {self.unk_token.encode()} if self.unk_token is not None else set()
+        made: set[bytes] = {*found}
+        while made:
+            made = {
+                self.join(left, right) for left, right in merges if left in found or right in found
+            } - found
+            found |= made
+        return found
+
     def begins(self, entry: bytes) -> bool:
         """Whether merging may begin with the entry: one character, with prefix and suffix perhaps, or a byte's."""
-        prefix, suffix = self.continuing_subword_prefix.encode(), self.end_of_word_suffix.encode()
+        prefix, suffix = self.affixes
         for start in (entry, entry.removeprefix(prefix)):
             for symbol in (start, start.removesuffix(suffix)):
                 if len(symbol if self.byte_level else symbol.decode()) <= 1:
@@ -131,9 +157,7 @@ class Vocabulary:
         """A core encoder of it; automaton None: only given pretokens can be encoded. has_spaces: see `text_form`."""
         rules = None
         if self.text_rules is not None:
-            unk_token = (self.text_rules.unk_token or "").encode()
-            unk_id = next((id_ for id_, entry in self.all_entries.items() if entry == unk_token), None)
-            rules = self.text_rules.for_core(unk_id, has_spaces)
+            rules = self.text_rules.for_core(self.text_rules.unk_id(self.all_entries), has_spaces)
         try:
             return _core.TokenizerCore(
                 self.entries, self.merges, tokens, automaton, self.ignore_merges, rules

@@ -59,7 +59,7 @@ def add_train(commands: argparse._SubParsersAction[Parser]) -> argparse.Argument
         "--max-token-length",
         type=size,
         metavar="N",
-        help="the same as Hugging Face's trainer counts: entries have less than N bytes, or two",
+        help="the same as Hugging Face's trainer counts: entries have less than N bytes (of text: characters), or two",
     )
     train.add_argument(
         "--initial-alphabet",

@@ -64,7 +64,7 @@ def read_whole(data: bytes) -> ReadFile:
         raise
     root = check_root(root)
     text_rules = text_rules_of(root)
-    as_text = text_rules is not None and not text_rules.byte_level
+    as_text = TextRules.of_text(text_rules)
     file = _core.EntryFile.read_model_json(data, "text" if as_text else "byte_alphabet")
     if file is None or file.fault is not None:
         wrong = check_root(parse(data))["model"]
@@ -116,7 +116,7 @@ class _Model:
         contents = [item.get("content") for item in items if isinstance(item, dict)]
         contents.append(root["model"].get("unk_token"))
         keys = [key for key in contents if isinstance(key, str)]
-        as_text = text_rules is not None and not text_rules.byte_level
+        as_text = TextRules.of_text(text_rules)
         entries = [key.encode() if as_text else to_bytes(key) or b"" for key in keys]
         prefix = "" if text_rules is None else text_rules.continuing_subword_prefix
         self._file, self._ids, self._max_id = file, file.texts, file.max_id
@@ -186,7 +186,7 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
     entry as a merge, as its rule is. BadTokenizer if a special token or the pattern can't be said in this format.
     """
     post_processor = tokenizer.post_processor
-    as_text = tokenizer.text_rules is not None and not tokenizer.text_rules.byte_level
+    as_text = TextRules.of_text(tokenizer.text_rules)
     root = {
         "version": "1.0",
         "truncation": tokenizer.truncation,

@@ -90,7 +90,7 @@ class Envelope(NamedTuple):
 
 def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | None) -> Envelope:
     """What the document says around the entries and the merges; errors name the JSON path."""
-    as_text = text_rules is not None and not text_rules.byte_level
+    as_text = TextRules.of_text(text_rules)
     ignore_merges = root["model"].get("ignore_merges", False)
     added = _added_tokens(root.get("added_tokens") or [], model, ignore_merges, as_text)
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")

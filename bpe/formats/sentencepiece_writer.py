@@ -37,7 +37,7 @@ def to_model(tokenizer: Encoding) -> bytes:
     UnsupportedTokenizer names the first thing that a model can't say.
     """
     rules = tokenizer.text_rules
-    if rules is None or rules.byte_level:
+    if not TextRules.of_text(rules):
         raise UnsupportedTokenizer("a byte-level vocabulary can't be written as a SentencePiece model")
     if rules.end_of_word_suffix or rules.continuing_subword_prefix:
         raise UnsupportedTokenizer(

@@ -20,7 +20,6 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays
 from bpe.reports.measuring_encoder import (
     MeasuringEncoder,
-    made_of_unknown,
     merging_encoder,
     texts_of_entries,
 )
@@ -85,7 +84,7 @@ def unreachable_ids(tokenizer: Tokenizer) -> list[int]:
     entries, texts = tokenizer.ordinary_entries, texts_of_entries(tokenizer)
     if tokenizer.text_rules is not None:
         # Of those that are bytes, only of ASCII is it known whether the character has an entry of its own.
-        hidden = made_of_unknown(tokenizer)
+        hidden = tokenizer.text_rules.made_of_unknown(tokenizer.merges)
         texts = {
             id_: text
             for id_, text in texts.items()

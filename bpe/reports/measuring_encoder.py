@@ -160,7 +160,7 @@ def _id_of(tokenizer: Tokenizer, entry: bytes) -> int | None:
 def texts_of_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
     """id -> the bytes of text that each ordinary entry stands for: those of a space for U+2581, the byte for <0x0A>."""
     entries, rules = tokenizer.ordinary_entries, tokenizer.text_rules
-    if rules is None or rules.byte_level:
+    if not TextRules.of_text(rules):
         return entries
     texts = b"\xff".join(entries.values())  # no text has this byte
     if tokenizer.parts.has_spaces:
@@ -169,17 +169,6 @@ def texts_of_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
         id_: bytes([BYTE_ENTRIES[entry]]) if rules.byte_fallback and entry in BYTE_ENTRIES else text
         for (id_, entry), text in zip(entries.items(), texts.split(b"\xff"), strict=True)
     }
-
-
-def made_of_unknown(tokenizer: Tokenizer) -> set[bytes]:
-    """Entries that characters without an entry become, and what merges make of these."""
-    rules = tokenizer.text_rules
-    if rules is None:
-        return set()
-    found = set(BYTE_ENTRIES) if rules.byte_fallback else set()
-    found |= {rules.unk_token.encode()} if rules.unk_token is not None else set()
-    found |= {left + right for left, right in tokenizer.merges if left in found or right in found}
-    return found
 
 
 def counts_for(tokenizer: Tokenizer, counts: PretokenCounts) -> PretokenCounts:

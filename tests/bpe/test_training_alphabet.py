@@ -94,7 +94,7 @@ def test_max_token_length_is_that_of_bpe_trainer(most: int) -> None:
 
 def letters_of(counts: PretokenCounts, *alphabet: Any) -> bytes:
     rule = TextRule(Pretokenizer.from_pattern("gpt2"))
-    return bytes(sorted(FromAlphabet.of(counts, (), rule, *alphabet).letters))
+    return bytes(sorted(FromAlphabet.of(counts, (), rule, *alphabet).placed[0]))
 
 
 def test_no_initial_alphabet_is_all_bytes_and_with_a_limit_none() -> None:
@@ -108,9 +108,9 @@ def test_no_initial_alphabet_is_all_bytes_and_with_a_limit_none() -> None:
 
 def test_letters_outside_are_left_out_of_the_pretokens() -> None:
     counts = PretokenCounts.from_mapping({b"axb": 3, b"xx": 5, b"b": 1, b"xa": 3})
-    start = FromAlphabet((), TextRule(Pretokenizer.from_pattern("gpt2")), tuple(b"ba"))
+    start = FromAlphabet((), TextRule(Pretokenizer.from_pattern("gpt2")), (tuple(b"ba"), (), (), ()))
     assert start.note.startswith("254 bytes outside the alphabet took no part in merging")
-    assert FromAlphabet((), start.rule, tuple(range(256))).note == ""
+    assert FromAlphabet((), start.rule, (tuple(range(256)), (), (), ())).note == ""
     letters, ends, weights = start.pretokens(counts, None)
     made = [bytes(part) for part in np.split(np.frombuffer(letters, np.uint8), ends[:-1].astype(int))]
     assert list(zip(made, weights.tolist(), strict=True)) == [(b"ab", 3), (b"b", 1), (b"a", 3), (b"", 5)]

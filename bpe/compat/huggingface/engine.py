@@ -25,6 +25,7 @@ from bpe.formats.byte_alphabet import to_bytes, to_characters
 from bpe.normalizers import Normalizer
 from bpe.pretokenization.components import Component
 from bpe.tokenizer import Tokenizer
+from bpe.vocabulary import TextRules
 
 # (ids, tokens, offsets, how many words they are of, the word of each)
 Rows = tuple[Sequence[int], Sequence[str], Sequence[Offsets], int, Sequence[int]]
@@ -203,13 +204,7 @@ class _EntryTexts(dict[int, str]):
 
 def spelling_of(tokenizer: Tokenizer) -> Callable[[bytes], str]:
     """How tokenizer.json spells an entry: as the text that it is, or in the byte alphabet."""
-    return bytes.decode if is_text(tokenizer) else to_characters
-
-
-def is_text(tokenizer: Tokenizer) -> bool:
-    """Whether its entries are text, not bytes in the byte alphabet."""
-    rules = tokenizer.text_rules
-    return rules is not None and not rules.byte_level
+    return bytes.decode if TextRules.of_text(tokenizer.text_rules) else to_characters
 
 
 class PlainEngine(_Engine):

@@ -16,7 +16,7 @@ from bpe.added_tokens import core_tokens
 from bpe.compat.huggingface.added_token import FLAGS, AddedToken
 from bpe.compat.huggingface.columns import Columns, Segment, Source
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.compat.huggingface.engine import CoreEngine, Engine, PlainEngine, is_text
+from bpe.compat.huggingface.engine import CoreEngine, Engine, PlainEngine
 from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.post_process import post_process
 from bpe.compat.huggingface.text_engine import TextEngine
@@ -32,6 +32,7 @@ from bpe.formats.huggingface_pretokenizer import (
     pretokenizer_from_json,
 )
 from bpe.tokenizer import Tokenizer as CoreTokenizer
+from bpe.vocabulary import TextRules
 
 Json = dict[str, Any]
 _BYTE_LEVEL: Json = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
@@ -75,7 +76,7 @@ def _in_core(
     if model.core is None:
         root["model"] = model.to_json()
         return CoreTokenizer.from_parts(huggingface.read(json.dumps(root).encode()))
-    if is_text(model.core) and is_byte_level(
+    if TextRules.of_text(model.core.text_rules) and is_byte_level(
         component for component, _ in components_from_json(pre_tokenizer)
     ):
         # The core would take the entries for bytes, and needs all 256 of them.
@@ -84,7 +85,7 @@ def _in_core(
     wanted = replace(
         before,
         normalizer=normalizer_from_json(normalizer),
-        pretokenizer=pretokenizer_from_json(pre_tokenizer, is_text(model.core)),
+        pretokenizer=pretokenizer_from_json(pre_tokenizer, TextRules.of_text(model.core.text_rules)),
         added_tokens=tokens,
     )
     ignore_merges = bool(model.options()["ignore_merges"])

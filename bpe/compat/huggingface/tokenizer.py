@@ -12,7 +12,7 @@ from typing import Any, Final
 from bpe.compat.huggingface import lengths
 from bpe.compat.huggingface.component import SHORT, Changes, written
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.compat.huggingface.engine import Engine, is_text
+from bpe.compat.huggingface.engine import Engine
 from bpe.compat.huggingface.inputs import check_text, no_text, pair_of, words_of
 from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.post_process import added_count, post_process
@@ -27,6 +27,7 @@ from bpe.formats.text_keys import text_keys
 from bpe.hub import locate
 from bpe.output_file import open_output_file
 from bpe.tokenizer import Tokenizer as CoreTokenizer
+from bpe.vocabulary import TextRules
 
 _OFF: Final = {"", "off", "false", "f", "no", "n", "0"}  # values of TOKENIZERS_PARALLELISM
 
@@ -81,9 +82,8 @@ class Tokenizer(Settings):
     @staticmethod
     def from_tokenizer(tokenizer: CoreTokenizer) -> Tokenizer:
         """The same tokenizer with this interface; of a rank file, too."""
-        keys = (
-            text_keys(tokenizer) if is_text(tokenizer) else [(0, text) for text in tokenizer.special_tokens]
-        )
+        of_text = TextRules.of_text(tokenizer.text_rules)
+        keys = text_keys(tokenizer) if of_text else [(0, text) for text in tokenizer.special_tokens]
         made = Tokenizer(
             BPE.of_core(tokenizer, frozenset(text for _, text in keys), model_options(tokenizer))
         )

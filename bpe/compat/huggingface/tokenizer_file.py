@@ -6,7 +6,6 @@ from typing import Any
 
 from bpe.compat.huggingface.added_token import FLAGS, AddedToken
 from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
-from bpe.compat.huggingface.engine import is_text
 from bpe.compat.huggingface.models import BPE, Model
 from bpe.errors import BadTokenizer, shown
 from bpe.formats import huggingface
@@ -18,6 +17,7 @@ from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect, expect_list, expect_object, parse
 from bpe.normalizers import make_normalizer
 from bpe.tokenizer import Tokenizer as CoreTokenizer
+from bpe.vocabulary import TextRules
 
 Json = dict[str, Any]
 
@@ -76,7 +76,9 @@ def settings_of(tokenizer: CoreTokenizer) -> Json:
     parts = tokenizer.parts
     return {
         "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
-        "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer, is_text(tokenizer)),
+        "pre_tokenizer": pretokenizer_to_json(
+            tokenizer.pretokenizer, TextRules.of_text(tokenizer.text_rules)
+        ),
         "post_processor": None if parts.post_processor is None else parts.post_processor.component,
         "decoder": decoder_to_json(parts.decoder),
         "truncation": parts.truncation,

@@ -23,6 +23,7 @@ from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
 from bpe.like import TextRule
 from bpe.training import train as train_bpe
+from bpe.vocabulary import TextRules
 
 if TYPE_CHECKING:
     from bpe.compat.huggingface.settings import Settings
@@ -117,20 +118,17 @@ def texts_of(items: Iterable[Any]) -> Iterator[str]:
 
 
 def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None) -> None:
-    """Give the tokenizer a model that is trained on the texts. UnsupportedTokenizer for a continuing_subword_prefix."""
+    """Give the tokenizer a model that is trained on the texts."""
     trainer = BpeTrainer() if trainer is None else trainer
     if not isinstance(trainer, BpeTrainer):
         raise UnsupportedTokenizer(f"a BPE is trained with a BpeTrainer, got {shown(trainer)}")
-    if trainer.continuing_subword_prefix:
-        raise UnsupportedTokenizer("training with continuing_subword_prefix is not supported")
     affixes = {name: getattr(trainer, name) for name in ("continuing_subword_prefix", "end_of_word_suffix")}
     options = tokenizer.model.options() | affixes
     root = {name: tokenizer._json(name) for name in ("normalizer", "pre_tokenizer")}
     # Byte fallback is not part of it: the trainer makes no entries of bytes.
     text_rules = text_rules_of(root | {"model": options | {"byte_fallback": False}})
-    as_text = text_rules is not None and not text_rules.byte_level
     rule = TextRule(
-        pretokenizer_from_json(root["pre_tokenizer"], as_text),
+        pretokenizer_from_json(root["pre_tokenizer"], TextRules.of_text(text_rules)),
         normalizer_from_json(root["normalizer"]),
         text_rules,
     )

@@ -106,6 +106,13 @@ std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows, std::opti
   return {std::move(tokens), owned_array(std::move(rows.offsets))};
 }
 
+bpe::EncodedRows encode_pretokens(const TokenizerCore &core, nb::object buffer, const RowOffsets &ends,
+                                  bool as_rows) {
+  const BufferView text(buffer);
+  nb::gil_scoped_release unlocked;
+  return core.encoder.encode_pretokens(view_of(text), ends.data(), ends.size(), as_rows);
+}
+
 // A writer of text in pieces, as an iterator of bytes.
 template <class Writer> void bind_pieces(nb::module_ &m, const char *name) {
   nb::class_<Writer>(m, name)
@@ -390,15 +397,14 @@ void bind_encoder(nb::module_ &m) {
       .def_static("out_tokens", &bpe::Encoder::out_tokens, nb::arg("buffer_bytes"))
       .def(
           "encode_pretokens",
-          [](const TokenizerCore &core, nb::object buffer,
-             nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> ends) {
-            const BufferView text(buffer);
-            bpe::TokenBuffer tokens;
-            {
-              nb::gil_scoped_release unlocked;
-              tokens = core.encoder.encode_pretokens(view_of(text), ends.data(), ends.size());
-            }
-            return owned_tokens(std::move(tokens));
+          [](const TokenizerCore &core, nb::object buffer, const RowOffsets &ends) {
+            return owned_tokens(std::move(encode_pretokens(core, buffer, ends, false).tokens));
+          },
+          nb::arg("buffer"), nb::arg("ends"))
+      .def(
+          "encode_pretoken_rows",
+          [](const TokenizerCore &core, nb::object buffer, const RowOffsets &ends) {
+            return owned_rows(encode_pretokens(core, buffer, ends, true));
           },
           nb::arg("buffer"), nb::arg("ends"))
       .def("cache_bytes_used", [](const TokenizerCore &core) { return core.encoder.cache_bytes_used(); });

@@ -5,6 +5,7 @@
 #include "train/trainer.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace bpe::python {
 
@@ -178,28 +179,34 @@ void bind_training(nb::module_ &m) {
           found = bpe::count_letters(pretokens, of_text);
         }
         return nb::make_tuple(owned_array(std::move(found.occurrences)),
-                              owned_array(std::move(found.is_last)));
+                              owned_array(std::move(found.places)));
       },
       nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("of_text"));
   m.def(
       "letter_ids",
-      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, const Int32Array &ids,
-         const Int32Array &last_ids) {
-        const size_t letters = ids.shape(0);
-        if ((letters != bpe::bytes_there_are && letters != bpe::characters_there_are) ||
-            last_ids.shape(0) != letters)
-          throw std::invalid_argument("there must be an id for each byte or for each character");
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts,
+         const std::vector<Int32Array> &ids) {
+        const size_t letters = ids.empty() ? 0 : ids[0].shape(0);
+        std::array<const int32_t *, bpe::letter_places> by_place{};
+        bool fits = ids.size() == by_place.size() &&
+                    (letters == bpe::bytes_there_are || letters == bpe::characters_there_are);
+        for (size_t place = 0; fits && place < ids.size(); ++place) {
+          fits = ids[place].shape(0) == letters;
+          by_place[place] = ids[place].data();
+        }
+        if (!fits)
+          throw std::invalid_argument(
+              "there must be an id for each byte or for each character, at four places");
         const BufferView bytes(pretoken_bytes);
         const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
         bpe::LetterIds found;
         {
           nb::gil_scoped_release unlocked;
-          found =
-              bpe::letter_ids(pretokens, letters == bpe::characters_there_are, ids.data(), last_ids.data());
+          found = bpe::letter_ids(pretokens, letters == bpe::characters_there_are, by_place);
         }
         return nb::make_tuple(owned_array(std::move(found.ids)), owned_array(std::move(found.ends)));
       },
-      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("ids"), nb::arg("last_ids"));
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("ids"));
   m.def("trim_memory", &bpe::trim_memory);
   m.def("return_large_memory", &bpe::return_large_memory);
   m.def(
@@ -208,7 +215,8 @@ void bind_training(nb::module_ &m) {
          const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
          const std::optional<Items<nb::bytes>> &entries, const Items<nb::bytes> &reserved, bool wide,
          uint64_t first_pairs, uint64_t max_token_bytes, uint64_t max_tracked_pairs, uint64_t memory_limit,
-         nb::bytes reserved_end) {
+         const std::string &prefix, const std::string &suffix, uint64_t max_token_letters,
+         bool letters_are_characters) {
         bpe::TrainingOptions options;
         options.new_entries = new_entries;
         options.tie_break = tie_break_from_name(tie_break);
@@ -221,7 +229,10 @@ void bind_training(nb::module_ &m) {
         options.limit = bpe::MemoryLimit(memory_limit);
         options.first_entries = entries ? strings_from(*entries) : bytes_by_value();
         options.reserved = strings_from(reserved);
-        options.reserved_end.assign(reserved_end.c_str(), reserved_end.size());
+        options.prefix = prefix;
+        options.suffix = suffix;
+        options.max_token_letters = max_token_letters;
+        options.letters_are_characters = letters_are_characters;
         IdArray ids;
         std::optional<BufferView> bytes;
         bpe::PretokenView view;
@@ -259,8 +270,8 @@ void bind_training(nb::module_ &m) {
       nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
       nb::arg("entries").none() = nb::none(), nb::arg("reserved") = nb::make_tuple(), nb::arg("wide") = false,
       nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs, nb::arg("max_token_bytes") = 0,
-      nb::arg("max_tracked_pairs") = 0, nb::arg("memory_limit") = 0,
-      nb::arg("reserved_end") = nb::bytes("", 0));
+      nb::arg("max_tracked_pairs") = 0, nb::arg("memory_limit") = 0, nb::arg("prefix") = "",
+      nb::arg("suffix") = "", nb::arg("max_token_letters") = 0, nb::arg("letters_are_characters") = false);
 }
 
 } // namespace bpe::python

@@ -245,11 +245,13 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
   return encode_pieces(starts.size() - 1, threads, text.size(), encode_piece, std::move(out));
 }
 
-TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {
+EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count,
+                                      bool as_rows) const {
   const SessionLoan session(*this, 1);
   if (text.size() >= reserve_tokens_at_least)
     session->tokens.try_reserve(text.size());
   const uint8_t *const bytes = bytes_of(text);
+  session->row_ends.push_back(0);
   uint64_t start = 0;
   for (size_t i = 0; i < count; ++i) {
     if (ends[i] < start || ends[i] > text.size())
@@ -260,11 +262,13 @@ TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *end
           "; ends must ascend within the buffer");
     if (ends[i] > start)
       session->encode_pretoken(bytes + start, bytes + ends[i], bytes + text.size());
+    if (as_rows)
+      session->end_row();
     start = ends[i];
   }
   session->finish();
   session->tokens.shrink();
-  return std::move(session->tokens);
+  return {std::move(session->tokens), std::move(session->row_ends)};
 }
 
 EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t max_tokens,

@@ -73,9 +73,9 @@ public:
   EncodedRows encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows, size_t threads,
                             const AddedTokens &special, TokenBuffer out = {}) const;
   static constexpr size_t out_tokens(size_t text_bytes) { return text_bytes + EncoderSession::spare_tokens; }
-  // Pretoken i is [ends[i - 1], ends[i]) of text. Throws std::invalid_argument where ends fall or pass text's
-  // end.
-  TokenBuffer encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const;
+  // Pretoken i is [ends[i - 1], ends[i]) of text. as_rows: each is a row, else there is none. Throws
+  // std::invalid_argument where ends fall or pass text's end.
+  EncodedRows encode_pretokens(std::string_view text, const uint64_t *ends, size_t count, bool as_rows) const;
 
   const Vocabulary &vocabulary() const { return vocabulary_; }
   const AddedTokens &added_tokens() const { return added_tokens_; }

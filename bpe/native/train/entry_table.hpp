@@ -7,7 +7,9 @@
 #include "train/tracked_pairs.hpp"
 #include "train/trainer.hpp"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -19,31 +21,47 @@ public:
   // bytes_beside: what an entry takes in other arrays, which grow with this one. The options must outlive
   // this.
   EntryTable(const TrainingOptions &options, uint64_t bytes_beside)
-      : options_(options), entry_bytes_(sizeof(std::string) + bytes_beside) {
+      : options_(options), has_affix_(!options.prefix.empty() || !options.suffix.empty()),
+        entry_bytes_(sizeof(std::string) + bytes_beside) {
     const std::vector<std::string> &first = options.first_entries;
     options.limit.expect((1 + first.size()) * entry_bytes_);
     bytes_.reserve(1 + first.size());
     bytes_.emplace_back();
     bytes_.insert(bytes_.end(), first.begin(), first.end());
-    if (first.size() > 256 || !options.reserved.empty()) {
+    if (first.size() > 256 || !options.reserved.empty() || has_affix_) {
       taken_.insert(first.begin(), first.end());
       taken_.insert(options.reserved.begin(), options.reserved.end());
+    }
+    if (options.max_token_letters != 0) {
+      letters_.reserve(1 + first.size());
+      for (const std::string &entry : bytes_)
+        letters_.push_back(letters_of(entry));
     }
   }
 
   size_t size() const { return bytes_.size(); } // with the separator: the id of the next entry
 
-  // Whether the pair may become an entry: it is short enough, and its bytes are free. Without entries
-  // from before no pair ever has the bytes of an entry (see trainer.hpp), and none is looked up.
+  // Whether the pair may become an entry: it is short enough, its bytes are free, and none of its own letters
+  // look like the prefix or suffix. Without entries from before no pair ever has the bytes of an entry (see
+  // trainer.hpp), and none is looked up.
   bool is_allowed(Id left, Id right) const {
-    if (options_.max_token_bytes != 0 &&
-        bytes_[left].size() + bytes_[right].size() > options_.max_token_bytes)
+    if (options_.max_token_bytes != 0 && joined_size(left, right) > options_.max_token_bytes)
       return false;
-    if (const std::string &end = options_.reserved_end;
-        !end.empty() && (bytes_[left] + bytes_[right]).ends_with(end))
+    if (options_.max_token_letters != 0 && letters_[left] + letters_[right] > options_.max_token_letters)
       return false;
-    return taken_.empty() || !taken_.contains(bytes_[left] + bytes_[right]);
+    if (!has_affix_)
+      return taken_.empty() || !taken_.contains(bytes_[left] + bytes_[right]);
+    const std::string &prefix = options_.prefix, &suffix = options_.suffix;
+    const std::string joined = this->joined(left, right);
+    if (!prefix.empty() && joined.starts_with(prefix) && !continues(bytes_[left]))
+      return false;
+    if (!suffix.empty() && joined.ends_with(suffix) && !ends(appended(right)))
+      return false;
+    return !taken_.contains(joined);
   }
+
+  // Whether the pair, which was allowed, has become an entry by another one.
+  bool is_made(Id left, Id right) const { return has_affix_ && taken_.contains(joined(left, right)); }
 
   // Whether `a` is merged after `b`, which occurs as often.
   template <class Key> bool loses_tie(Key a, Key b) const {
@@ -56,16 +74,46 @@ public:
 
   // Adds the entry of a pair; asks for its memory, and for that beside, before it is taken.
   Id add(Id left, Id right) {
-    const uint64_t size = bytes_[left].size() + bytes_[right].size();
-    expect(size);
-    std::string bytes;
-    bytes.reserve(size); // as `+` it may take twice as much on the way
+    const uint64_t size = joined_size(left, right);
+    expect(has_affix_ ? 2 * size + sizeof(std::string) : size);
     const Id id = static_cast<Id>(bytes_.size());
-    bytes_.push_back(std::move(bytes.append(bytes_[left]).append(bytes_[right])));
+    bytes_.push_back(joined(left, right));
+    if (has_affix_)
+      taken_.insert(bytes_.back());
+    if (options_.max_token_letters != 0)
+      letters_.push_back(letters_[left] + letters_[right]);
     return id;
   }
 
 private:
+  bool continues(std::string_view entry) const {
+    return entry.size() > options_.prefix.size() && entry.starts_with(options_.prefix);
+  }
+  bool ends(std::string_view entry) const {
+    return entry.size() > options_.suffix.size() && entry.ends_with(options_.suffix);
+  }
+  // What a merge takes of its right part.
+  std::string_view appended(Id right) const {
+    const std::string_view entry = bytes_[right];
+    return entry.substr(std::min(options_.prefix.size(), entry.size()));
+  }
+  uint64_t joined_size(Id left, Id right) const { return bytes_[left].size() + appended(right).size(); }
+  std::string joined(Id left, Id right) const {
+    std::string bytes;
+    bytes.reserve(joined_size(left, right)); // as `+` it may take twice as much on the way
+    return bytes.append(bytes_[left]).append(appended(right));
+  }
+  uint64_t letters_of(std::string_view entry) const {
+    if (continues(entry))
+      entry.remove_prefix(options_.prefix.size());
+    if (ends(entry))
+      entry.remove_suffix(options_.suffix.size());
+    if (!options_.letters_are_characters)
+      return entry.size();
+    return static_cast<uint64_t>(std::count_if(
+        entry.begin(), entry.end(), [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; }));
+  }
+
   static constexpr uint64_t expected_step = uint64_t{1} << 20; // bytes; small entries are asked for together
 
   void expect(uint64_t size) {
@@ -85,8 +133,10 @@ private:
   }
 
   const TrainingOptions &options_;
+  const bool has_affix_;
   const uint64_t entry_bytes_;
   std::vector<std::string> bytes_;        // of each id
+  std::vector<uint64_t> letters_;         // of each id, where their number is limited
   std::unordered_set<std::string> taken_; // what no pair may become
   uint64_t expected_bytes_ = 0, owed_bytes_ = 0;
 };

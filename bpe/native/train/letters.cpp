@@ -6,18 +6,18 @@ namespace bpe {
 
 namespace {
 
-// each(letter, whether it is the last of its pretoken, number of the pretoken); done(number) behind each
-// pretoken.
+// each(letter, its place, number of the pretoken); done(number) behind each pretoken.
 template <class Each, class Done>
 void for_each_letter(const PretokenView &pretokens, bool of_text, const Each &each, const Done &done) {
   uint64_t at = 0;
   for (size_t i = 0; i < pretokens.size; ++i) {
-    const uint64_t stop = pretokens.ends[i];
+    const uint64_t start = at, stop = pretokens.ends[i];
     while (at < stop) {
       const Char letter =
           of_text ? read_char(pretokens.bytes + at, pretokens.bytes + stop) : Char{pretokens.bytes[at], 1};
+      const size_t place = (at != start) * 2u + (at + letter.length == stop);
       at += letter.length;
-      each(letter.code_point, at == stop, i);
+      each(letter.code_point, place, i);
     }
     done(i);
   }
@@ -30,28 +30,27 @@ LetterCounts count_letters(const PretokenView &pretokens, bool of_text) {
   LetterCounts counts{std::vector<uint64_t>(letters), std::vector<uint8_t>(letters)};
   for_each_letter(
       pretokens, of_text,
-      [&](uint32_t letter, bool is_last, size_t i) {
+      [&](uint32_t letter, size_t place, size_t i) {
         counts.occurrences[letter] += pretokens.counts[i];
-        counts.is_last[letter] |= is_last;
+        counts.places[letter] |= static_cast<uint8_t>(1u << place);
       },
       [](size_t) {});
   return counts;
 }
 
-LetterIds letter_ids(const PretokenView &pretokens, bool of_text, const int32_t *ids,
-                     const int32_t *last_ids) {
+LetterIds letter_ids(const PretokenView &pretokens, bool of_text,
+                     const std::array<const int32_t *, letter_places> &ids) {
   size_t letters = 0;
-  const auto id_of = [&](uint32_t letter, bool is_last) { return (is_last ? last_ids : ids)[letter]; };
   for_each_letter(
-      pretokens, of_text,
-      [&](uint32_t letter, bool is_last, size_t) { letters += id_of(letter, is_last) >= 0; }, [](size_t) {});
+      pretokens, of_text, [&](uint32_t letter, size_t place, size_t) { letters += ids[place][letter] >= 0; },
+      [](size_t) {});
   LetterIds out;
   out.ids.reserve(letters);
   out.ends.reserve(pretokens.size);
   for_each_letter(
       pretokens, of_text,
-      [&](uint32_t letter, bool is_last, size_t) {
-        if (const int32_t id = id_of(letter, is_last); id >= 0)
+      [&](uint32_t letter, size_t place, size_t) {
+        if (const int32_t id = ids[place][letter]; id >= 0)
           out.ids.push_back(static_cast<uint32_t>(id));
       },
       [&](size_t) { out.ends.push_back(out.ids.size()); });

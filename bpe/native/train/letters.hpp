@@ -4,6 +4,7 @@
 
 #include "train/trainer.hpp"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,11 +12,14 @@ namespace bpe {
 
 constexpr size_t bytes_there_are = 256, characters_there_are = 0x110000;
 
-// By letter: how often it occurs, each pretoken as often as its count, and whether it is the last of a
-// pretoken.
+// Where in a pretoken a letter stands: 1 at its end, 2 not at its beginning, 3 both, 0 neither.
+constexpr size_t letter_places = 4;
+
+// By letter: how often it occurs, each pretoken as often as its count, and at which places: bit p for place
+// p.
 struct LetterCounts {
   std::vector<uint64_t> occurrences;
-  std::vector<uint8_t> is_last;
+  std::vector<uint8_t> places;
 };
 
 // of_text: pretokens are valid UTF-8; other bytes give arbitrary characters.
@@ -27,9 +31,8 @@ struct LetterIds {
   std::vector<uint64_t> ends;
 };
 
-// ids, last_ids: int32 by letter; last_ids are those of the last letters of pretokens. A negative one: the
-// letter is left out.
-LetterIds letter_ids(const PretokenView &pretokens, bool of_text, const int32_t *ids,
-                     const int32_t *last_ids);
+// ids: by place, int32 by letter. A negative one: the letter is left out.
+LetterIds letter_ids(const PretokenView &pretokens, bool of_text,
+                     const std::array<const int32_t *, letter_places> &ids);
 
 } // namespace bpe

@@ -73,7 +73,8 @@ public:
     list(options_.first_pairs);
     while (merges_.size() < options_.new_entries) {
       if (auto best = index_.best(less())) {
-        merge(*best);
+        if (!entries_.is_made(Keys::left(best->key), Keys::right(best->key)))
+          merge(*best);
       } else if (index_.has_more()) {
         slots_.compact(lengths_, team_);
         std::fill(lengths_.begin(), lengths_.end(), 1);

@@ -1,4 +1,4 @@
-// The merges of a byte-level BPE vocabulary, from distinct pretokens and how often each occurs.
+// The merges of a BPE vocabulary, from distinct pretokens and how often each occurs.
 //
 // The next merge is the pair of adjacent entries with the highest count, weighted by pretoken counts. Ties:
 // `lexicographic` takes the pair whose two byte strings compare greater (left first, then right),
@@ -20,6 +20,13 @@
 // done inside the span depends on its bytes alone, since they are done by rank, leftmost first. The old
 // merges stay done: they join old entries, and no merge makes two of these neighbours. So encoding with the
 // old merges and then the new ones gives what the training saw.
+//
+// With a prefix within words or a suffix at their ends, a merge takes the prefix from its right part, and
+// entries say where in a pretoken they stand: those that begin with the prefix within it, those that end in
+// the suffix at its end. So what has these letters of its own, as text, is never made: a pair that begins
+// with the prefix and whose left part does not, or ends in the suffix and whose right part does not. The
+// proof then holds for spans of the same bytes at the same end of a pretoken. A vocabulary from before may
+// have such entries; pairs that would make an entry again are passed over when their turn comes.
 #pragma once
 
 #include "common/memory_limit.hpp"
@@ -59,12 +66,15 @@ struct TrainingOptions {
   std::vector<std::string>
       first_entries;                 // all different; where symbols are bytes, the 256 bytes in any order
   std::vector<std::string> reserved; // bytes of no entry that must not become one
-  std::string reserved_end;          // nor bytes that end in these; empty: any may
+  std::string prefix, suffix;        // of entries within and at the end of a pretoken; empty: none
   TieBreak tie_break = TieBreak::lexicographic;
   uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
-  uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit
-  unsigned threads = 1;         // for scans, and for merges with many places
-  MemoryLimit limit{};          // asked before memory is taken
+  uint64_t max_token_bytes = 0; // longer entries are not made; 0: no limit
+  // The same in letters, prefix and suffix not counted: characters of text, else bytes.
+  uint64_t max_token_letters = 0;
+  bool letters_are_characters = false;
+  unsigned threads = 1; // for scans, and for merges with many places
+  MemoryLimit limit{};  // asked before memory is taken
   // Pairs that are listed at first, before there are entries of many bytes.
   uint64_t first_pairs = 1000;
   uint64_t max_tracked_pairs = 0; // whose counts are kept at a time; 0: by new_entries

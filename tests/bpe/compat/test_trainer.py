@@ -11,7 +11,7 @@ import tokenizers
 
 from bpe.compat import huggingface
 from bpe.compat.huggingface.trainers import lines_of
-from bpe.errors import InvalidText, UnsupportedTokenizer
+from bpe.errors import InvalidText
 
 
 def test_lines_of_files_end_with_newlines_alone(tmp_path: Path) -> None:
@@ -107,13 +107,6 @@ def test_text_with_byte_fallback_is_trained_alike(special_tokens: list[str]) -> 
         tokenizer.train_from_iterator(TEXTS, trainer)
         made.append((json.loads(tokenizer.to_str()), tokenizer.encode("the mill \u0416 stands").ids))
     assert made[0] == made[1]
-
-
-def test_a_prefix_within_words_is_refused() -> None:
-    tokenizer = huggingface.Tokenizer(huggingface.models.BPE())
-    trainer = huggingface.trainers.BpeTrainer(continuing_subword_prefix="##")
-    with pytest.raises(UnsupportedTokenizer, match="continuing_subword_prefix is not supported"):
-        tokenizer.train_from_iterator(TEXTS, trainer)
 
 
 def test_options_of_implementations_by_place_and_unknown() -> None:
