@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.errors import BadArgument, InvalidText, shown
+from bpe.ragged import Ragged
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 def text_bytes(text: object, where: str) -> bytes:
     """The UTF-8 of a text, or InvalidText for a lone surrogate, TypeError for what is no text."""
     if not isinstance(text, str):
-        raise TypeError(f"{where} must be a str, got {type(text).__name__}")
+        way = ""
+        if isinstance(text, (bytes, bytearray, memoryview)):
+            way = "; decode it, or give UTF-8 with its documents to encode_documents"
+        elif where == "text" and isinstance(text, (list, tuple)):
+            way = "; encode_batch takes a list of texts"
+        raise TypeError(f"{where} must be a str, got {type(text).__name__}{way}")
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -42,7 +48,11 @@ def check_bytes(buffer: Buffer) -> None:
     try:
         view = memoryview(buffer)
     except (TypeError, ValueError):
-        raise BadArgument(f"the text must be UTF-8 in a buffer such as bytes, got {_named(buffer)}") from None
+        way = "; encode_batch takes a list of texts" if isinstance(buffer, (list, tuple)) else ""
+        way = "; give text.encode()" if isinstance(buffer, str) else way
+        raise BadArgument(
+            f"the text must be UTF-8 in a buffer such as bytes, got {_named(buffer)}{way}"
+        ) from None
     if view.itemsize != 1 or view.ndim != 1 or not view.contiguous:
         raise BadArgument(f"the text must be a contiguous buffer of bytes, got {_named(buffer)}")
 
@@ -67,7 +77,10 @@ def offsets_from(offsets: Any) -> NDArray[np.uint64]:
         except ValueError:
             raise BadArgument(f"offsets must be whole numbers, got {_named(offsets)}") from None
         if array.dtype.kind not in "iu" or (array.size and array.min() < 0):
-            raise BadArgument(f"offsets must be whole numbers from 0 on, got {_named(offsets)}")
+            raise BadArgument(
+                "offsets must be whole numbers from 0 on, such as [0, 3, 7] for texts of 3 and 4 bytes, got "
+                f"{_named(offsets)}"
+            )
         array = array.astype(np.uint64)
     if array.ndim != 1 or array.size == 0:
         raise BadArgument(f"offsets must be one more than there are documents, got {_named(offsets)}")
@@ -91,16 +104,22 @@ def bad_ids(ids: object, error: Exception, errors: object = "") -> BadArgument:
     """What was wrong with ids, or the name of an error handler, that the core refused with this error."""
     if not isinstance(errors, str):
         return BadArgument(f'errors must be a str such as "replace", got {shown(errors)}')
+    rows = "; decode_batch takes rows of ids"
     if isinstance(ids, np.ndarray) and (ids.ndim != 1 or ids.dtype.kind not in "iub"):
-        return BadArgument(f"ids must be whole numbers in one dimension, got {_named(ids)}")
+        way = rows if ids.ndim == 2 else ""
+        return BadArgument(f"ids must be whole numbers in one dimension, got {_named(ids)}{way}")
     if isinstance(ids, str):
-        return BadArgument(f"ids must be a list or an array of whole numbers, got the text {shown(ids)}")
+        return BadArgument(
+            f"ids must be a list or an array of whole numbers, got the text {shown(ids)}; encode makes ids of text"
+        )
     if isinstance(ids, (list, np.ndarray)):
         for place, id_ in enumerate(ids):
             if isinstance(id_, np.bool_) or not hasattr(id_, "__index__"):
-                return BadArgument(f"ids[{place}] must be a whole number, got {shown(id_)}")
+                way = rows if isinstance(id_, (list, tuple, np.ndarray)) else ""
+                return BadArgument(f"ids[{place}] must be a whole number, got {shown(id_)}{way}")
     elif isinstance(error, TypeError):
-        return BadArgument(f"ids must be a list or an array of whole numbers, got {_named(ids)}")
+        way = f"; give [{ids}]" if isinstance(ids, int) else rows if isinstance(ids, Ragged) else ""
+        return BadArgument(f"ids must be a list or an array of whole numbers, got {_named(ids)}{way}")
     return BadArgument(str(error).splitlines()[0])
 
 

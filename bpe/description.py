@@ -15,7 +15,7 @@ from bpe import _core, text_form
 from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.decoders import Decoder
-from bpe.errors import shown
+from bpe.errors import BadArgument, shown
 from bpe.normalizers import NFC, Normalizer, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
@@ -277,10 +277,16 @@ class Description:
         """The id of a special token (a text) or an ordinary entry (bytes), or None."""
         if isinstance(token, str):
             return self._vocabulary.special_tokens.get(token)
+        if not isinstance(token, bytes):
+            raise BadArgument(
+                f"a token must be the text of a special token or the bytes of an entry, got {shown(token)}"
+            )
         return self._encoder.find(token) if token else None
 
     def id_to_token(self, id_: int) -> bytes | None:
         """The bytes of an entry, or None."""
+        if not hasattr(id_, "__index__"):
+            raise BadArgument(f"an id must be a whole number, got {shown(id_)}")
         return self._special_by_id.get(id_) or (self._encoder.entry(id_) if 0 <= id_ <= MAX_ID else None)
 
     @cached_property

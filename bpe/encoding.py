@@ -85,8 +85,8 @@ class Encoding(Description):
         add_special_tokens: bool = False,
     ) -> Ragged:
         """The ids of each text, a row a text, as `encode` gives them. threads: None for all cores."""
-        if isinstance(texts, str):
-            raise BadArgument("encode_batch takes a list of texts, got one text")
+        if isinstance(texts, (str, bytes)):
+            raise BadArgument("encode_batch takes a list of texts, got one text; encode takes one")
         if not isinstance(texts, Iterable):
             raise BadArgument(f"encode_batch takes a list of texts, got {shown(texts)}")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
@@ -325,8 +325,12 @@ class Encoding(Description):
         if isinstance(allowed_special, str) and allowed_special == "all":
             return self._vocabulary.special_tokens
         if isinstance(allowed_special, (str, bytes)) or not isinstance(allowed_special, Collection):
-            raise BadArgument(f'allowed_special must be "all" or a collection, got {shown(allowed_special)}')
+            raise BadArgument(
+                f'allowed_special must be "all" or a collection such as {{"<s>"}}, got {shown(allowed_special)}'
+            )
         for token in allowed_special:
             if not isinstance(token, str) or token not in self._vocabulary.special_tokens:
-                raise BadArgument(f"allowed_special holds {shown(token)}, which is not a special token")
+                raise BadArgument(
+                    f"allowed_special holds {shown(token)}, which is not a special token; special_tokens has them"
+                )
         return allowed_special

@@ -218,6 +218,10 @@ class Tokenizer(Encoding):
         self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"
     ) -> list[str]:
         """The text of each row, as `decode` gives it; rows: what `encode_batch` gave, or lists or arrays of ids."""
+        if not isinstance(rows, Iterable):
+            raise BadArgument(
+                f"decode_batch takes rows of ids, got {shown(rows)}; decode takes the ids of one text"
+            )
         if not isinstance(rows, Ragged) or self._decodes_here:
             return [self.decode(row, errors) for row in rows]
         tokens, offsets = tokens_from(rows.tokens), offsets_from(rows.offsets)

@@ -180,3 +180,34 @@ def test_what_is_no_path_is_told(tokenizer, path):
 def test_texts_are_a_list(tokenizer):
     with pytest.raises(BadArgument, match="takes a list of texts, got None"):
         tokenizer.encode_batch(None)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda it: it.encode_documents(["a", "b"]), "got list; encode_batch takes a list of texts"),
+        (lambda it: it.encode_documents("a"), r"got str; give text\.encode\(\)"),
+        (lambda it: it.encode_ragged(["a"], [0, 1]), "got list; encode_batch takes a list of texts"),
+        (
+            lambda it: it.encode_ragged(b"abc", [0.5]),
+            r"such as \[0, 3, 7\] for texts of 3 and 4 bytes, got list",
+        ),
+        (lambda it: it.encode(["a"]), "got list; encode_batch takes a list of texts"),
+        (
+            lambda it: it.encode(b"a"),
+            "got bytes; decode it, or give UTF-8 with its documents to encode_documents",
+        ),
+        (lambda it: it.encode_batch(b"a"), "got one text; encode takes one"),
+        (lambda it: it.encode("a", allowed_special="<s>"), r'a collection such as \{"<s>"\}, got \'<s>\''),
+        (lambda it: it.encode("a", allowed_special={"<x>"}), "not a special token; special_tokens has them"),
+        (lambda it: it.decode(5), r"got int; give \[5\]"),
+        (lambda it: it.decode([[5]]), r"got \[5\]; decode_batch takes rows of ids"),
+        (lambda it: it.decode(it.encode_batch(["a"])), "got Ragged; decode_batch takes rows of ids"),
+        (lambda it: it.decode_batch(5), "takes rows of ids, got 5; decode takes the ids of one text"),
+        (lambda it: it.id_to_token("a"), "an id must be a whole number, got 'a'"),
+        (lambda it: it.token_to_id(5), "the text of a special token or the bytes of an entry, got 5"),
+    ],
+)
+def test_what_is_wrong_is_told_with_a_way_out(tokenizer, call, said):
+    with pytest.raises((BadArgument, TypeError), match=said):
+        call(tokenizer)
