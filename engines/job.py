@@ -173,6 +173,16 @@ def _read_job(key: JobKey) -> Job:
         raise StoreError(
             f"{key.path} is not what the command wrote there; every worker must see its --output folder"
         )
-    job: Job = _Reader(io.BytesIO(data), [value for _, value in key.options]).load()
+    try:
+        job: Job = _Reader(io.BytesIO(data), [value for _, value in key.options]).load()
+    except (
+        AttributeError,
+        ImportError,
+        TypeError,
+    ) as error:  # of a checkout that changed since the worker began
+        raise EngineFailure(
+            f"a worker on {socket.gethostname()} has other modules than the command ({error}), though both are "
+            f"{key.version}; install the same on all workers, and start them anew"
+        ) from None
     job.check_sight()
     return job

@@ -74,3 +74,13 @@ def test_a_process_that_was_not_prepared_says_so(tmp_path: Path) -> None:
     _, key = written(tmp_path)
     with pytest.raises(EngineFailure, match="a task came to a process that was not prepared for it"):
         find_job(key._replace(path=""))
+
+
+def test_a_worker_of_the_same_version_with_other_modules_gave_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was started before its checkout changed."""
+    _, key = written(tmp_path)
+    monkeypatch.delattr(f"{__name__}.SmallJob")
+    with pytest.raises(EngineFailure, match="has other modules than the command .*start them anew"):
+        find_job(key)
