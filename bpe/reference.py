@@ -124,13 +124,14 @@ def train(
     ranks = {pair: rank for rank, pair in enumerate(first_merges)}
     pretokens: list[list[int]] = []
     weights: list[int] = []
+    made_of_unknown = set() if text_rules is None else text_rules.made_of_unknown(first_merges)
+    unknown = {id_of[entry] for entry in made_of_unknown if entry in id_of}
     for pretoken, weight in pretoken_counts.items():
         if text_rules is None:
             parts = [encode_pretoken(pretoken, id_of, ranks, ignore_merges)]
         else:
             ids = encode_text_pretoken(pretoken.decode(), id_of, ranks, text_rules, ignore_merges)
-            unknown = text_rules.made_of_unknown(first_merges)
-            parts = cut_out(ids, {id_of[entry] for entry in unknown if entry in id_of})
+            parts = cut_out(ids, unknown)
         pretokens += parts
         weights += [weight] * len(parts)
 
