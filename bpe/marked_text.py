@@ -55,11 +55,6 @@ class MarkedText:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._may_change_text = (
-            tokenizer.normalizer is not None
-            or tokenizer.text_rules is not None
-            or tokenizer.pretokenizer.changes_text
-        )
 
     def encode(self, batch: Batch, allowed: AllowedSpecial, out: NDArray[np.uint32]) -> MarkedTokens:
         """out: room for the ids, as encode_ragged takes it."""
@@ -149,6 +144,15 @@ class MarkedText:
             return None
         starts, stops = np.concatenate(places).T
         return starts, stops
+
+    @cached_property
+    def _may_change_text(self) -> bool:
+        tokenizer = self._tokenizer
+        return (
+            tokenizer.normalizer is not None
+            or tokenizer.text_rules is not None
+            or tokenizer.pretokenizer.changes_text
+        )
 
     @cached_property
     def _with_offsets(self) -> WithOffsets:

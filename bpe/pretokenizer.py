@@ -95,7 +95,7 @@ class Pretokenizer:
         """What is done to the text between added tokens, once it is normalized and before it is cut."""
         return phases_of(self.components).phases[0].change
 
-    @property
+    @cached_property
     def changes_text(self) -> bool:
         """Whether what it cuts is not the text: spaces in front, marks in place of spaces."""
         phases = phases_of(self.components).phases
