@@ -13,12 +13,10 @@ start before the end of a run is seen: `NotBoundedError`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from bpe.pretokenization.classes import Classes
-from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.ways import NotBoundedError, Walks, Ways, explored
 
 OLDEST: Final = 2  # characters; a pending start that is older is held in a register
@@ -62,9 +60,8 @@ class Automaton:
     oldest_pending: list[Start | None]
 
 
-def automaton_of(stages: Sequence[Stage]) -> Automaton:
-    """The automaton of stages, each of which cuts the pieces of those before; NotBoundedError where there is none."""
-    ways = Ways(stages)
+def automaton_of(ways: Ways) -> Automaton:
+    """The automaton of stages, by the ways over characters; NotBoundedError where there is none."""
     first: _State = ((ways.first, (), ways.rights),)
     states, then, actions = explored(
         first, ways.classes.examples, lambda state, character: _step(ways, state, character), MOST_STATES

@@ -18,7 +18,7 @@ from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat,
 from bpe.pretokenization.tables import Tables, exchanged, tables_of
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
-from bpe.pretokenization.ways import NotBoundedError
+from bpe.pretokenization.ways import NotBoundedError, Ways
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,11 @@ def _compilable(phases: Iterable[Phase]) -> tuple[Phase, ...]:
 def _tables_of(phase: Phase) -> Tables:
     if any(cut.by_scripts for cut in phase.cuts):
         return two_way_tables_of(script_runs())
+    ways = Ways(phase.stages())
     try:
-        return tables_of(automaton_of(phase.stages()))
+        return tables_of(automaton_of(ways))
     except NotBoundedError:
-        return two_way_tables_of(two_way_of(phase.stages()))
+        return two_way_tables_of(two_way_of(ways))
 
 
 def _staying(phases: Phases) -> bytes:
@@ -145,7 +146,7 @@ def _staying(phases: Phases) -> bytes:
     stays = set(range(256))
     for phase in later:
         try:
-            stays &= _never_cut(automaton_of(phase.stages()), stays)
+            stays &= _never_cut(automaton_of(Ways(phase.stages())), stays)
         except NotBoundedError:
             return b""
     return bytes(sorted(stays))

@@ -10,13 +10,11 @@ transducers", 1961).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bpe.pretokenization.classes import Classes
-from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.ways import Walks, Ways, explored
 
 MOST_STATES: Final = 256
@@ -47,9 +45,8 @@ class TwoWay:
     rights: int
 
 
-def two_way_of(stages: Sequence[Stage]) -> TwoWay:
-    """The automaton of stages, each of which cuts the pieces of those before; NotBoundedError where it is too large."""
-    ways = Ways(stages)
+def two_way_of(ways: Ways) -> TwoWay:
+    """The automaton of stages, by the ways over characters; NotBoundedError where it is too large."""
     first: _State = ((ways.first, 0, ways.rights),)
     states, then, back = explored(
         first, ways.classes.examples, lambda state, character: _step(ways, state, character), MOST_STATES

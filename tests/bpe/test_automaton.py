@@ -34,7 +34,7 @@ from bpe.pretokenization.components import (
 from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.stages import phases_of
 from bpe.pretokenization.tables import Tables, starts_of, tables_of
-from bpe.pretokenization.ways import NotBoundedError
+from bpe.pretokenization.ways import NotBoundedError, Ways
 
 SPELLINGS: dict[Behavior, str] = {
     "Isolated": "isolated",
@@ -55,7 +55,7 @@ ALPHABETS = [
 
 
 def tables(stages: Sequence[Stage]) -> Tables:
-    return tables_of(automaton_of(stages))
+    return tables_of(automaton_of(Ways(stages)))
 
 
 def pieces(of: Tables, text: str) -> list[str]:
@@ -217,7 +217,7 @@ def test_without_components_a_text_is_one_piece() -> None:
 @pytest.mark.parametrize("expression", [r"\d{1,3}(?=(?:\d{3})*\b)", "a*b|a"])
 def test_what_hangs_on_a_far_end_is_not_bounded(expression: str) -> None:
     with pytest.raises(NotBoundedError, match="far to the right"):
-        automaton_of([Stage(read_oniguruma.read(expression))])
+        automaton_of(Ways([Stage(read_oniguruma.read(expression))]))
 
 
 @pytest.mark.parametrize("family", ["gpt2", "o200k", "qwen 3.5"])
@@ -265,7 +265,7 @@ def test_words_behind_which_letters_never_come_to_rest_are_looked_at() -> None:
 
 
 def test_bytes_that_are_never_cut_apart() -> None:
-    found = _never_cut(automaton_of([Stage(read_oniguruma.read(r"\d|!"))]), range(128))
+    found = _never_cut(automaton_of(Ways([Stage(read_oniguruma.read(r"\d|!"))])), range(128))
     assert set(b"abcxyzABC,.?") <= found
     assert not found & set(b"0123456789!")
 

@@ -20,7 +20,7 @@ from bpe.pretokenization.components import Behavior, Digits, Split
 from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
-from bpe.pretokenization.ways import NotBoundedError
+from bpe.pretokenization.ways import NotBoundedError, Ways
 
 THREES = r"\d{1,3}(?=(?:\d{3})*\b)"
 FAR = [THREES, "a*b|a", r"(?:ab|ba|.)+?(?=\s|$)|\s", r"(?:a|aa)+$|(?m:.)"]
@@ -34,7 +34,7 @@ SPELLINGS: dict[Behavior, str] = {
 
 
 def two_way(stages: Sequence[Stage]) -> _core.Automaton:
-    return core_automaton(two_way_tables_of(two_way_of(stages)))
+    return core_automaton(two_way_tables_of(two_way_of(Ways(stages))))
 
 
 def spans(automaton: _core.Automaton, data: bytes) -> list[bytes]:
@@ -153,7 +153,7 @@ def test_is_made_where_no_bounded_memory_serves() -> None:
     assert not compiled_of(splits).automaton.streams
     assert compiled_of((Digits(),)).automaton.streams
     with pytest.raises(NotBoundedError, match="far to the right"):
-        automaton_of([Stage(read_oniguruma.read(THREES))])
+        automaton_of(Ways([Stage(read_oniguruma.read(THREES))]))
 
 
 def test_has_no_stream() -> None:
@@ -162,7 +162,7 @@ def test_has_no_stream() -> None:
 
 
 def test_tables_that_lead_nowhere_are_refused() -> None:
-    tables = two_way_tables_of(two_way_of([Stage(read_oniguruma.read(THREES))]))
+    tables = two_way_tables_of(two_way_of(Ways([Stage(read_oniguruma.read(THREES))])))
     assert tables.back is not None
     rows, row_of, settled, end = tables.back.rows, tables.back.row_of, tables.back.settled, tables.back.end
     rights = rows.shape[1]
