@@ -56,7 +56,9 @@ class MarkedText:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def encode(self, batch: Batch, allowed: AllowedSpecial, out: NDArray[np.uint32]) -> MarkedTokens:
+    def encode(
+        self, batch: Batch, allowed: AllowedSpecial, out: NDArray[np.uint32] | None = None
+    ) -> MarkedTokens:
         """out: room for the ids, as encode_ragged takes it."""
         assert batch.marks is not None
         trained, cuts = batch.marks.trained, batch.marks.cuts

@@ -137,7 +137,7 @@ class FromAlphabet:
     @property
     def size(self) -> int:
         """Special tokens, entries of bytes, letters at all places, as BpeTrainer counts."""
-        return len(self._special) + len(self._bytes) + len(self._letters)
+        return len(self._special) + len(self._bytes) + len(self._index)
 
     @property
     def note(self) -> str:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from stores.errors import AlreadyThere, StoreError, StoreNotFound, printable
-from stores.store import Store
+from stores.store import Store, put_own
 
 RENEWAL_SECONDS = 10.0
 TAKEN_OVER_SECONDS = 60.0
@@ -107,17 +107,7 @@ class Lease:
             "renewed": time.time(),
         }
         data = json.dumps(entry).encode()
-        try:
-            self._store.put(NAME, data, if_absent)
-        except AlreadyThere:
-            if not is_there(self._store, NAME, data):
-                raise
-
-
-def is_there(store: Store, key: str, data: bytes) -> bool:
-    """Whether an object is there with these bytes, which no other run puts: something on the way sent the put of this
-    one twice."""
-    try:
-        return bytes(store.read(key)) == data
-    except StoreNotFound:
-        return False
+        if if_absent:
+            put_own(self._store, NAME, data)
+        else:
+            self._store.put(NAME, data)

@@ -7,11 +7,12 @@ becomes visible at once or not at all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from stores.errors import StoreError
+from stores.errors import AlreadyThere, StoreError, StoreNotFound
 
 Bytes = bytes | bytearray | memoryview
 Blocks = list[Bytes]
@@ -94,6 +95,19 @@ class Store(Protocol):
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects; those that are not there are no error."""
         ...
+
+
+def put_own(store: Store, key: str, data: bytes) -> Entry:
+    """Put an object that no other run puts with these bytes; AlreadyThere if another one is there.
+
+    The same bytes that are there already were put by this call: something on the way sent its request twice."""
+    try:
+        return store.put(key, data, if_absent=True)
+    except AlreadyThere:
+        with suppress(StoreNotFound):
+            if bytes(store.read(key)) == data:
+                return store.head(key)
+        raise
 
 
 def begin_by_size(store: Store, key: str, count: int) -> tuple[Bytes, Entry]:

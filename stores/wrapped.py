@@ -1,4 +1,4 @@
-"""A store made of others: every call goes to the one that holds the key, unless a subclass has its own."""
+"""A store made of others: a call for a key goes to the store that holds it, unless a subclass has its own way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stores.store import Blocks, Bytes, Entry, Store
 
 
 class WrappedStore:
-    """See Store; `store` holds all keys for which `holder` names no other."""
+    """See Store. `store` holds all keys for which `holder` names no other; it answers list and delete alone."""
 
     is_local = False
 

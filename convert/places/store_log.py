@@ -20,7 +20,7 @@ from typing import Any
 from convert.errors import Refused, naming
 from convert.places.log import Log
 from stores import AlreadyThere, Entry, Store, StoreNotFound
-from stores.lease import is_there
+from stores.store import put_own
 
 PUT_SECONDS = 1.0
 FOLDER = "log"
@@ -96,15 +96,11 @@ class StoreLog(Log):
             raise
 
     def _put_next(self, lines: bytes) -> Entry:
-        # The holder's line, which no reader takes for one of the log's, makes the object like no other run's: what is
-        # there with the same bytes was put by this run, by a request that was sent again here or on its way.
-        data = b"\nby %b" % self._holder.encode() + lines
+        # The holder's line, which no reader takes for one of the log's, makes the object like no other run's.
         try:
-            entry = self._store.put(self._key, data, if_absent=True)
+            entry = put_own(self._store, self._key, b"\nby %b" % self._holder.encode() + lines)
         except AlreadyThere:
-            if not is_there(self._store, self._key, data):
-                raise self._taken_over() from None
-            entry = self._store.head(self._key)
+            raise self._taken_over() from None
         self._number += 1
         return entry
 

@@ -96,11 +96,11 @@ class Retokenizer:
         as_text = self._encoded_as_text(content, texts, first, split)
         if trained is None:
             return _with_ends(self._rows(texts, as_text), self._new_ends)
-        rows, bits = self._masked_rows(Masked(content, trained[is_content]), texts, as_text, first, split)
+        rows, bits = self._masked_rows(content, trained[is_content], texts, as_text, first, split)
         offsets = documents.offsets.astype(np.int64)
         front = trained[offsets[:-1]] if self._old_ends.front else np.zeros(len(documents), np.bool_)
         back = trained[offsets[1:] - 1] if self._old_ends.back else np.ones(len(documents), np.bool_)
-        return _with_ends(rows, self._new_ends, EndedMask(bits, front, back))
+        return _with_ends(rows, self._new_ends, bits, (front, back))
 
     def _is_content(self, documents: Ragged, first: int, split: str) -> Bools:
         """Which tokens were not put around a document."""
@@ -119,11 +119,9 @@ class Retokenizer:
         return is_content
 
     def _masked_rows(
-        self, content: Masked, texts: list[str], as_text: set[int], first: int, split: str
+        self, documents: Ragged, trained: Bools, texts: list[str], as_text: set[int], first: int, split: str
     ) -> tuple[Ragged, Bools]:
         """The rows, and of each token whether it is to be learned."""
-        documents, trained = content
-        assert trained is not None
         offsets = documents.offsets.astype(np.int64)
         rows, masks = [], []
         for is_as_text, group in groupby(range(len(texts)), as_text.__contains__):
@@ -188,27 +186,21 @@ class Retokenizer:
         return as_text
 
 
-class EndedMask(NamedTuple):
-    """trained: of the tokens of rows. front, back: bool[rows], of the token that is put in front and behind."""
-
-    trained: Bools
-    front: Bools
-    back: Bools
-
-
-def _with_ends(rows: Ragged, ends: EndTokens, mask: EndedMask | None = None) -> Block:
-    """The rows as a block, with the tokens around each that has some."""
+def _with_ends(
+    rows: Ragged, ends: EndTokens, trained: Bools | None = None, ends_trained: tuple[Bools, ...] = ()
+) -> Block:
+    """The rows as a block, with the tokens around each that has some. trained: of the tokens, with a mask;
+    ends_trained: bool[rows], of what is put in front of each, and behind."""
     tokens, offsets = rows.tokens, rows.offsets.astype(np.int64)
-    trained = None if mask is None else mask.trained
     has_tokens = offsets[1:] > offsets[:-1]
     more = np.concatenate([[0], np.cumsum(has_tokens)])
-    for token, side in ((ends.front, 0), (ends.back, 1)):
+    for side, token in enumerate((ends.front, ends.back)):
         if token is None:
             continue
         places = (offsets[:-1], offsets[1:])[side][has_tokens]
         tokens = np.insert(tokens, places, token.id)
-        if mask is not None and trained is not None:
-            trained = np.insert(trained, places, (mask.front, mask.back)[side][has_tokens])
+        if trained is not None:
+            trained = np.insert(trained, places, ends_trained[side][has_tokens])
         offsets = offsets + more
     return Block(tokens, offsets[1:], trained)
 

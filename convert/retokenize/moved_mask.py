@@ -7,11 +7,11 @@ more is learned than before, never less.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
 from bpe.marked_text import MarkedText, MarkedTokens
 from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial, Tokenizer
@@ -21,7 +21,7 @@ from flat_tokens.format import Bools
 
 
 class MovedMask:
-    """Encodes texts by `new`, of which the ids by `old` and their mask are known."""
+    """Encodes texts with the tokenizer `new`. Their ids by the tokenizer `old`, and the mask of these, are known."""
 
     def __init__(self, old: Tokenizer, new: Tokenizer) -> None:
         self._old, self._new = MarkedText(old), MarkedText(new)
@@ -46,8 +46,7 @@ class MovedMask:
         kept = trained & (places.starts < places.stops)
         stretches = np.stack([of, places.starts - begins, places.stops - begins], axis=1)[kept]
         marks = Marks(stretches, np.zeros((0, 2), np.int64), np.zeros(len(batch), np.bool_), of_chats=False)
-        room = np.empty(_core.TokenizerCore.out_tokens(memoryview(batch.text).nbytes), np.uint32)
-        found = self._new.encode(Batch(batch.text, batch.offsets, marks=marks), allowed[1], room)
+        found = self._new.encode(replace(batch, marks=marks), allowed[1])
         self._check(found.changed, names, "the new tokenizer")
         return found
 

@@ -48,7 +48,7 @@ class ShardStore(NamedTuple):
                 self.store.put(name, iter(lambda: file.read(_BLOCK_BYTES), b""))
 
     def open(self, name: str, size: int) -> RandomFile:
-        """A file for reading, of which `size` bytes are of interest; StoreNotFound."""
+        """Open a file for reading; the caller reads its first `size` bytes. StoreNotFound."""
         try:
             return open_file(f"{self.place}/{name}", self.options, size=size)
         except FileNotFoundError:

@@ -138,7 +138,7 @@ class _Job:
             command += [
                 f"--storage-option={name}={value}" for name, value in s3_options(self._endpoint).items()
             ]
-        ended = self._injector.run(command, hang_seconds=self._hang_seconds)
+        ended = self._injector.start(command).wait(self._hang_seconds)
         if ended.code or ended.hung or ended.orphans:
             return f"it ends with {ended.code}: {ended.output[-1000:]}"
         if told := stranger.difference(self.corpus, self.corpus.root / NAME):

@@ -1,8 +1,8 @@
 """Jobs whose n-th file operation fails, or whose operations are delayed: the shim, compiled once, and what a job under
 it leaves.
 
-`Injector(folder).run(command, at=7, mode="kill")` runs the command; `.operations` says how many operations it had. The
-command runs in a process group of its own, which must be empty soon after its end. `start` returns before it has ended.
+`Injector(folder).start(command, at=7, mode="kill").wait()` runs the command; `.operations` says how many operations it
+had. The command runs in a process group of its own, which must be empty soon after its end.
 """
 
 from __future__ import annotations
@@ -68,22 +68,6 @@ class Injector:
                 check=True,
             )
 
-    def run(
-        self,
-        command: Sequence[str | Path],
-        at: int = 0,
-        mode: str = "",
-        error: int = 0,
-        who: str = "all",
-        reads: bool = False,
-        log: Path | None = None,
-        delays: Delays | None = None,
-        hang_seconds: float = HANG_SECONDS,
-    ) -> Outcome:
-        """Run the command in `root`, with the operation number `at` made to fail (0: none). What lives on of it is
-        waited for, then killed."""
-        return self.start(command, at, mode, error, who, reads, log, delays).wait(hang_seconds)
-
     def start(
         self,
         command: Sequence[str | Path],
@@ -96,7 +80,8 @@ class Injector:
         delays: Delays | None = None,
         temporary: Path | None = None,
     ) -> Started:
-        """As `run`. temporary: the folder for temporary files."""
+        """Start the command in `root`, with the operation number `at` made to fail (0: none). temporary: the folder for
+        temporary files."""
         self._counter.unlink(missing_ok=True)  # what lives on of the run before has it mapped
         self._counter.write_bytes(bytes(64))
         environment = {

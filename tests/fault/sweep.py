@@ -97,7 +97,7 @@ class Sweep:
 
     def _counted(self, who: str, reads: bool) -> int:
         self.clear()
-        return self._injector.run(self._command(self.workers), who=who, reads=reads).operations
+        return self._injector.start(self._command(self.workers), who=who, reads=reads).wait().operations
 
     def _command(self, workers: int) -> list[str]:
         command = [sys.executable, "-c", SMALL_SHARDS, "text", "packed.gz"]
@@ -109,8 +109,8 @@ class Sweep:
         """One run of the job, with or without a fault."""
         command = self._command(workers or self.workers)
         if fault is None:
-            return self._injector.run(command)
-        return self._injector.run(command, at, fault.mode, fault.error, fault.who, fault.reads)
+            return self._injector.start(command).wait()
+        return self._injector.start(command, at, fault.mode, fault.error, fault.who, fault.reads).wait()
 
     def clear(self) -> None:
         """Away with whatever runs have left."""

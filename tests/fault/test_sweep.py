@@ -56,7 +56,7 @@ open({str(tmp_path / "elsewhere")!r}, "w").write("x")
 """
     log = tmp_path / "log"
     injector = Injector(tmp_path, root)
-    outcome = injector.run([sys.executable, "-c", script], log=log)
+    outcome = injector.start([sys.executable, "-c", script], log=log).wait()
     assert (outcome.code, outcome.output) == (0, "")
     found = [line.split() for line in log.read_text().splitlines()]
     expected = ["open /a", "write /a", "fsync /a", "rename /b", "mkdir /c", "rmdir /c", "unlink /b"]
@@ -68,6 +68,6 @@ open({str(tmp_path / "elsewhere")!r}, "w").write("x")
         (3, "kill", 0, -9, ""),
         (2, "short", 0, 0, ""),
     ]:
-        outcome = injector.run([sys.executable, "-c", script], at, mode, error)
+        outcome = injector.start([sys.executable, "-c", script], at, mode, error).wait()
         assert (outcome.code, message in outcome.output) == (code, True), outcome
         subprocess.run(["rm", "-rf", "a", "b", "c"], cwd=root, check=True)

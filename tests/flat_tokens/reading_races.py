@@ -120,7 +120,7 @@ class ReadingRaces:
         (root / "many.json").write_text(json.dumps(reading._asdict()))
         injector = Injector(self._folder / "build", root)
         command = [sys.executable, DRIVER, root / "many.json", root / "many.result"]
-        ended = injector.run(command, reads=True, delays=delays, hang_seconds=HANG_SECONDS)
+        ended = injector.start(command, reads=True, delays=delays).wait(HANG_SECONDS)
         if ended.hung or ended.code or ended.orphans:
             what = "it hangs" if ended.hung else f"it ends with {ended.code}, {len(ended.orphans)} left"
             return Run(text, 0, f"{what}: {ended.output[-2000:]}")

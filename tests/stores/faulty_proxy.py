@@ -45,7 +45,7 @@ KINDS = (
 )
 ORDERS = (
     "wait",  # the request waits before it is passed on, so that others get ahead of it
-    "repeat",  # it is passed on twice, one answer after the other, of which either comes back
+    "repeat",  # the proxy sends the request twice, and passes on one of the two answers
     "late",  # the connection is closed without an answer, and the request, a put, is passed on some time after that
 )
 """What may happen to requests on their way, beside faults: a client must give the same whatever their order."""

@@ -24,7 +24,7 @@ def test_requests_that_nobody_waits_for_come_to_their_end() -> None:
 
 
 def test_threads_are_used_again_and_few_are_kept() -> None:
-    """Hundreds at once, each of which begins others and waits for them; some fail, some take long."""
+    """Many requests run at once; each begins others and waits for them. Some fail, some take long."""
     rng = random.Random(4)
 
     def request(depth: int, number: int) -> int:
