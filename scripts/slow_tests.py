@@ -2,6 +2,8 @@
 
 scripts/test --junitxml=times.xml
 .venv/bin/python scripts/slow_tests.py times.xml [SECONDS]       default: 0.1
+
+Tests that had no part in the run, or were skipped, stay what they were.
 """
 
 from __future__ import annotations
@@ -18,22 +20,26 @@ def main() -> None:
     if not 2 <= len(sys.argv) <= 3:
         sys.exit("usage: slow_tests.py TIMES.xml [SECONDS]")
     limit = float(sys.argv[2]) if len(sys.argv) > 2 else QUICK_SECONDS
-    slow = slow_tests(Path(sys.argv[1]), limit)
-    (ROOT / "tests" / "slow.txt").write_text("".join(f"{name}\n" for name in slow), encoding="utf-8")
+    listed = ROOT / "tests" / "slow.txt"
+    seconds = seconds_of_tests(Path(sys.argv[1]))
+    others = set(listed.read_text(encoding="utf-8").split()) - seconds.keys()
+    slow = sorted(others.union(name for name in seconds if seconds[name] >= limit))
+    listed.write_text("".join(f"{name}\n" for name in slow), encoding="utf-8")
     print(f"{len(slow)} tests take {limit:g} s or more")
 
 
-def slow_tests(times: Path, limit: float) -> list[str]:
-    """The tests, as pytest names them without their cases, of which a case takes so many seconds."""
-    found = set()
+def seconds_of_tests(times: Path) -> dict[str, float]:
+    """Of each test that ran, as pytest names it without its cases: the seconds of its slowest case."""
+    seconds: dict[str, float] = {}
     for case in ElementTree.parse(times).iter("testcase"):
-        if float(case.get("time", "0")) >= limit:
+        if case.find("skipped") is None:
             path = Path(*case.get("classname", "").split("."))
             classes = [path.name] if path.name[:1].isupper() else []
             module = path.parent if classes else path
             name = case.get("name", "").partition("[")[0]
-            found.add("::".join([f"{module.as_posix()}.py", *classes, name]))
-    return sorted(found)
+            name = "::".join([f"{module.as_posix()}.py", *classes, name])
+            seconds[name] = max(seconds.get(name, 0.0), float(case.get("time", "0")))
+    return seconds
 
 
 if __name__ == "__main__":

@@ -80,8 +80,9 @@ def test_several_shards_hold_the_naive_conversion(
     is_text = kind.startswith("txt")
     expected = naive.convert_documents([d.encode() for d in documents], is_text, fraction=0.3)
     first: dict[str, bytes] = {}
+    smallest = 97 if kind.startswith("tar") else 7  # an archive is mostly padding
     for shard_bytes, make in [
-        (7, InlineEngine()),
+        (smallest, InlineEngine()),
         (500, InlineEngine()),
         (500, PlainExecutor()),
         (500, processes(1)),

@@ -30,10 +30,10 @@ def test_a_test_is_as_slow_as_its_slowest_case(tmp_path: Path) -> None:
         '<testcase classname="tests.bpe.test_a" name="test_one[y]" time="0.5"/>'
         '<testcase classname="tests.test_b" name="test_two" time="0.2"/>'
         '<testcase classname="tests.test_b.TestModel" name="runTest" time="1"/>'
-        '<testcase classname="tests.test_b" name="test_three" time="0.05"/></testsuite></testsuites>'
+        '<testcase classname="tests.test_b" name="test_three" time="0"><skipped/></testcase></testsuite></testsuites>'
     )
-    assert slow_tests.slow_tests(times, 0.2) == [
-        "tests/bpe/test_a.py::test_one",
-        "tests/test_b.py::TestModel::runTest",
-        "tests/test_b.py::test_two",
-    ]
+    assert slow_tests.seconds_of_tests(times) == {
+        "tests/bpe/test_a.py::test_one": 0.5,
+        "tests/test_b.py::test_two": 0.2,
+        "tests/test_b.py::TestModel::runTest": 1,
+    }

@@ -14,7 +14,7 @@ from itertools import islice
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-PAGE_OBJECTS = 100
+PAGE_OBJECTS = 20
 
 
 def google_options(address: str) -> dict[str, str]:

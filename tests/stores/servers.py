@@ -36,7 +36,7 @@ def moto_server() -> Iterator[str]:
     """The address of a server with the empty bucket BUCKET."""
     server_module = pytest.importorskip("moto.server", reason="moto[server] is not installed")
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = "100"  # a page of a listing
+    os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = "20"  # a page of a listing
     server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -97,7 +97,7 @@ def test_objects_are_listed_in_the_order_of_their_bytes(store: Store) -> None:
 def test_many_objects_are_listed_in_pages(store: Store, request: pytest.FixtureRequest) -> None:
     if "rclone" in request.node.name:
         pytest.skip("rclone lists a folder at once")
-    count = 250
+    count = 50
     for number in range(count):
         store.put(f"n/{number:05}", b"")
     assert [entry.key for entry in store.list("n")] == [f"n/{number:05}" for number in range(count)]
