@@ -96,8 +96,10 @@ class Progress:
         """Begin a stage."""
         return Stage(name, total_bytes)
 
-    def note(self, text: str) -> None:
-        """Say something once: a notice or a warning."""
+    def note(self, text: str, waits: bool = False) -> None:
+        """Say something once: a notice or a warning. waits: nothing goes on meanwhile, which is said in any case."""
+        if waits and sys.stderr is not None:
+            say(sys.stderr, text)
 
 
 class _LineStage(Stage):
@@ -131,7 +133,7 @@ class Lines(Progress):
     def stage(self, name: str, total_bytes: int) -> Stage:
         return _LineStage(name, total_bytes, self._stream)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, waits: bool = False) -> None:
         say(self._stream, text)
 
 
@@ -159,7 +161,7 @@ class Bars(Progress):
     def stage(self, name: str, total_bytes: int) -> Stage:
         return _BarStage(name, total_bytes, self._stream)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, waits: bool = False) -> None:
         drawn = sys.modules.get("tqdm")
         if drawn is None:  # no bar yet, and nothing to import before the workers are forked
             say(self._stream, text)
@@ -204,7 +206,7 @@ class JsonLines(Progress):
     def stage(self, name: str, total_bytes: int) -> Stage:
         return _JsonStage(name, total_bytes, self._stream)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, waits: bool = False) -> None:
         say(self._stream, json.dumps({"note": text}))
 
 

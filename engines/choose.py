@@ -87,10 +87,11 @@ def add_engine_arguments(
     )
 
 
-def open_engine(options: EngineOptions, notice: Callable[[str], None], stacks: Path | None = None) -> Engine:
+def open_engine(options: EngineOptions, notice: Callable[..., None], stacks: Path | None = None) -> Engine:
     """An engine that is not started, but connected to its cluster, if any; EngineFailure if that is not there.
 
-    notice(text) is called, in any thread, when workers are lost. stacks: a file that says where workers hung.
+    notice(text) is called, in any thread, when workers are lost; notice(text, waits=True) when nothing goes on until a
+    cluster is as it was, for those, too, who want to hear nothing else. stacks: a file that says where workers hung.
     """
     executor = options.executor
     if isinstance(executor, Engine):

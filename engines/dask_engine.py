@@ -32,10 +32,10 @@ def _silence() -> None:
 class DaskEngine(Engine):
     """The cluster of the scheduler at `address`; EngineFailure if none answers there within CONNECT_SECONDS.
 
-    notice(text) is called when workers are lost, or when there are none (engines/dask_watch.py).
+    notice: see open_engine; of workers that are lost, and of what holds up the work (engines/dask_watch.py).
     """
 
-    def __init__(self, address: str, notice: Callable[[str], None]) -> None:
+    def __init__(self, address: str, notice: Callable[..., None]) -> None:
         distributed = package_of("dask", "distributed")
         _silence()
         self._address = address

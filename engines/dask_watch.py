@@ -16,15 +16,20 @@ CONNECT_SECONDS = 10
 QUIET_SECONDS = 30.0  # without a word of the scheduler, a result, or a sign of life of a worker
 GIVEN_UP_SECONDS = 300.0  # a scheduler that does not answer for so long counts as gone
 _LOOK_SECONDS = 2.0
+_ALONE_SECONDS = 60.0  # without a worker; told when twice as many have passed, and so on
 
 
 class DaskWatch:
-    """Looks by `client` at the scheduler at `address`; notice(text) is called with what a person should know."""
+    """Looks by `client` at the scheduler at `address`; notice: see open_engine."""
 
-    def __init__(self, client: Any, address: str, notice: Callable[[str], None]) -> None:
+    def __init__(self, client: Any, address: str, notice: Callable[..., None]) -> None:
         self._client, self._address, self._notice = client, address, notice
         self.threads: dict[str, int] = {}  # of workers by address
         self._is_seen = False
+        self._alone, self._next_word = (
+            0.0,
+            _ALONE_SECONDS,
+        )  # seconds without a worker; after how many that is told
         self._next_look = self._next_close_look = 0.0
         self._last_look = time.monotonic()
         self._silent = self._quiet = 0.0  # seconds without an answer of the scheduler, without a result
@@ -49,7 +54,7 @@ class DaskWatch:
         self._quiet += passed
         self._last_look = now
         try:
-            self._take(self._client.nthreads(callback_timeout=CONNECT_SECONDS))
+            self._take(self._client.nthreads(callback_timeout=CONNECT_SECONDS), passed)
             if self._quiet >= QUIET_SECONDS / 3 and now >= self._next_close_look:
                 self._next_close_look = (
                     now + QUIET_SECONDS / 4
@@ -65,19 +70,32 @@ class DaskWatch:
                     "command again to go on"
                 ) from None
             if self._silent >= QUIET_SECONDS:
-                self._tell(f"warning: the dask scheduler at {self._address} does not answer; waiting for it")
+                self._tell(
+                    f"warning: the dask scheduler at {self._address} does not answer; waiting for it, at most "
+                    f"{GIVEN_UP_SECONDS:.0f} s",
+                    waits=True,
+                )
             return
         self._silent = 0.0
 
-    def _take(self, seen: dict[str, int]) -> None:
+    def _take(self, seen: dict[str, int], passed: float) -> None:
         lost = sorted(self.threads.keys() - seen.keys())
         if lost:
-            self._notice(
-                f"warning: the dask worker {_some(lost)} is gone, {len(seen)} left; others do its tasks"
-            )
+            others = "; others do its tasks" if seen else ""
+            self._notice(f"warning: the dask worker {_some(lost)} is gone, {len(seen)} left{others}")
         if not seen and (lost or not self._is_seen):
             self._notice(f"no worker is at the dask scheduler {self._address}; waiting for one")
         self.threads, self._is_seen = seen, True
+        self._alone = 0.0 if seen else self._alone + passed
+        if not self._alone:
+            self._next_word = _ALONE_SECONDS
+        elif self._alone >= self._next_word:  # waited for however long: a queue may give one hours later
+            self._next_word *= 2
+            self._notice(
+                f"warning: no worker has been at the dask scheduler {self._address} for {self._alone:.0f} s; waiting "
+                "for one; start some, or end this, and the same command goes on later",
+                waits=True,
+            )
 
     def _look_closely(self, workers: dict[str, dict[str, Any]], now: float) -> None:
         # Clocks differ: what counts is whether a sign of life is another than at the last look.
@@ -91,14 +109,16 @@ class DaskWatch:
         if silent:
             self._tell(
                 f"warning: the dask worker {_some(silent)} gives no sign of life; others do its tasks once the "
-                "scheduler counts it as lost; end it if it hangs"
+                "scheduler counts it as lost; end it if it hangs",
+                waits=True,
             )
         elif held and len(held) == len(workers):
             self._tell(
                 f"warning: all {len(held)} workers of the dask scheduler {self._address} are paused, as their memory "
-                "is full; give them more"
+                "is full; give them more",
+                waits=True,
             )
-        elif self._quiet >= 2 * QUIET_SECONDS:
+        elif workers and self._quiet >= 2 * QUIET_SECONDS:
             self._tell(
                 f"warning: no task has ended for a minute, and {len(workers)} workers are at the dask scheduler "
                 f"{self._address}; if it stays so, look at what they log"
@@ -106,11 +126,11 @@ class DaskWatch:
         else:
             self._told = ""
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str, waits: bool = False) -> None:
         """Once, as long as it is so."""
         if text != self._told:
             self._told = text
-            self._notice(text)
+            self._notice(text, waits=waits)
 
 
 def _some(names: list[str]) -> str:

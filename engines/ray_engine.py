@@ -20,6 +20,10 @@ from engines.errors import EngineFailure, WorkerLost, cause_of
 CONNECT_SECONDS = 10
 CHECK_SECONDS = 60  # for all nodes to say that they can do the work
 TRIES_AGAIN = 3  # of a task whose worker is lost
+QUIET_SECONDS = 10.0  # without an answer of the cluster
+GIVEN_UP_SECONDS = (
+    50.0  # ... it counts as gone: after 60 Ray would end this process, by an exit code of its own
+)
 _LOOK_SECONDS = 2.0
 
 
@@ -38,10 +42,10 @@ class RayEngine(Engine):
     """The cluster at `address` ("host:port", "ray://host:port", "auto": the one that runs on this machine); the one
     that this process is connected to already, if any. EngineFailure if there is none.
 
-    notice(text) is called when nodes are lost.
+    notice: see open_engine; of nodes that are lost, and of a head that does not answer.
     """
 
-    def __init__(self, address: str, notice: Callable[[str], None]) -> None:
+    def __init__(self, address: str, notice: Callable[..., None]) -> None:
         self._ray = package_of("ray", "ray")
         self._address, self._notice = address, notice
         self._is_own = not self._ray.is_initialized()
@@ -52,8 +56,14 @@ class RayEngine(Engine):
         self._open: dict[Future[Any], Any] = {}  # Ray's reference by future
         self._nodes: set[str] = set()
         self._worker_count = 1
-        self._is_closed = False
+        self._silent, self._last_check = (
+            0.0,
+            time.monotonic(),
+        )  # seconds without an answer, while this process ran
+        self._closed = threading.Event()
         self._look()
+        self._thread = threading.Thread(target=self._watch, name="ray-nodes", daemon=True)
+        self._thread.start()
 
     @property
     def worker_count(self) -> int:
@@ -90,7 +100,7 @@ class RayEngine(Engine):
         self, fn: Callable[..., Any], /, *args: Any, sticky: Hashable = None, **kwargs: Any
     ) -> Future[Any]:
         """See Engine."""
-        if self._is_closed:
+        if self._closed.is_set():
             raise RuntimeError("cannot schedule new futures after shutdown")
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()  # whether it has begun is known to Ray alone
@@ -99,26 +109,40 @@ class RayEngine(Engine):
         return future
 
     def check(self) -> None:
-        """Look who is there."""
-        if time.monotonic() >= self._next_look:
-            self._look()
+        """EngineFailure if the cluster has not answered for long."""
+        now, before = time.monotonic(), self._silent
+        self._silent += min(now - self._last_check, _LOOK_SECONDS)
+        self._last_check = now
+        if self._silent >= GIVEN_UP_SECONDS:
+            raise EngineFailure(
+                f"the Ray cluster at {self._address} has not answered for {self._silent:.0f} s; run the same command "
+                "again to go on"
+            )
+        if before < QUIET_SECONDS <= self._silent:
+            self._notice(
+                f"warning: the Ray cluster at {self._address} does not answer; waiting for it, at most "
+                f"{GIVEN_UP_SECONDS:.0f} s",
+                waits=True,
+            )
 
     def stop(self, seconds: float) -> None:
         """What is not done in so many seconds is ended."""
-        wait(list(self._open), seconds)
+        if self._silent < GIVEN_UP_SECONDS:
+            wait(list(self._open), seconds)
         self.kill()
 
     def kill(self) -> None:
         """See Engine."""
-        for reference in list(self._open.values()):
+        for reference in list(self._open.values()) if self._silent < QUIET_SECONDS else ():
             with suppress(Exception):
                 self._ray.cancel(reference, force=True)
         self.shutdown()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let go of the cluster."""
-        self._is_closed = True
-        if self._is_own:
+        """Let go of the cluster. Ray's own waits for one that does not answer, so it is left out there."""
+        self._closed.set()
+        self._thread.join(_LOOK_SECONDS)
+        if self._is_own and not self._thread.is_alive():
             self._is_own = False
             self._ray.shutdown()
 
@@ -133,15 +157,20 @@ class RayEngine(Engine):
         except (OSError, ValueError, RuntimeError) as error:
             raise EngineFailure(f"no Ray cluster answers at {self._address}: {cause_of(error)}") from None
 
+    def _watch(self) -> None:
+        """What the thread does: look who is there, where Ray waits without end if the head is gone."""
+        while not self._closed.wait(_LOOK_SECONDS):
+            with suppress(Exception):  # no answer
+                self._look()
+
     def _look(self) -> None:
-        self._next_look = time.monotonic() + _LOOK_SECONDS
         alive = [node for node in self._ray.nodes() if node["Alive"]]
         seen = {node["NodeID"] for node in alive}
         if lost := self._nodes - seen:
             self._notice(
                 f"warning: {len(lost)} of {len(self._nodes)} Ray nodes are gone; others do their tasks"
             )
-        self._nodes = seen
+        self._silent, self._nodes = 0.0, seen
         self._worker_count = max(1, int(sum(node["Resources"].get("CPU", 0) for node in alive)))
 
     def _settle(self, future: Future[Any], answer: Future[Any]) -> None:

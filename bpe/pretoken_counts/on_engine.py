@@ -56,14 +56,14 @@ class Elsewhere:
     """Counting on an engine. scratch: for sorted runs, seen by all workers; what is counted lies in it, too.
 
     chunk_bytes: of the text a task counts; None: by the size of the text and the workers. memory_bytes: what a worker
-    process may take; None: 1 GiB a task. notice(text) is called, in any thread, when workers are lost.
+    process may take; None: 1 GiB a task. notice: see `open_engine`.
     """
 
     engine: EngineOptions
     scratch: Scratch
     chunk_bytes: int | None = None
     memory_bytes: int | None = None
-    notice: Callable[[str], None] = field(default=lambda text: None)
+    notice: Callable[..., None] = field(default=lambda text, waits=False: None)
 
 
 def count_on_engine(

@@ -41,6 +41,13 @@ def test_modes(mode: str, terminal: bool, kind: type[Progress]) -> None:
     assert type(make_progress(mode, Terminal() if terminal else io.StringIO())) is kind
 
 
+def test_what_holds_up_the_work_is_said_though_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = make_progress("none")
+    progress.note("a worker is gone")
+    progress.note("no worker is there for 60 s", waits=True)
+    assert capsys.readouterr().err == "no worker is there for 60 s\n"
+
+
 def work(progress: Progress) -> None:
     stage = progress.stage("encode", 3_000_000)
     stage.advance(1_000_000, 250_000)

@@ -15,11 +15,15 @@ class Cluster:
     """A client as the watch sees it. workers: None: the scheduler does not answer."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.told = 1000.0, list[str]()
+        self.now, self.told, self.waits = 1000.0, list[str](), list[bool]()
         self.workers: dict[str, dict[str, Any]] | None = {name: {"last_seen": 0.0} for name in "ab"}
         self.scheduler = type("Scheduler", (), {"identity": None})
         monkeypatch.setattr(dask_watch.time, "monotonic", lambda: self.now)
-        self.watch = DaskWatch(self, "tcp://s", self.told.append)
+        self.watch = DaskWatch(self, "tcp://s", self._notice)
+
+    def _notice(self, text: str, waits: bool = False) -> None:
+        self.told.append(text)
+        self.waits.append(waits)
 
     def nthreads(self, callback_timeout: float) -> dict[str, int]:
         return dict.fromkeys(self.sync(None)["workers"], 2)
@@ -85,7 +89,8 @@ def test_a_scheduler_that_stands_still_was_waited_for_without_a_word_and_for_eve
     cluster.wait(10)
     known, cluster.workers = cluster.workers, None
     cluster.wait(2 * QUIET_SECONDS)
-    assert ["does not answer" in told for told in cluster.told] == [True]
+    assert ["does not answer; waiting for it, at most 300 s" in told for told in cluster.told] == [True]
+    assert cluster.waits == [True]
     cluster.workers = known
     cluster.wait(10)
     cluster.workers = None
@@ -109,6 +114,25 @@ def test_who_comes_and_goes(cluster: Cluster) -> None:
     cluster.workers = {}
     cluster.wait(5)
     assert cluster.told == [
-        "warning: the dask worker a and 1 more is gone, 0 left; others do its tasks",
+        "warning: the dask worker a and 1 more is gone, 0 left",
         "no worker is at the dask scheduler tcp://s; waiting for one",
     ]
+
+
+def test_a_cluster_without_workers_was_waited_for_without_a_word(cluster: Cluster) -> None:
+    """Under --quiet; and else with one, which did not say how long, and one that looked for a fault of 0 workers."""
+    cluster.watch.look()
+    cluster.workers = {}
+    cluster.wait(900)
+    assert cluster.waits == [False, False, True, True, True, True]
+    assert [told.partition("tcp://s for ")[2].partition(" s;")[0] for told in cluster.told[2:]] == [
+        "60",
+        "120",
+        "240",
+        "480",
+    ]
+    cluster.workers = {"c": {"last_seen": 0.0}}
+    cluster.wait(5, alive="c")
+    cluster.workers = {}
+    cluster.wait(70)
+    assert cluster.waits[6:] == [False, False, True]
