@@ -39,6 +39,11 @@ def main() -> int:
     )
     parser.add_argument("--points", type=int, default=300)
     parser.add_argument("--server", choices=["moto", "rclone"], default="moto")
+    parser.add_argument(
+        "--dask",
+        action="store_true",
+        help="all runs on a dask cluster, with shards in another place of the store",
+    )
     parser.add_argument("--only", action="append", choices=list(KINDS), help="these kinds only")
     parser.add_argument("--at", type=int, help="at this of the requests that the kind may happen at")
     parser.add_argument(
@@ -56,7 +61,7 @@ def main() -> int:
         sweeps = []
         for job in range(min(options.jobs, options.points)):
             (folder / f"{job}").mkdir()
-            sweeps.append(StoreSweep(endpoint, f"corpus-{job}", folder / f"{job}"))
+            sweeps.append(StoreSweep(endpoint, f"corpus-{job}", folder / f"{job}", options.dask))
             stack.callback(sweeps[-1].close)
         print(f"requests of a run without faults: {len(sweeps[0].requests)}", flush=True)
         points = iter(choose(sweeps[0], options))

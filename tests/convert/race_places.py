@@ -91,6 +91,11 @@ class StorePlace:
         """An object below the prefix."""
         self._s3.put_object(Bucket=BUCKET, Key=f"{self._prefix}/{key}", Body=data)
 
+    def got(self, key: str) -> bytes:
+        """An object below the prefix."""
+        data: bytes = self._s3.get_object(Bucket=BUCKET, Key=f"{self._prefix}/{key}")["Body"].read()
+        return data
+
     def listed(self, folder: str) -> Iterator[tuple[str, str]]:
         """(key below the folder, MD5) of the objects in a folder below the prefix."""
         prefix = f"{self._prefix}/{folder}/"

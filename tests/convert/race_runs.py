@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from faulty_proxy import faulty_proxy
 from injector import Delays, Injector
@@ -31,10 +31,21 @@ from stores import open_store
 RUNS_OF_A_CORPUS = 8
 
 
+class Shown(Protocol):
+    """What is told of the settings of a run."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def executor(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
 class Result(NamedTuple):
     """Of one run; problem: "" if there is none; kind: a word or two for it."""
 
-    settings: Settings
+    settings: Shown
     seconds: float
     kind: str
     problem: str

@@ -30,7 +30,7 @@ from store_faults import KILLED, KINDS, ROOT, Ended, Happening, Kind, Run
 
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
-from stores import open_store
+from stores import is_url, open_store
 
 # `python -m convert`, but that a run that was killed is taken over at once, each batch of results is put at once, what
 # is compressed is several shards, and that tasks may be done by the driver itself.
@@ -56,10 +56,12 @@ class StoreSweep:
     """The job in a new bucket of the server at `endpoint`, and the dataset that a local disk has of it.
 
     requests: those of a run without faults, in order. missed: how many points had fewer requests than it took.
+    on_cluster: all runs are on a dask cluster, with their shards in another place of the store.
     """
 
-    def __init__(self, endpoint: str, bucket: str, folder: Path) -> None:
+    def __init__(self, endpoint: str, bucket: str, folder: Path, on_cluster: bool = False) -> None:
         self._endpoint, self._bucket, self._folder = endpoint, bucket, folder
+        self._on_cluster = on_cluster
         self._s3 = client_of_another_make(endpoint)
         self._s3.create_bucket(Bucket=bucket)
         self._points = self.missed = 0
@@ -240,7 +242,7 @@ class StoreSweep:
 
     def _empty(self, out: str) -> None:
         for key in self._listed():
-            if key.startswith((f"{out}/", f"{out}.partial/")):
+            if key.startswith((f"{out}/", f"{out}.partial/", f"{out}.scratch/")):
                 self._s3.delete_object(Bucket=self._bucket, Key=key)
 
     def _start(
@@ -258,6 +260,9 @@ class StoreSweep:
         command += ["--quiet", "--progress", "none"]
         options = {**s3_options(endpoint), "max_retries": "4", "read_timeout": patience}
         command += [f"--storage-option={name}={value}" for name, value in options.items()]
+        if self._on_cluster and is_url(output):
+            engine = command[3] = "dask"
+            command += ["--scratch", f"{output}.scratch"]
         if engine != "dask":
             command += ["--workers", str(workers)]
         else:
