@@ -1,6 +1,7 @@
 """Does a test fail when the code is changed a little?
 
-    python scripts/check_mutants.py [--mutants 100] [--seed 0] [--under stores convert/places ...] [--log FILE]
+    python scripts/check_mutants.py [--mutants 100 [--of-each]] [--seed 0] [--under stores convert/places ...]
+        [--native] [--log FILE]
 
 Bounds, conditions, numbers, order, calls and checks left out, in Python or (--native) in the core, a seeded sample of
 all; each is made in a copy of the tree, where the quick tests near the module run (scripts/mutants/).
@@ -21,6 +22,8 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
+from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +32,13 @@ from mutants.change import Change
 from mutants.covering import Covering
 from mutants.native_changes import native_changes
 from mutants.python_changes import python_changes
+from mutants.switched_core import SwitchedCore
 from mutants.trial import Outcome, Tree
 
 ROOT = Path(__file__).resolve().parents[1]
 JUDGED = Path("scripts") / "mutants" / "judged.txt"
 TABLES = ("unicode_ranges.py", "unicode_tables.cpp", "word_characters.cpp", "wordless_leads.hpp")  # generated
+SURVIVED = ("survived", "unreached", "untested")
 VERDICTS = ("equivalent", "cost", "told")
 
 _tree: list[Tree] = []  # of a worker process
@@ -48,9 +53,7 @@ def main() -> int:
     logged = read_log(options.log) if options.log else {}
     waiting = [change for change in changes if change.key not in logged]
     counts = Counter(logged[change.key]["result"] for change in changes if change.key in logged)
-    survivors = [
-        change for change in changes if logged.get(change.key, {}).get("result") in ("survived", "untested")
-    ]
+    survivors = [change for change in changes if logged.get(change.key, {}).get("result") in SURVIVED]
 
     def tests_of(change: Change) -> list[str]:
         return covering.tests(change.path)[: options.test_files]
@@ -59,7 +62,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=options.folder) as folder:
         context = multiprocessing.get_context("fork")
         place = Path(folder).resolve()
-        arguments = (root, place, (options.times or place / "times").resolve(), options.native)
+        core = SwitchedCore(root, place, waiting, options.jobs) if options.native and waiting else None
+        if core:  # what is built by itself comes last
+            waiting.sort(key=lambda change: change.key not in core.numbers)
+        arguments = (root, place, (options.times or place / "times").resolve(), core)
         with ProcessPoolExecutor(options.jobs, context, begin, arguments) as pool:
             jobs = {
                 pool.submit(attempt, change, tests_of(change), options.test_seconds, stop): change
@@ -73,7 +79,7 @@ def main() -> int:
                 counts[outcome.result] += 1
                 if options.log:
                     write_log(options.log, change, outcome)
-                if outcome.result in ("survived", "untested"):
+                if outcome.result in SURVIVED:
                     survivors.append(change)
                     if change.key not in judged:
                         count = len(outcome.tests)
@@ -81,7 +87,7 @@ def main() -> int:
                             f"{change.key} {outcome.result} {change.told()} ({count} test files)", flush=True
                         )
     verdicts = Counter(judged.get(change.key, "new") for change in survivors)
-    tried = sum(counts[name] for name in ("killed", "survived", "untested"))
+    tried = sum(counts[name] for name in ("killed", *SURVIVED))
     figures = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     told = ", ".join(f"{count} {name}" for name, count in sorted(verdicts.items()))
     print(f"{tried} mutants, seed {options.seed}: {figures}; survivors: {told or 'none'}")
@@ -94,6 +100,7 @@ def parse() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--mutants", type=int, default=100)
+    add("--of-each", action="store_true", help="so many under each path, not of all together")
     add("--seed", type=int, default=0)
     add("--under", nargs="+", default=list(PACKAGES), metavar="PATH", help="packages, folders, files")
     add("--native", action="store_true", help="the core in place of Python")
@@ -115,26 +122,49 @@ def parse() -> argparse.Namespace:
 
 
 def sample(root: Path, options: argparse.Namespace) -> list[Change]:
-    """So many changes of the files, in random order."""
-    changes: list[Change] = []
-    for path in sorted(path for under in options.under for path in files(root / under, options.native)):
-        name = path.relative_to(root).as_posix()
-        found = (native_changes if options.native else python_changes)(name, path.read_text())
-        changes += found
+    """So many changes of the files, in random order; of each path, one after another, where that is asked for."""
+    make = native_changes if options.native else python_changes
+    found = [
+        [
+            change
+            for path in sorted(files(root / under, options.native))
+            for change in make(path.relative_to(root).as_posix(), path.read_text())
+        ]
+        for under in options.under
+    ]
+    if not options.of_each:
+        found = [[change for changes in found for change in changes]]
     if options.only:
-        return [change for change in changes if change.key in options.only]
-    return random.Random(options.seed).sample(changes, min(options.mutants, len(changes)))
+        return [change for changes in found for change in changes if change.key in options.only]
+    random_ = random.Random(options.seed)
+    chosen = [random_.sample(changes, min(options.mutants, len(changes))) for changes in found]
+    return [change for turn in zip_longest(*chosen) for change in turn if change]
 
 
 def files(path: Path, native: bool) -> list[Path]:
-    """The sources there."""
+    """The sources there, without generated ones and those of instructions that this processor doesn't have."""
     found = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     suffixes = (".cpp", ".hpp") if native else (".py",)
-    return [file for file in found if file.suffix in suffixes and file.name not in TABLES]
+    return [
+        file
+        for file in found
+        if file.suffix in suffixes
+        and file.name not in TABLES
+        and not any(name in file.name for name in foreign_instructions())
+    ]
 
 
-def begin(root: Path, folder: Path, times: Path, with_core: bool) -> None:
-    _tree.append(Tree(root, folder, times, with_core))
+@cache
+def foreign_instructions() -> tuple[str, ...]:
+    """As they stand in the names of files."""
+    processor = Path("/proc/cpuinfo")
+    known = processor.read_text() if processor.exists() else ""
+    needed = {"avx2": "avx2", "avx512": "avx512_vbmi2", "neon": "asimd"}
+    return tuple(name for name, flag in needed.items() if flag not in known)
+
+
+def begin(root: Path, folder: Path, times: Path, core: SwitchedCore | None) -> None:
+    _tree.append(Tree(root, folder, times, core))
 
 
 def attempt(change: Change, tests: list[str], test_seconds: float, stop: float) -> Outcome | None:

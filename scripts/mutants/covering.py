@@ -43,11 +43,16 @@ NATIVE_TESTS = {
     ),
     "bpe/native/vocabulary": (
         "bpe/test_vocabulary bpe/test_entry_files bpe/test_text_vocabulary bpe/test_encoder_core "
-        "bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters bpe/test_tokenizer"
+        "bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters bpe/test_compiled "
+        "bpe/test_tokenizer"
     ),
     "bpe/native/text": (
         "corpus/test_special_tokens corpus/test_utf8 corpus/test_validate_utf8 bpe/test_added_tokens "
         "bpe/test_training_alphabet bpe/test_encoder_core bpe/test_pretokenize"
+    ),
+    "bpe/native/simd": (
+        "corpus/test_utf8 corpus/test_special_tokens corpus/test_validate_utf8 bpe/test_pretokenize "
+        "bpe/test_walk_keys bpe/test_walk_characters bpe/test_merge_pretoken bpe/test_encoder_core"
     ),
     "bpe/native/common": (
         "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory corpus/test_content_hash "

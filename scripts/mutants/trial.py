@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -24,6 +23,7 @@ from typing import Any
 import pytest
 
 from mutants.change import Change
+from mutants.switched_core import SwitchedCore, build, configure, copy_sources, cores_of
 
 LEFT_OUT = (
     ".git",
@@ -43,12 +43,14 @@ LIBRARIES = (
 )  # fmt: skip
 MEASURE_SECONDS = 120.0  # of a test file, by the clock
 SLOW_SECONDS = 3.0  # of processor time: a test that takes longer on unchanged code has no part in this
+NO_ANSWER = -999  # below the negative numbers of signals
 SLOW_BY_CLOCK = 12.0  # such a test is broken off: it waits, or the machine has other work
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests said: killed, survived, untested (no test ran) or invalid (does not compile)."""
+    """What the tests said: killed, survived, unreached (no test came to it, of the core), untested (no test ran) or
+    invalid (does not compile)."""
 
     result: str
     test: str  # that failed first
@@ -70,54 +72,17 @@ class Measured:
 class Tree:
     """A copy of the tree, for one process. times: the folder where it is kept what tests take and call."""
 
-    def __init__(self, root: Path, folder: Path, times: Path, with_core: bool) -> None:
+    def __init__(self, root: Path, folder: Path, times: Path, core: SwitchedCore | None) -> None:
         self.folder = folder / f"tree-{os.getpid()}"
-        self._times = times
+        self._root, self._times, self._core = root, times, core
+        self._alone = folder / f"alone-{os.getpid()}"
         self._times.mkdir(parents=True, exist_ok=True)
         shutil.copytree(root, self.folder, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
         for name in LIBRARIES:
             with contextlib.suppress(ImportError):
                 __import__(name)
-        if with_core:
-            self._configure(root)
-
-    # -- the core
-
-    def _configure(self, root: Path) -> None:
-        """A build of its own, beside the copy; the cores lie in the copy's packages, before the installed ones."""
-        nanobind = subprocess.check_output(
-            [sys.executable, "-m", "nanobind", "--cmake_dir"], text=True
-        ).strip()
-        command = [
-            "cmake",
-            "-S",
-            ".",
-            "-B",
-            "build",
-            "-G",
-            "Ninja",
-            "-DCMAKE_BUILD_TYPE=Release",
-            f"-Dnanobind_DIR={nanobind}",
-        ]
-        version = "-DSKBUILD_PROJECT_VERSION=0.1.0"
-        subprocess.run(
-            [*command, version, f"-DPython_EXECUTABLE={sys.executable}"],
-            cwd=self.folder,
-            check=True,
-            capture_output=True,
-        )
-        if not self._build():
-            raise RuntimeError("the unchanged core does not build")
-
-    def _build(self) -> bool:
-        made = subprocess.run(["ninja", "-C", "build", "-j1"], cwd=self.folder, capture_output=True)
-        if made.returncode:
-            return False
-        for core in (self.folder / "build").rglob("_core.*.so"):
-            package = core.parent.name if core.parent.name != "build" else "bpe"
-            shutil.copyfile(core, self.folder / package / (core.name + ".new"))
-            (self.folder / package / (core.name + ".new")).rename(self.folder / package / core.name)
-        return True
+        if core:
+            self._place(core.cores)
 
     # -- changes
 
@@ -127,21 +92,58 @@ class Tree:
         chosen = self._choose(change, tests, test_seconds)
         if not chosen:
             return Outcome("untested", "", [], time.monotonic() - started)
+        trial = self._try_python if not self._core else self._try_core
+        result, failed = trial(change, chosen)
+        files = list(dict.fromkeys(test.name.partition("::")[0] for test in chosen))
+        return Outcome(result, failed, files, time.monotonic() - started)
+
+    def _try_python(self, change: Change, tests: list[Measured]) -> tuple[str, str]:
         path = self.folder / change.path
         text, stat = path.read_text(), path.stat()
-        files = list(dict.fromkeys(test.name.partition("::")[0] for test in chosen))
-        limit = 4 * sum(test.by_clock for test in chosen) + 20
         try:
             path.write_text(change.applied(text))
-            if not change.path.endswith(".py") and not self._build():
-                return Outcome("invalid", "", [], time.monotonic() - started)
-            status, failed = self._run(files, [test.name for test in chosen], limit)
+            return self._run(tests)
         finally:
             path.write_text(text)
-            if change.path.endswith(".py"):
-                os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # compiled files stay valid
-        result = "survived" if status == 0 else "killed"
-        return Outcome(result, failed, files, time.monotonic() - started)
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # compiled files stay valid
+
+    def _try_core(self, change: Change, tests: list[Measured]) -> tuple[str, str]:
+        """By its switch; in a core of its own where it has none, or changes a constant of the compiler's."""
+        assert self._core
+        if change.key in self._core.numbers:
+            reached = self.folder / "reached"
+            reached.unlink(missing_ok=True)
+            switch = {"TOKENMILL_MUTANT": self._core.numbers[change.key], "TOKENMILL_MUTANT_REACHED": reached}
+            found = self._run(tests, {name: str(value) for name, value in switch.items()})
+            told = reached.read_text() if reached.exists() else ""
+            if told == "invalid":
+                return "invalid", ""
+            if found[0] == "killed" or told:
+                return found
+            if "constexpr" not in (self._root / change.path).read_text().splitlines()[change.line - 1]:
+                return "unreached", ""
+        if not self._alone.exists():
+            copy_sources(self._root, self._alone)
+            configure(self._alone)
+            build(self._alone)
+        path = self._alone / change.path
+        text = path.read_text()
+        try:
+            path.write_text(change.applied(text))
+            if build(self._alone) is not None:
+                return "invalid", ""
+            self._place(cores_of(self._alone))
+            return self._run(tests)
+        finally:
+            path.write_text(text)
+            self._place(self._core.cores)
+
+    def _place(self, cores: dict[str, Path]) -> None:
+        """Into the copy's packages, before the installed ones."""
+        for package, core in cores.items():
+            new = self.folder / package / (core.name + ".new")
+            shutil.copyfile(core, new)
+            new.rename(self.folder / package / core.name)
 
     def _choose(self, change: Change, tests: list[str], seconds: float) -> list[Measured]:
         """The quickest tests of these files that call the changed function, for so long: many small ones say more than
@@ -163,7 +165,7 @@ class Tree:
         if not kept.exists():
 
             def measure() -> int:
-                return _pytest(self.folder, [test], _Times(self.folder, kept), stop=False)
+                return _pytest(self.folder, [test], _Times(self.folder, kept, not self._core), stop=False)
 
             self._in_child(measure, MEASURE_SECONDS)
             if not kept.exists():
@@ -174,21 +176,27 @@ class Tree:
             for name, (seconds, by_clock, calls) in found.items()
         ]
 
-    def _run(self, files: list[str], tests: list[str], limit: float) -> tuple[int, str]:
-        """The exit status of the tests, in this order, and the first that failed."""
+    def _run(self, tests: list[Measured], environment: dict[str, str] | None = None) -> tuple[str, str]:
+        """survived or killed, by the tests in this order, and the first that failed."""
         told = self.folder / "failed"
         told.write_text("(no answer in time)")
+        names = [test.name for test in tests]
 
         def run() -> int:
-            chooser = _Chooser(tests)
+            os.environ.update(environment or {})
+            chooser = _Chooser(names)
+            files = list(dict.fromkeys(name.partition("::")[0] for name in names))
             status = _pytest(self.folder, files, chooser, stop=True)
             told.write_text(chooser.failed or f"(exit status {status})")
             return status
 
-        return self._in_child(run, limit), told.read_text()
+        status = self._in_child(run, 4 * sum(test.by_clock for test in tests) + 20)
+        if status < 0 and status != NO_ANSWER:
+            told.write_text(f"(signal {-status})")
+        return ("killed" if status else "survived"), told.read_text()
 
     def _in_child(self, work: Callable[[], int], limit: float) -> int:
-        """What work() gives in a fork, -1 where it takes too long; all that it started is killed."""
+        """What work() gives in a fork, NO_ANSWER where it takes too long; all that it started is killed."""
         child = os.fork()
         if child == 0:
             status = 99
@@ -213,7 +221,7 @@ class Tree:
             os.killpg(child, signal.SIGKILL)
         if not ended:
             os.waitpid(child, 0)
-        return os.waitstatus_to_exitcode(status) if ended else -1
+        return os.waitstatus_to_exitcode(status) if ended else NO_ANSWER
 
 
 def _pytest(folder: Path, tests: list[str], plugin: object, stop: bool) -> int:
@@ -251,10 +259,10 @@ class _Slow(BaseException):
 
 
 class _Times:
-    """Measures tests, notes what they call, and breaks off slow ones."""
+    """Measures tests, notes what they call (of Python, where that is what changes), and breaks off slow ones."""
 
-    def __init__(self, folder: Path, kept: Path) -> None:
-        self._folder, self._kept = f"{folder}/", kept
+    def __init__(self, folder: Path, kept: Path, with_calls: bool) -> None:
+        self._folder, self._kept, self._with_calls = f"{folder}/", kept, with_calls
         self._passed = dict[str, tuple[float, float, list[str]]]()
         self._called, self._seconds = set[CodeType](), 0.0
 
@@ -264,8 +272,9 @@ class _Times:
             self._called.add(frame.f_code)
 
         self._called = set()
-        threading.setprofile(note)
-        sys.setprofile(note)
+        if self._with_calls:
+            threading.setprofile(note)
+            sys.setprofile(note)
         try:
             return (yield)
         finally:

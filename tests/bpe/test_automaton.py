@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from bpe import _core
 from bpe.errors import BadTokenizer
 from bpe.patterns import PATTERNS
 from bpe.pretokenization import read_oniguruma, read_rust, repeats
-from bpe.pretokenization.automaton import automaton_of
-from bpe.pretokenization.compiled import _never_cut, compiled_of
+from bpe.pretokenization.automaton import Actions, Start, automaton_of
+from bpe.pretokenization.compiled import _never_cut, compiled_of, core_automaton, table_phases_of
 from bpe.pretokenization.components import (
     Behavior,
     BertPreTokenizer,
@@ -278,3 +279,66 @@ def test_a_long_piece_whose_first_character_asks_for_what_a_register_holds(repea
     ends = np.cumsum([len(match.encode()) for match in regex.findall(PATTERNS["o200k"], text)])
     starts, _ = _core.pieces(compiled_of((Split(PATTERNS["o200k"], "rust"),)).automaton, text.encode())
     assert starts.tolist() == [0, *ends[:-1].tolist()]
+
+
+def bad_tables(tables: Tables, back: Tables) -> dict[str, list[Tables]]:
+    """Tables with one fault, by the rule that is told."""
+    of_back = back.back
+    assert of_back is not None
+    rights = of_back.rows.shape[1]
+
+    def with_back(**changed: object) -> Tables:
+        return replace(back, back=replace(of_back, **changed))
+
+    def with_end(start: Start) -> Tables:
+        return replace(tables, at_end=((start,), *tables.at_end[1:]))
+
+    long_group = (tables.group_ends[3] + 1, *tables.group_ends[1:])
+    return {
+        "rows of 256 states and pages of 64": [
+            replace(tables, then=tables.then[:, :255].copy()),
+            replace(tables, pages=tables.pages[:, :63].copy()),
+            replace(tables, initial=256),
+        ],
+        "a row for each class": [replace(tables, then=tables.then[:1])],
+        "states in groups": [
+            replace(tables, group_ends=long_group),
+            replace(tables, group_ends=(0, 0, 0, 256), actions=(Actions((), ()),)),
+        ],
+        "what is due by state": [
+            replace(tables, initial=len(tables.at_end)),
+            replace(tables, at_end=tables.at_end[:-1]),
+            replace(tables, pending=tables.pending[:-1]),
+        ],
+        "states that there are": [replace(tables, then=np.full_like(tables.then, len(tables.at_end)))],
+        "pages of code points": [replace(tables, page_of=np.zeros(1 << 16, np.uint16))],
+        "pages that there are": [
+            replace(tables, page_of=np.full_like(tables.page_of, len(tables.pages))),
+        ],
+        "classes that there are": [replace(tables, pages=np.full_like(tables.pages, len(tables.then)))],
+        "a start within reach": [with_end(Start(9, 0, False)), with_end(Start(1, 4, False))],
+        "too many actions at once": [replace(tables, at_end=((Start(1, 0, False),) * 9, *tables.at_end[1:]))],
+        "right contexts that there are": [
+            with_back(end=rights),
+            with_back(rows=np.full_like(of_back.rows, rights)),
+        ],
+        "what is to the left by state": [
+            with_back(settled=of_back.settled[:-1]),
+            with_back(row_of=of_back.row_of[:-1]),
+        ],
+        "settled by a right context": [with_back(settled=np.full_like(of_back.settled, rights))],
+        "rows that there are": [with_back(row_of=np.full_like(of_back.row_of, len(of_back.rows)))],
+    }
+
+
+def test_tables_that_lead_out_of_others_are_refused() -> None:
+    def tables_by(pattern: str) -> Tables:
+        return table_phases_of((Split(pattern, "oniguruma"),)).tables[0]
+
+    tables, back = tables_by(r"\p{L}+|\s+(?!\S)|\d"), tables_by(r"\d{1,3}(?=(?:\d{3})*\b)")
+    core_automaton(tables)
+    core_automaton(back)
+    for rule, changed in bad_tables(tables, back).items():
+        for each in changed:
+            with pytest.raises(ValueError, match=rule):
+                core_automaton(each)

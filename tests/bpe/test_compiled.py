@@ -103,6 +103,26 @@ def test_the_core_stays_within_a_changed_image(kind: str, request: pytest.Fixtur
         _core.TokenizerCore.from_image(image + bytes(8), {}, automaton_of("gpt2"), True)
 
 
+def test_an_image_with_entries_out_of_order_is_refused() -> None:
+    """Ids and the places where the bytes of entries start do not rise; a merge makes what is no entry."""
+    entries = {id: bytes([id]) for id in range(256)} | {256: b"ab", 257: b"cd"}
+    merges = [(b"c", b"d"), (b"a", b"b")]
+    image = _core.TokenizerCore(entries, merges, {}, automaton_of("gpt2"), True).image()
+    for kind, values, wrong in [
+        ("I", [*range(258)], [(1, 2), (2, 1), (2, 2**31)]),
+        ("Q", [*range(257), 258, 260], [(1, 0), (3, 1), (2, 2**63)]),
+        ("I", [257, 256], [(1, 258), (0, 2**32 - 1)]),  # the products
+    ]:
+        array = struct.pack(f"<Q{len(values)}{kind}", len(values), *values)
+        assert image.count(array) == 1
+        for which, value in wrong:
+            changed = bytearray(image)
+            place = image.index(array) + 8 + which * struct.calcsize(kind)
+            struct.pack_into(f"<{kind}", changed, place, value)
+            with pytest.raises(ValueError, match="entries are damaged"):
+                _core.TokenizerCore.from_image(changed, {}, automaton_of("gpt2"), True)
+
+
 def test_an_image_of_another_form_is_refused(listed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     image = listed().compiled()
     monkeypatch.setattr(compiled, "FORM", compiled.FORM + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+import unicodedata
 from functools import cache
 
 import pytest
@@ -159,6 +160,15 @@ def test_every_pair_that_composes(name: str) -> None:
     letters = random.Random(1).sample(PARTS, 300)
     check(name, "|".join(sorted(pairs)))
     check(name, "|".join(first + second for first in letters for second in seconds))
+
+
+def test_hangul_and_its_neighbours_compose_as_unicode_says() -> None:
+    nfc = Normalizer((NFC,))
+    firsts = [*range(0x10FE, 0x1115), 0xABFF, 0xAC00, 0xAC01, 0xAC1B, 0xAC1C, 0xD788, 0xD7A3, 0xD7A4]
+    for first in firsts:
+        for second in [0x1160, 0x1161, 0x1162, 0x1175, 0x1176, 0x1177, *range(0x11A6, 0x11C5)]:
+            text = chr(first) + chr(second)
+            assert nfc.apply(text.encode()).decode() == unicodedata.normalize("NFC", text), ascii(text)
 
 
 @pytest.mark.parametrize("name", THEIRS)

@@ -247,6 +247,12 @@ def test_repeated_pretokens_and_zero_counts() -> None:
     assert pair_counts.tolist() == [2]
 
 
+def test_the_highest_count_is_trained_with() -> None:
+    ends, counts = np.array([1, 3], np.uint64), np.array([2**63 - 5, 2], np.uint64)
+    _, pair_counts = _core.train_merges(b"aab", ends, counts, 1, "lexicographic", 1, 1, None)
+    assert pair_counts.tolist() == [2]
+
+
 @pytest.mark.parametrize(
     ("ends", "counts", "tie_break", "message"),
     [

@@ -86,6 +86,15 @@ def test_a_special_token_at_every_place_of_a_block(variant: str, tokens: list[by
                 assert _core.find_special_tokens(text[: offset + len(token) - 1], tokens)[0].tolist() == []
 
 
+@pytest.mark.parametrize("count", [8, 128, 129, 300])
+def test_a_token_that_goes_on_behind_the_text_is_none(count: int) -> None:
+    token = b"<" + b"-" * count + b">"
+    text = memoryview(b".." + token + b"...")
+    for missing in (1, 2, count):
+        assert _core.find_special_tokens(text[: 2 + len(token) - missing], [token])[0].tolist() == []
+    assert _core.find_special_tokens(text[: 2 + len(token)], [token])[0].tolist() == [2]
+
+
 def test_no_special_tokens_find_nothing() -> None:
     starts, which = _core.find_special_tokens(b"abc", [])
     assert (len(starts), len(which)) == (0, 0)

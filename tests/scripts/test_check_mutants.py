@@ -4,6 +4,7 @@ are not told or tried again."""
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from mutants.covering import NATIVE_TESTS, Covering  # noqa: E402 - found on the path above
 from mutants.native_changes import native_changes  # noqa: E402
 from mutants.python_changes import python_changes  # noqa: E402
+from mutants.switched_core import HEADER, switched  # noqa: E402
 
 MODULE = '''\
 def is_small(number: int) -> bool:
@@ -139,6 +141,68 @@ def test_changes_of_the_core() -> None:
         ("operator", "&&", "||"),
         ("dropped call", "rows.clear();", ";"),
     ]
+
+
+SWITCHED = """
+#include <string>
+constexpr int size = 3;
+int f(int a, int b) {
+  int found = a - b - 1;
+  if (a < b && (a | 4) == b << 1) {
+    found += 10;
+  }
+  for (int i = 0; i < size; ++i) {
+    if (i == 2)
+      break;
+    found += i;
+  }
+  return found;
+}
+std::string named(const std::string &name) { return name + "!"; }
+"""
+PROGRAM = """
+#include <cstdio>
+int main() {
+  for (int a = -3; a < 9; ++a)
+    for (int b = 0; b < 5; ++b)
+      std::printf("%d ", f(a, b));
+  std::puts(named("a").c_str());
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="needs a compiler")
+def test_a_switched_core_does_what_the_changed_one_does(tmp_path: Path) -> None:
+    changes = native_changes("a.cpp", SWITCHED)
+    within = [change for change in changes if change.before != "3"]  # a constant of the compiler's
+
+    def outputs(name: str, text: str, *numbers: int) -> list[str]:
+        (tmp_path / f"{name}.cpp").write_text(text + PROGRAM)
+        command = ["c++", "-std=c++20", "-include", str(HEADER), f"{name}.cpp", "-o", name]
+        if subprocess.run(command, cwd=tmp_path, capture_output=True).returncode:
+            return ["invalid"]
+        return [
+            subprocess.check_output(
+                [tmp_path / name],
+                env={"TOKENMILL_MUTANT": str(number), "TOKENMILL_MUTANT_REACHED": str(tmp_path / "reached")},
+                text=True,
+            )
+            for number in numbers
+        ]
+
+    able = [change for change in within if switched(SWITCHED, [change], [0]) != SWITCHED]
+    assert {change.before for change in within} - {change.before for change in able} == {"&&"}
+    text = switched(SWITCHED, able, range(len(able)))
+    (unchanged, *_) = outputs("unchanged", SWITCHED, -1)
+    found = outputs("all", text, -1, *range(len(able)))
+    assert found[0] == unchanged
+    assert sum(output != unchanged for output in found) > len(able) // 2
+    for change, output in zip(able[::8], found[1::8], strict=True):
+        assert output == outputs("one", change.applied(SWITCHED), -1)[0], change
+    of_text = next(number for number, change in enumerate(able) if change.before == "+")
+    assert (outputs("one", able[of_text].applied(SWITCHED)), found[1 + of_text]) == (["invalid"], unchanged)
+    outputs("all", text, of_text)
+    assert (tmp_path / "reached").read_text() == "invalid"
 
 
 def test_modules_that_are_imported_late_are_covered(tmp_path: Path) -> None:
