@@ -16,6 +16,9 @@ CONNECT_SECONDS = 10
 QUIET_SECONDS = 30.0  # without a word of the scheduler, a result, or a sign of life of a worker
 GIVEN_UP_SECONDS = 300.0  # a scheduler that does not answer for so long counts as gone
 _LOOK_SECONDS = 2.0
+_LONG_SECONDS = (
+    1800.0  # without a result: that a task takes a minute is nothing to say where all is to be quiet
+)
 _ALONE_SECONDS = 60.0  # without a worker; told when twice as many have passed, and so on
 
 
@@ -119,9 +122,12 @@ class DaskWatch:
                 waits=True,
             )
         elif workers and self._quiet >= 2 * QUIET_SECONDS:
+            is_long = self._quiet >= _LONG_SECONDS
+            how_long = "half an hour" if is_long else "a minute"
             self._tell(
-                f"warning: no task has ended for a minute, and {len(workers)} workers are at the dask scheduler "
-                f"{self._address}; if it stays so, look at what they log"
+                f"warning: no task has ended for {how_long}, and {len(workers)} workers are at the dask scheduler "
+                f"{self._address}; if it stays so, look at what they log",
+                waits=is_long,
             )
         else:
             self._told = ""

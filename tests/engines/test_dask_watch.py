@@ -55,6 +55,9 @@ def test_tasks_that_take_long_are_told_once(cluster: Cluster) -> None:
     cluster.wait(20 * QUIET_SECONDS)
     (told,) = cluster.told
     assert "no task has ended for a minute, and 2 workers are at the dask scheduler tcp://s" in told
+    cluster.wait(60 * QUIET_SECONDS)
+    assert "no task has ended for half an hour" in cluster.told[-1]
+    assert cluster.waits == [False, True]
 
 
 def test_workers_that_work_are_nothing_to_tell(cluster: Cluster) -> None:
