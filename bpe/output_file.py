@@ -19,6 +19,7 @@ from bpe.errors import BadArgument, EnvironmentFailure, shown
 from corpus.hints import is_zarr_group
 from stores import NO_OPTIONS, StorageOptions, is_url, open_store, split_key
 from stores.durability import sync
+from stores.names import rename
 
 _PUT_BYTES: Final = 8 << 20
 
@@ -81,7 +82,7 @@ def open_output_file(
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            partial.replace(target)
+            rename(partial, target)
             sync(target.parent)
         except BaseException:
             partial.unlink(missing_ok=True)

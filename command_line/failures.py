@@ -99,6 +99,8 @@ def _way_out(error: OSError, where: object) -> str:
         return "; raise the limit on open files (ulimit -n) or lower --workers"
     if error.errno == errno.EAGAIN:
         return "; raise the limit on processes (ulimit -u) or lower --workers"
+    if error.errno == getattr(errno, "ESTALE", -1):
+        return "; another host replaced or removed it, run the same command again"
     if error.errno == errno.EIO:
         return "; check the disk, then run the same command again"
     if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):

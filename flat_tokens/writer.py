@@ -35,6 +35,7 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, Sp
 from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.token_facts import TokenFacts, content_digest, token_facts
 from stores import Store
+from stores.names import rename
 
 Destination = Path | Store  # the dataset's folder, or the container that it is
 
@@ -295,9 +296,10 @@ def _put_whole(
 def _put_and_rename(temporary: str, path: str, payload: bytes | Iterable[bytes]) -> None:
     _put(temporary, payload)
     try:
-        os.replace(temporary, path)  # noqa: PTH105
+        rename(temporary, path)
     except BaseException:
-        os.unlink(temporary)  # noqa: PTH108
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)  # noqa: PTH108
         raise
 
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from stores import system
+from stores.names import rename
 
 THREADS = 4
 
@@ -91,7 +92,7 @@ def write_lasting(path: Path, blocks: Iterable[bytes]) -> None:
             file.writelines(blocks)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        rename(temporary, path)
     except OSError as error:
         error.filename = str(temporary)
         raise

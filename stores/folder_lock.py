@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from stores import system
 from stores.errors import printable
+from stores.names import has_name, remove_empty
 
 
 class FolderLock:
@@ -33,7 +35,9 @@ class FolderLock:
         file = self._path.open("a+", encoding="utf-8")
         try:
             system.lock(file.fileno())
-            if os.fstat(file.fileno()).st_nlink == 0:  # its holder finished just now, and removed the folder
+            if not has_name(
+                os.fstat(file.fileno()), self._path
+            ):  # its holder finished just now, and removed the folder
                 raise BlockingIOError
             holder = _holder(file)
             if (
@@ -62,10 +66,19 @@ class FolderLock:
         file.flush()
         self._file = file
 
+    def remove_folder(self) -> None:
+        """Let go of the lock, which is held, and remove it and its folder, which has nothing else in it."""
+        self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # while it is locked, or no other run could be kept out of a folder that goes
+            self._path.parent.rmdir()
+        self.release()
+        remove_empty(self._path.parent)  # a network disk kept the lock's name
+
     def release(self) -> None:
         """Let another run have it; nothing if it is not held."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # a network disk may tell only now that what it says, to people, was lost
+                self._file.close()
             self._file = None
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from stores import system
 from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
+from stores.names import has_name, rename
 from stores.store import Blocks, Bytes, Entry, as_blocks, begin_by_size, checked_key, end_by_size
 
 TEMPORARY_PREFIX = ".put-"  # what a killed put leaves behind is named so; `list` leaves it out
@@ -96,7 +97,7 @@ class LocalStore:
         try:
             _write(temporary, data, lasts=if_absent)
             if not if_absent or not _link(temporary, place):
-                os.replace(temporary, place)  # noqa: PTH105
+                rename(temporary, place)
             return Entry(key, (status := os.stat(place)).st_size, file_version(status))  # noqa: PTH116
         finally:
             with suppress(FileNotFoundError):
@@ -176,6 +177,8 @@ def _link(temporary: str, place: str) -> bool:
         os.link(temporary, place)
         return True
     except FileExistsError:
+        if has_name(os.lstat(temporary), place):
+            return True  # its answer was lost
         raise _already_there(place) from None
     except OSError:  # no hard links here: EPERM, ENOTSUP, EMLINK by the file system
         try:

@@ -6,9 +6,11 @@ a system has no such thing, the docstring says what is done instead. Nothing was
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +24,7 @@ NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)  # for a pipe that nobody writes t
 
 HAS_PIPES_TO_WAIT_FOR: Final = hasattr(signal, "pthread_sigmask")  # and signals that can be held back
 _LOCKED_BYTE: Final = 2**31 - 2  # of a lock file on Windows, where what is locked can't be read
+_NO_SYNC: Final = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 _seek_lock = threading.Lock()
 
 T = TypeVar("T")
@@ -158,7 +161,8 @@ def write_at(descriptor: int, data: memoryview, offset: int) -> int:
 
 def sync(path: str | os.PathLike[str]) -> None:
     """Return when the bytes of a file, or the names in a folder, are on the disk. Windows opens no folders, and keeps
-    names in a journal of its own; it syncs only what is open for writing."""
+    names in a journal of its own; it syncs only what is open for writing. A network disk may have no way to sync a
+    folder."""
     if hasattr(os, "O_DIRECTORY"):
         flags = os.O_RDONLY
     elif os.path.isdir(path):  # noqa: PTH112
@@ -168,6 +172,9 @@ def sync(path: str | os.PathLike[str]) -> None:
     descriptor = os.open(path, flags | BINARY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC or not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise
     finally:
         os.close(descriptor)
 

@@ -6,10 +6,12 @@ Nothing is downloaded: the vocabulary is trained by bpe.reference on a few lines
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +216,37 @@ def huggingface_of() -> Callable[[Tokenizer | dict[str, Any]], Any]:
         return tokenizers.Tokenizer.from_str(text)
 
     return make
+
+
+@pytest.fixture
+def open_files_keep_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open file of this process that is removed is called `.nfs...` until it is closed, as on NFS: its folder can't
+    be removed before."""
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("needs /proc")
+    do_unlink, do_rmdir = os.unlink, os.rmdir
+
+    def is_open(status: os.stat_result) -> bool:
+        for number in os.listdir("/proc/self/fd"):  # noqa: PTH208
+            with suppress(OSError):  # that of the listing
+                if os.path.samestat(os.fstat(int(number)), status):
+                    return True
+        return False
+
+    def unlink(path: Any, *, dir_fd: int | None = None) -> None:
+        status = os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+        if not is_open(status):
+            return do_unlink(path, dir_fd=dir_fd)
+        kept = Path(path).parent / f".nfs{status.st_ino}"
+        os.rename(path, kept, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+
+    def rmdir(path: Any, *, dir_fd: int | None = None) -> None:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY, dir_fd=dir_fd)
+        for name in os.listdir(folder):  # noqa: PTH208 - a descriptor
+            if name.startswith(".nfs") and not is_open(os.stat(name, dir_fd=folder)):
+                do_unlink(name, dir_fd=folder)
+        os.close(folder)
+        do_rmdir(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    monkeypatch.setattr(os, "rmdir", rmdir)

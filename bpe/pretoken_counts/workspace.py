@@ -17,6 +17,7 @@ from typing import Final
 
 from bpe.errors import EnvironmentFailure
 from stores import system
+from stores.names import remove_empty, rename
 
 PREFIX: Final = ".bpe-counts-"
 LOCK_NAME: Final = "lock"
@@ -56,9 +57,10 @@ class Workspace:
 
     def _make_folder(self) -> None:
         """Make the folder with its lock; nothing, if another process took it for left behind before it was locked."""
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._parent))
+        folder = self._parent / f"{PREFIX}{os.urandom(8).hex()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
         try:
-            lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:
             return
         with suppress(OSError):  # no locks here: then nobody else gets one to remove the folder by
@@ -77,8 +79,7 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         if self._folder is not None:
-            _remove(self._folder)
-            os.close(self._lock)
+            _remove(self._folder, self._lock)
             self._folder, self._lock = None, -1
 
 
@@ -95,22 +96,26 @@ def _remove_if_left(folder: Path) -> None:
         return
     try:
         system.lock(lock)
-        _remove(folder)
     except OSError:
-        return  # its holder lives, or there are no locks here
-    finally:
         os.close(lock)
+        return  # its holder lives, or there are no locks here
+    _remove(folder, lock)
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder, the lock last: what is killed meanwhile is removed by the next one.
+def _remove(folder: Path, lock: int) -> None:
+    """Remove a folder, the lock last, and close that: what is killed meanwhile is removed by the next one.
 
     It gets another name first: a worker that counts as lost may still be about to write into it.
     """
+    removed = folder.with_name(f"{folder.name}.removed")
     with suppress(OSError):
-        folder = folder.rename(f"{folder}.removed")
+        rename(folder, removed)
+        folder = removed
     with suppress(OSError):
         for path in list(folder.iterdir()):
             if path.name != LOCK_NAME:
-                path.unlink()
+                path.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
+    os.close(lock)
+    with suppress(OSError):
+        remove_empty(folder)  # a network disk kept the lock's name

@@ -44,7 +44,7 @@ def save_tokenizer(
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     data = path.read_bytes()
-    path.unlink()
+    path.unlink(missing_ok=True)
     sha256 = hashlib.sha256(data).hexdigest()
     facts = {
         "path": TOKENIZER_NAME,

@@ -37,6 +37,7 @@ from flat_tokens.storage.existing_output import is_empty_folder, is_part, not_ou
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from stores.durability import sync, sync_folders, write_lasting
 from stores.folder_lock import FolderLock
+from stores.names import STILL_OPEN, STILL_USED, rename
 
 PLAN_NAME = "plan.json"
 LOCK_NAME = "lock"
@@ -122,7 +123,7 @@ class Workspace:
         self.take()
         replaced = self.root / REPLACED_NAME
         if replaced.exists() and not os.path.lexists(self.output):
-            replaced.rename(self.output)  # an earlier run ended between the two renames of `publish`
+            rename(replaced, self.output)  # an earlier run ended between the two renames of `publish`
             self.check_output()
         goes_on = self._compare(plan)
         if not goes_on:
@@ -152,7 +153,8 @@ class Workspace:
         if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
             raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
         self.root.mkdir(exist_ok=True)
-        foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
+        names = {path.name for path in self.root.iterdir() if not path.name.startswith(STILL_OPEN)}
+        foreign = sorted(names - _OWN_NAMES)
         if foreign:
             raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
         self._lock.acquire()
@@ -179,18 +181,22 @@ class Workspace:
             for name in names:
                 path = Path(folder) / name
                 if path.relative_to(self.dataset).as_posix() not in keep:
-                    path.unlink()
+                    path.unlink(missing_ok=True)
 
     def publish(self) -> None:
         """Give the finished dataset, whose files are on the disk, its final name, and remove the folder."""
         sync_folders(self.dataset)
         if os.path.lexists(self.output):
             self.check_output()  # it may have come into being since
-            self.output.rename(self.root / REPLACED_NAME)
-        self.dataset.rename(self.output)
+            rename(self.output, self.root / REPLACED_NAME)
+        rename(self.dataset, self.output)
         sync(self.output.parent)
         self.is_published = True
-        self._remove()
+        try:
+            self._remove()
+        except OSError as error:  # a network disk keeps files of the former output that are being read
+            if error.errno not in STILL_USED:
+                raise
         self.close()
 
     def remove_remains(self) -> None:
@@ -206,9 +212,11 @@ class Workspace:
         self._lock.release()
 
     def close(self) -> None:
-        """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""
+        """Let go of the lock; finished shards stay. A folder without any is of no use and goes, as does one of a part
+        that another run has made."""
         if self._lock.is_held:
-            if self.is_published or not (self.holds_work or (self.root / REPLACED_NAME).exists()):
+            is_of_use = self.holds_work and not (is_part(self.output) and self.output.is_dir())
+            if self.is_published or not (is_of_use or (self.root / REPLACED_NAME).exists()):
                 with suppress(OSError):  # what ended the run may stand in the way of this too
                     self._remove()
             self._lock.release()
@@ -251,11 +259,10 @@ class Workspace:
         return self.log.holds_work or any(self.shards.glob("*.json"))
 
     def _remove(self) -> None:
-        """Remove the folder, which stays locked by its deleted file."""
+        """Remove the folder."""
         self.clear()
         self.standard_input.unlink(missing_ok=True)
-        (self.root / LOCK_NAME).unlink(missing_ok=True)
-        self.root.rmdir()
+        self._lock.remove_folder()
 
     def clear(self) -> None:
         """Remove what the folder holds, but for its lock and standard input."""
@@ -266,7 +273,7 @@ class Workspace:
             remove_folder(self.root / name)
         if (scratch := noted_scratch(self.root)) is not None:
             remove_folder(scratch)
-            (self.root / NOTE_NAME).unlink()
+            (self.root / NOTE_NAME).unlink(missing_ok=True)
 
 
 def _value(value: Any) -> str:

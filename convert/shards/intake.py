@@ -26,6 +26,7 @@ from corpus.source_list import Source
 from corpus.sources import recorded_path
 from flat_tokens.storage.files import write_all
 from stores import StoreNotFound
+from stores.names import rename
 
 END_TEXT = b"<|endoftext|>"  # what ends a document in most corpora
 QUARANTINE_NAME = "quarantine.jsonl"
@@ -67,7 +68,7 @@ class ShardIntake(Intake):
         """The counts, with what the shard says of its sequences; a quarantine file gets its name."""
         if self._quarantine_bytes >= 0:
             with naming(self._temporary):
-                Path(self._temporary).replace(self._quarantine)
+                rename(self._temporary, self._quarantine)
         return IntakeCounts(
             self.records,
             self.text_bytes,

@@ -17,6 +17,7 @@ from convert.shards.shard import NOWHERE, Place
 from corpus import _core
 from corpus.digest import digest_bytes
 from stores import system
+from stores.names import rename
 
 FLUSH_BYTES = 128 << 10
 _MOVED_BYTES = 4 << 20
@@ -131,7 +132,7 @@ class PartWriter:
         """A spare under this part's name, whatever it holds; None if there is none or another attempt has it."""
         while self._spares:
             with suppress(FileNotFoundError):
-                os.rename(f"{self._folder}/{self._spares.pop()}", self._path)  # noqa: PTH104
+                rename(f"{self._folder}/{self._spares.pop()}", self._path)
                 return io.FileIO(os.open(self._path, os.O_RDWR | system.BINARY), "r+")
         return None
 

@@ -8,7 +8,6 @@ that did so was killed before the new one had its name.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from flat_tokens.storage.existing_output import is_empty_folder
 from stores import is_url
 from stores.durability import Syncer, sync, sync_folders
 from stores.folder_lock import FolderLock
+from stores.names import STILL_OPEN, remove_tree, rename
 
 OWN_NAMES = {"lock", "result", "replaced"}
 SYNCED_FILES = 64  # at a time
@@ -59,21 +59,26 @@ class Unfinished:
             raise ArgumentError(
                 f"--output {printable(str(self._output))}: its folder does not exist; create it first"
             )
-        self.check_output()
+        try:
+            self.check_output()
+        except RefusedError:
+            self._remove_remains()
+            raise
         if os.path.lexists(self._root) and (self._root.is_symlink() or not self._root.is_dir()):
             raise RefusedError(f"{where} exists and is not a folder of ours; move it away")
         self._root.mkdir(exist_ok=True)
-        foreign = sorted({path.name for path in self._root.iterdir()} - OWN_NAMES)
+        names = {path.name for path in self._root.iterdir() if not path.name.startswith(STILL_OPEN)}
+        foreign = sorted(names - OWN_NAMES)
         if foreign:
             raise RefusedError(f"{where} holds {printable(foreign[0])}, which is not ours; move it away")
         self._lock.acquire()
         try:
             replaced = self._root / "replaced"
             if replaced.exists() and not os.path.lexists(self._output):
-                replaced.rename(self._output)
+                rename(replaced, self._output)
                 self.check_output()
             self._clear()
-            self.folder.mkdir()
+            self.folder.mkdir(exist_ok=True)
         except BaseException:
             self._lock.release()
             raise
@@ -85,8 +90,7 @@ class Unfinished:
         if kind is None or not (self._root / "replaced").exists():
             with suppress(OSError):  # what ended the work may stand in the way of this too
                 self._clear()
-                (self._root / "lock").unlink()
-                self._root.rmdir()
+                self._lock.remove_folder()
         self._lock.release()
 
     def check_output(self) -> None:
@@ -110,14 +114,26 @@ class Unfinished:
         sync_folders(self.folder)
         self.check_output()  # it may have come into being since
         if os.path.lexists(self._output):
-            self._output.rename(self._root / "replaced")
-        self.folder.rename(self._output)
+            rename(self._output, self._root / "replaced")
+        rename(self.folder, self._output)
         sync(self._output.parent)
+
+    def _remove_remains(self) -> None:
+        """Remove the folder of a run that was killed after what it made had its name."""
+        if self._root.is_symlink() or not self._root.is_dir() or self.folder.exists():
+            return
+        if {path.name for path in self._root.iterdir()} - OWN_NAMES:
+            return
+        with suppress(OSError, RefusedError):  # another run is at work there
+            self._lock.acquire()
+            self._clear()
+            self._lock.remove_folder()
+        self._lock.release()
 
     def _clear(self) -> None:
         for name in ("result", "replaced"):
             path = self._root / name
             if path.is_symlink() or path.is_file():
-                path.unlink()
-            elif path.exists():
-                shutil.rmtree(path)
+                path.unlink(missing_ok=True)
+            else:
+                remove_tree(path)

@@ -11,6 +11,7 @@ from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import MARK, render
 from flat_tokens.storage.places import Place, name_of
+from stores.names import rename
 
 
 def write_report(
@@ -38,7 +39,7 @@ def write_report(
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
             file.write(page)
-        temporary.replace(path)
+        rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -158,3 +158,14 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with Workspace(tmp_path):
             assert file.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_on_a_network_disk_a_folder_was_left(tmp_path: Path, open_files_keep_names: None) -> None:
+    """Its lock, open still, kept a name in it."""
+    with Workspace(tmp_path) as workspace:
+        workspace.new_file().write_bytes(b"counts")
+    assert not list(tmp_path.iterdir())
+    with holder(tmp_path) as left:
+        left.kill()
+    with Workspace(tmp_path):
+        assert not list(tmp_path.iterdir())

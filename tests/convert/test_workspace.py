@@ -33,6 +33,48 @@ def test_publishing_moves_the_dataset_and_leaves_nothing(tmp_path: Path) -> None
     assert (tmp_path / "out.zarr/data").read_text() == "new"
 
 
+def test_on_a_network_disk_publishing_ended_with_a_folder_that_was_not_empty(
+    tmp_path: Path, open_files_keep_names: None
+) -> None:
+    """The lock, open still, kept a name in it."""
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial/.nfs01").touch()  # of a process that was killed
+    workspace = Workspace(tmp_path / "out")
+    workspace.open(PlanRecord({"a": 1}))
+    (workspace.dataset / "data").write_text("new")
+    workspace.publish()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_former_output_that_is_read_on_a_network_disk_does_not_fail_the_run(
+    tmp_path: Path, open_files_keep_names: None
+) -> None:
+    a_dataset(tmp_path / "out", "former")
+    with (tmp_path / "out/data").open() as reader:
+        workspace = Workspace(tmp_path / "out", overwrite=True)
+        workspace.open(PlanRecord({"a": 1}))
+        (workspace.dataset / "data").write_text("new")
+        workspace.publish()
+        assert (tmp_path / "out/data").read_text() == "new"
+        assert reader.read() == "former"
+    with pytest.raises(Refused):
+        Workspace(tmp_path / "out").check_output()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_work_for_a_part_that_another_run_has_made_is_removed(tmp_path: Path) -> None:
+    a_dataset(tmp_path / "out", "first")
+    workspace = Workspace(tmp_path / "out/part-1")
+    workspace.check_output()
+    workspace.open(PlanRecord({"a": 1}))
+    workspace.log.append([threshold_entry(1, 2)])
+    a_dataset(tmp_path / "out/part-1", "of the other")
+    with pytest.raises(Refused, match="another run has made this part"):
+        workspace.publish()
+    workspace.close()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["data", "manifest.json", "part-1"]
+
+
 def test_going_on_keeps_the_shards_and_what_is_asked_for_of_the_dataset(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
     first.open(PlanRecord({"a": (1, 2)}))

@@ -79,9 +79,10 @@ class Injector:
         log: Path | None = None,
         delays: Delays | None = None,
         temporary: Path | None = None,
+        only: str = "",
     ) -> Started:
         """Start the command in `root`, with the operation number `at` made to fail (0: none). temporary: the folder for
-        temporary files."""
+        temporary files. only: "names" or "close": these operations alone count (shim.c)."""
         self._counter.unlink(missing_ok=True)  # what lives on of the run before has it mapped
         self._counter.write_bytes(bytes(64))
         environment = {
@@ -94,6 +95,7 @@ class Injector:
             "FAULT_MODE": mode,
             "FAULT_ERRNO": str(error),
             "FAULT_WHO": who,
+            "FAULT_ONLY": only,
         }
         if reads:
             environment["FAULT_READS"] = "1"

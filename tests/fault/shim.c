@@ -9,7 +9,10 @@
 //   FAULT_COUNTER  the mapped file; 64 zero bytes to begin with
 //   FAULT_ROOT     the folder
 //   FAULT_AT       which operation, from 1; 0 none
-//   FAULT_MODE     kill | killmain | killgroup | interruptmain | errno | sticky (all from that one on) | short
+//   FAULT_MODE     kill | killmain | killgroup | interruptmain | errno | sticky (all from that one on) | short |
+//                  repeat (it is done, and says what a second request for the same would: ENOENT or EEXIST)
+//   FAULT_ONLY     names: what makes, renames, links and removes names alone counts, of files those that must not exist
+//                  before; close: of files that are written to alone, and the bytes of one whose close fails are lost
 //   FAULT_ERRNO    for errno and sticky
 //   FAULT_WHO      all | main | worker: whose operations count; main is the process that came first
 //   FAULT_LOG      a file that gets a line an operation
@@ -44,14 +47,15 @@ typedef struct {
   atomic_long threads;
 } Shared;
 
-enum { PASS, FAIL, SHORT };
+enum { PASS, FAIL, SHORT, REPEAT };
+enum { NEVER, ALWAYS, NAMES, CLOSES }; // with what FAULT_ONLY an operation counts
 
 static Shared *shared;
 static char root[PATH_MAX];
 static size_t root_length;
 static long at;
 static const char *mode = "";
-static int fault_errno, who, reads, log_fd = -1;
+static int fault_errno, who, reads, only, log_fd = -1;
 static const char *delay_only = "";
 static uint64_t delay_rate, delay_microseconds, delay_seed;
 
@@ -67,6 +71,8 @@ static void __attribute__((constructor)) begin(void) {
   reads = getenv("FAULT_READS") != NULL;
   value = getenv("FAULT_WHO");
   who = !value || !strcmp(value, "all") ? 0 : !strcmp(value, "main") ? 1 : 2;
+  value = getenv("FAULT_ONLY") ? getenv("FAULT_ONLY") : "";
+  only = !strcmp(value, "names") ? NAMES : !strcmp(value, "close") ? CLOSES : 0;
   delay_rate = getenv("DELAY_RATE") ? strtoull(getenv("DELAY_RATE"), NULL, 10) : 0;
   delay_microseconds = getenv("DELAY_MICROSECONDS") ? strtoull(getenv("DELAY_MICROSECONDS"), NULL, 10) : 0;
   delay_only = getenv("DELAY_ONLY") ? getenv("DELAY_ONLY") : "";
@@ -145,7 +151,7 @@ static int operation(const char *name, const char *path, int counts) {
     return PASS;
   if (delay_rate && (!*delay_only || !strcmp(delay_only, name)) && (below_root(path) || is_message(path)))
     delay();
-  if (!counts || !below_root(path))
+  if ((only ? counts != only : counts == NEVER || counts == CLOSES) || !below_root(path))
     return PASS;
   const int is_main = getpid() == atomic_load(&shared->main_pid);
   if ((who == 1 && !is_main) || (who == 2 && is_main))
@@ -173,6 +179,8 @@ static int operation(const char *name, const char *path, int counts) {
     kill(atomic_load(&shared->main_pid), SIGINT);
   else if (!strcmp(mode, "errno"))
     return FAIL;
+  else if (!strcmp(mode, "repeat"))
+    return REPEAT;
   else if (!strcmp(mode, "short"))
     return SHORT;
   return PASS;
@@ -205,7 +213,26 @@ static int on_descriptor(const char *name, int fd, int counts) {
     return -1;                                                                                               \
   }
 
-static int changes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)); }
+// What a call on names gave, or what a second one would say.
+static int answer(int what, int done, int second) {
+  if (what != REPEAT || done < 0)
+    return done;
+  errno = second;
+  return -1;
+}
+
+static int opened(int what, int fd) {
+  if (what != REPEAT || fd < 0)
+    return fd;
+  syscall(SYS_close, fd);
+  errno = EEXIST;
+  return -1;
+}
+
+static int opens(int flags) {
+  const int is_new = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+  return is_new ? NAMES : (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) ? ALWAYS : NEVER;
+}
 
 #define OPEN(name)                                                                                           \
   int name(const char *path, int flags, ...) {                                                               \
@@ -213,8 +240,9 @@ static int changes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags
     va_start(rest, flags);                                                                                   \
     const mode_t rights = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                          \
     va_end(rest);                                                                                            \
-    FAIL_IF(on_path("open", AT_FDCWD, path, changes(flags)));                                                \
-    return NEXT(name)(path, flags, rights);                                                                  \
+    const int what = on_path("open", AT_FDCWD, path, opens(flags));                                          \
+    FAIL_IF(what);                                                                                           \
+    return opened(what, NEXT(name)(path, flags, rights));                                                    \
   }
 #define OPENAT(name)                                                                                         \
   int name(int folder, const char *path, int flags, ...) {                                                   \
@@ -222,8 +250,9 @@ static int changes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags
     va_start(rest, flags);                                                                                   \
     const mode_t rights = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                          \
     va_end(rest);                                                                                            \
-    FAIL_IF(on_path("open", folder, path, changes(flags)));                                                  \
-    return NEXT(name)(folder, path, flags, rights);                                                          \
+    const int what = on_path("open", folder, path, opens(flags));                                            \
+    FAIL_IF(what);                                                                                           \
+    return opened(what, NEXT(name)(folder, path, flags, rights));                                            \
   }
 OPEN(open)
 OPEN(open64)
@@ -271,38 +300,67 @@ ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t offset,
 }
 
 int rename(const char *from, const char *to) {
-  FAIL_IF(on_path("rename", AT_FDCWD, to, 1));
-  return NEXT(rename)(from, to);
+  const int what = on_path("rename", AT_FDCWD, to, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(rename)(from, to), ENOENT);
 }
 
 int renameat(int from_folder, const char *from, int to_folder, const char *to) {
-  FAIL_IF(on_path("rename", to_folder, to, 1));
-  return NEXT(renameat)(from_folder, from, to_folder, to);
+  const int what = on_path("rename", to_folder, to, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(renameat)(from_folder, from, to_folder, to), ENOENT);
+}
+
+int link(const char *from, const char *to) {
+  const int what = on_path("link", AT_FDCWD, to, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(link)(from, to), EEXIST);
+}
+
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags) {
+  const int what = on_path("link", to_folder, to, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(linkat)(from_folder, from, to_folder, to, flags), EEXIST);
 }
 
 int unlink(const char *path) {
-  FAIL_IF(on_path("unlink", AT_FDCWD, path, 1));
-  return NEXT(unlink)(path);
+  const int what = on_path("unlink", AT_FDCWD, path, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(unlink)(path), ENOENT);
 }
 
 int unlinkat(int folder, const char *path, int flags) {
-  FAIL_IF(on_path(flags & AT_REMOVEDIR ? "rmdir" : "unlink", folder, path, 1));
-  return NEXT(unlinkat)(folder, path, flags);
+  const int what = on_path(flags & AT_REMOVEDIR ? "rmdir" : "unlink", folder, path, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(unlinkat)(folder, path, flags), ENOENT);
 }
 
 int rmdir(const char *path) {
-  FAIL_IF(on_path("rmdir", AT_FDCWD, path, 1));
-  return NEXT(rmdir)(path);
+  const int what = on_path("rmdir", AT_FDCWD, path, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(rmdir)(path), ENOENT);
 }
 
 int mkdir(const char *path, mode_t rights) {
-  FAIL_IF(on_path("mkdir", AT_FDCWD, path, 1));
-  return NEXT(mkdir)(path, rights);
+  const int what = on_path("mkdir", AT_FDCWD, path, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(mkdir)(path, rights), EEXIST);
 }
 
 int mkdirat(int folder, const char *path, mode_t rights) {
-  FAIL_IF(on_path("mkdir", folder, path, 1));
-  return NEXT(mkdirat)(folder, path, rights);
+  const int what = on_path("mkdir", folder, path, NAMES);
+  FAIL_IF(what);
+  return answer(what, NEXT(mkdirat)(folder, path, rights), EEXIST);
+}
+
+int close(int fd) {
+  const int writes = only == CLOSES && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+  const int what = writes ? on_descriptor("close", fd, CLOSES) : PASS;
+  if (what == FAIL)
+    syscall(SYS_ftruncate, fd, 0);
+  const int done = NEXT(close)(fd);
+  FAIL_IF(what);
+  return done;
 }
 
 int fsync(int fd) {

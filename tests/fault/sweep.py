@@ -46,6 +46,7 @@ class Fault:
     error: int = 0
     who: str = "all"
     reads: bool = False
+    only: str = ""
 
 
 KILLED = -signal.SIGKILL
@@ -60,6 +61,8 @@ FAULTS = {
         Fault("no space from then on", "sticky", (0, 4), errno.ENOSPC),
         Fault("I/O error, once", "errno", (0, 4), errno.EIO),
         Fault("quota from then on", "sticky", (0, 4), errno.EDQUOT),
+        Fault("done, the answer lost, the repeat refused", "repeat", (0, 4), only="names"),
+        Fault("lost, and told at close", "errno", (0, 4), errno.EDQUOT, only="close"),
         Fault("short write", "short", (0,)),
         Fault("short read", "short", (0,), reads=True),
         Fault("read error, once", "errno", (0, 2, 3, 4, 6), errno.EIO, reads=True),
@@ -90,14 +93,18 @@ class Sweep:
         if clean.code:
             raise AssertionError(f"the job fails by itself: {clean.output}")
         self.operations = {
-            (who, reads): self._counted(who, reads)
-            for who, reads in {(fault.who, fault.reads) for fault in FAULTS.values()}
+            counted: self._counted(*counted)
+            for counted in {(fault.who, fault.reads, fault.only) for fault in FAULTS.values()}
         }
         self.expected = tree_hash(self.root / "out")
 
-    def _counted(self, who: str, reads: bool) -> int:
+    def _counted(self, who: str, reads: bool, only: str) -> int:
         self.clear()
-        return self._injector.start(self._command(self.workers), who=who, reads=reads).wait().operations
+        return (
+            self._injector.start(self._command(self.workers), who=who, reads=reads, only=only)
+            .wait()
+            .operations
+        )
 
     def _command(self, workers: int) -> list[str]:
         command = [sys.executable, "-c", SMALL_SHARDS, "text", "packed.gz"]
@@ -110,7 +117,9 @@ class Sweep:
         command = self._command(workers or self.workers)
         if fault is None:
             return self._injector.start(command).wait()
-        return self._injector.start(command, at, fault.mode, fault.error, fault.who, fault.reads).wait()
+        return self._injector.start(
+            command, at, fault.mode, fault.error, fault.who, fault.reads, only=fault.only
+        ).wait()
 
     def clear(self) -> None:
         """Away with whatever runs have left."""
@@ -119,7 +128,7 @@ class Sweep:
 
     def points(self, fault: Fault) -> int:
         """How many operations the fault can hit."""
-        return self.operations[fault.who, fault.reads]
+        return self.operations[fault.who, fault.reads, fault.only]
 
     def point(self, at: int, fault: Fault, again: tuple[int, Fault] | None = None) -> str | None:
         """What is wrong after the fault at operation `at`, and a second one in the run after it; None: nothing."""

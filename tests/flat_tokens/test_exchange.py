@@ -372,6 +372,27 @@ def test_two_at_once_are_one_and_a_refusal(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
 
 
+def test_on_a_network_disk_a_folder_was_left(
+    make_dataset: Callable[..., Path], tmp_path: Path, open_files_keep_names: None
+) -> None:
+    """The lock, open still, kept a name in it."""
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial/.nfs01").touch()  # of a process that was killed
+    assert main(["export", str(make_dataset()), "--to", "npy", "--output", str(tmp_path / "out")]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "out"]
+
+
+def test_what_a_run_left_that_was_killed_when_it_was_done_stayed(
+    make_dataset: Callable[..., Path], tmp_path: Path
+) -> None:
+    command = ["export", str(make_dataset()), "--to", "npy", "--output", str(tmp_path / "out")]
+    assert main(command) == 0
+    (tmp_path / "out.partial/replaced").mkdir(parents=True)
+    (tmp_path / "out.partial/lock").touch()
+    assert main(command) == 6
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "out"]
+
+
 def test_a_former_output_comes_back_if_its_successor_was_killed(
     make_dataset: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -11,7 +11,6 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,14 +97,11 @@ class Locking(RuleBasedStateMachine):
         return True
 
     def _finish(self) -> None:
-        """As `Workspace` does: the folder goes while the lock of its deleted file is held."""
         if self._working:
             run = self._working.pop()
             assert run.lock is not None
             assert (self._root / "lock").exists(), "a run works there without a lock file"
-            (self._root / "lock").unlink()
-            self._root.rmdir()
-            run.lock.release()
+            run.lock.remove_folder()
 
     def _kill(self) -> None:
         if self._working:
@@ -166,17 +162,12 @@ def test_one_works_at_a_time() -> None:
     run_model(Locking, 100, 25)
 
 
-def _no_link_count(descriptor: int) -> Any:
-    status = os.fstat(descriptor)
-    return SimpleNamespace(st_nlink=1, st_ino=status.st_ino)
-
-
 @pytest.mark.parametrize(
     "fault", ["the file was deleted meanwhile", "whose host cannot be looked for", "no lock"]
 )
 def test_the_model_finds_faults(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if fault == "the file was deleted meanwhile":
-        monkeypatch.setattr(folder_lock, "os", SimpleNamespace(fstat=_no_link_count, getpid=os.getpid))
+        monkeypatch.setattr(folder_lock, "has_name", lambda *_: True)
     elif fault == "whose host cannot be looked for":
         monkeypatch.setattr(folder_lock, "_holder", lambda file: {})
     else:
