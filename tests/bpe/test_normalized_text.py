@@ -14,7 +14,18 @@ from pretoken_ends import automaton_of
 
 from bpe import _core
 from bpe.formats.huggingface_normalizer import normalizer_from_json
-from bpe.normalizers import Bert, ByteLevel, Form, Lowercase, Normalizer, Precompiled, Prepend, Replace, Strip
+from bpe.normalizers import (
+    Bert,
+    ByteLevel,
+    Form,
+    Lowercase,
+    Normalizer,
+    Precompiled,
+    Prefix,
+    Prepend,
+    Replace,
+    Strip,
+)
 from bpe.tokenizer import Tokenizer
 
 END = "<|endoftext|>"
@@ -73,6 +84,14 @@ def test_ids_are_those_of_hugging_face(normalizer: Normalizer, listed: Any, hugg
         assert again == tokenizer
         assert again.normalizer == tokenizer.normalizer
         assert again.encode_batch(texts).tolist() == expected
+
+
+@pytest.mark.parametrize("size", [1, 1_000, 1_024, 1_025, 1_300, 5_000])
+@pytest.mark.parametrize("body", ["the fox jumps. ", "é" * 600 + " ", "a"])
+def test_a_text_that_only_gets_something_in_front(body: str, size: int, listed: Any) -> None:
+    text = (body * size)[:size]
+    prefixed = listed("gpt2", normalizer=Normalizer((Prefix("~ "),)))
+    assert prefixed.encode(text) == listed("gpt2").encode("~ " + text)
 
 
 @pytest.mark.parametrize("pattern", ["gpt2", "o200k"])

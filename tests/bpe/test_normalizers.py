@@ -332,6 +332,11 @@ def test_damaged_charsmaps_do_no_harm() -> None:
             pass
 
 
+def test_a_step_of_the_core_has_three_parts() -> None:
+    with pytest.raises(TypeError, match="a step must be"):
+        _core.Normalizer([("lowercase", b"", b"", b"")])  # type: ignore[list-item]
+
+
 def test_arguments() -> None:
     assert make_normalizer(None) is None
     assert make_normalizer("NFC") == Normalizer((Form("NFC"),))
