@@ -6,9 +6,13 @@ import bz2
 import gzip
 import itertools
 import lzma
+import os
 import random
 import re
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +22,8 @@ from corpus.errors import BadArgument, InvalidText
 
 # Borders of the ranges in Unicode's table 3-7, and plain bytes.
 EDGES = bytes.fromhex("00 41 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def damaged(seed, count):
@@ -209,3 +215,11 @@ def test_rows_begin_at_characters() -> None:
 )
 def test_the_start_of_a_character_at_the_end_is_counted(tail: bytes, count: int) -> None:
     assert utf8.cut_character_bytes(tail) == count
+
+
+def test_the_environment_chooses_the_variant() -> None:
+    command = [sys.executable, "-c", "import corpus._core"]
+    for name, refused in [("portable", False), ("", False), ("sse9", True)]:
+        environment = os.environ | {"BPE_SIMD": name}
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+        assert ("SIMD variant 'sse9'" in done.stderr, done.returncode != 0) == (refused, refused)
