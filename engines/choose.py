@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from engines.engine import BorrowedEngine, Engine
+from engines.engine import BorrowedEngine, Engine, Notice
 from stores.system import HAS_PIPES_TO_WAIT_FOR
 
 EXECUTORS: Final = ("process", "dask", "ray")
@@ -87,11 +87,10 @@ def add_engine_arguments(
     )
 
 
-def open_engine(options: EngineOptions, notice: Callable[..., None], stacks: Path | None = None) -> Engine:
+def open_engine(options: EngineOptions, notice: Notice, stacks: Path | None = None) -> Engine:
     """An engine that is not started, but connected to its cluster, if any; EngineFailure if that is not there.
 
-    notice(text) is called, in any thread, when workers are lost; notice(text, waits=True) when nothing goes on until a
-    cluster is as it was, for those, too, who want to hear nothing else. stacks: a file that says where workers hung.
+    notice: of workers that are lost, and of what holds up a cluster. stacks: a file that says where workers hung.
     """
     executor = options.executor
     if isinstance(executor, Engine):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from engines.dask_watch import CONNECT_SECONDS, DaskWatch
-from engines.engine import Engine, attempt, package_of, pickled, settle
+from engines.engine import Engine, Notice, attempt, package_of, pickled, settle
 from engines.errors import EngineFailure, WorkerLost, cause_of
 
 CHECK_SECONDS = 60  # for all workers to say that they can do the work
@@ -32,10 +32,10 @@ def _silence() -> None:
 class DaskEngine(Engine):
     """The cluster of the scheduler at `address`; EngineFailure if none answers there within CONNECT_SECONDS.
 
-    notice: see open_engine; of workers that are lost, and of what holds up the work (engines/dask_watch.py).
+    notice: of workers that are lost, and of what holds up the work (engines/dask_watch.py).
     """
 
-    def __init__(self, address: str, notice: Callable[..., None]) -> None:
+    def __init__(self, address: str, notice: Notice) -> None:
         distributed = package_of("dask", "distributed")
         _silence()
         self._address = address

@@ -7,32 +7,27 @@ dask itself gives the tasks of a silent worker to others, after `distributed.sch
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
+from engines.engine import Notice
 from engines.errors import EngineFailure
 
 CONNECT_SECONDS = 10
 QUIET_SECONDS = 30.0  # without a word of the scheduler, a result, or a sign of life of a worker
 GIVEN_UP_SECONDS = 300.0  # a scheduler that does not answer for so long counts as gone
 _LOOK_SECONDS = 2.0
-_LONG_SECONDS = (
-    1800.0  # without a result: that a task takes a minute is nothing to say where all is to be quiet
-)
+_LONG_SECONDS = 1800.0  # without a result, which is said where all is to be quiet, too
 _ALONE_SECONDS = 60.0  # without a worker; told when twice as many have passed, and so on
 
 
 class DaskWatch:
-    """Looks by `client` at the scheduler at `address`; notice: see open_engine."""
+    """Looks by `client` at the scheduler at `address`, and tells what it sees by `notice`."""
 
-    def __init__(self, client: Any, address: str, notice: Callable[..., None]) -> None:
+    def __init__(self, client: Any, address: str, notice: Notice) -> None:
         self._client, self._address, self._notice = client, address, notice
         self.threads: dict[str, int] = {}  # of workers by address
         self._is_seen = False
-        self._alone, self._next_word = (
-            0.0,
-            _ALONE_SECONDS,
-        )  # seconds without a worker; after how many that is told
+        self._alone, self._next_word = 0.0, _ALONE_SECONDS  # seconds without a worker; when that is told
         self._next_look = self._next_close_look = 0.0
         self._last_look = time.monotonic()
         self._silent = self._quiet = 0.0  # seconds without an answer of the scheduler, without a result

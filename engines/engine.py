@@ -13,9 +13,16 @@ import traceback
 from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, Future, wait
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from engines.errors import EngineMissing
+
+
+class Notice(Protocol):
+    """Tells a person something, and may be called in any thread. waits: nothing goes on until a cluster is as it was,
+    which is told those, too, who want to hear nothing else."""
+
+    def __call__(self, text: str, waits: bool = False) -> None: ...
 
 
 class Engine(Executor):

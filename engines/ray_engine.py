@@ -14,7 +14,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from engines.engine import Engine, attempt, package_of, pickled, settle
+from engines.engine import Engine, Notice, attempt, package_of, pickled, settle
 from engines.errors import EngineFailure, WorkerLost, cause_of
 
 CONNECT_SECONDS = 10
@@ -22,7 +22,7 @@ CHECK_SECONDS = 60  # for all nodes to say that they can do the work
 TRIES_AGAIN = 3  # of a task whose worker is lost
 QUIET_SECONDS = 10.0  # without an answer of the cluster
 GIVEN_UP_SECONDS = (
-    50.0  # ... it counts as gone: after 60 Ray would end this process, by an exit code of its own
+    50.0  # a cluster so long silent is gone: after 60 Ray ends this process, with its own exit code
 )
 _LOOK_SECONDS = 2.0
 
@@ -42,10 +42,10 @@ class RayEngine(Engine):
     """The cluster at `address` ("host:port", "ray://host:port", "auto": the one that runs on this machine); the one
     that this process is connected to already, if any. EngineFailure if there is none.
 
-    notice: see open_engine; of nodes that are lost, and of a head that does not answer.
+    notice: of nodes that are lost, and of a head that does not answer.
     """
 
-    def __init__(self, address: str, notice: Callable[..., None]) -> None:
+    def __init__(self, address: str, notice: Notice) -> None:
         self._ray = package_of("ray", "ray")
         self._address, self._notice = address, notice
         self._is_own = not self._ray.is_initialized()
@@ -56,10 +56,8 @@ class RayEngine(Engine):
         self._open: dict[Future[Any], Any] = {}  # Ray's reference by future
         self._nodes: set[str] = set()
         self._worker_count = 1
-        self._silent, self._last_check = (
-            0.0,
-            time.monotonic(),
-        )  # seconds without an answer, while this process ran
+        self._silent = 0.0  # seconds without an answer, while this process ran
+        self._last_check = time.monotonic()
         self._closed = threading.Event()
         self._look()
         self._thread = threading.Thread(target=self._watch, name="ray-nodes", daemon=True)

@@ -35,10 +35,8 @@ class FolderLock:
         file = self._path.open("a+", encoding="utf-8")
         try:
             system.lock(file.fileno())
-            if not has_name(
-                os.fstat(file.fileno()), self._path
-            ):  # its holder finished just now, and removed the folder
-                raise BlockingIOError
+            if not has_name(os.fstat(file.fileno()), self._path):
+                raise BlockingIOError  # its holder finished just now, and removed the folder
             holder = _holder(file)
             if (
                 holder.get("host", system.host_name()) != system.host_name()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-STILL_OPEN: Final = ".nfs"  # how such a name begins
+_STILL_OPEN: Final = ".nfs"  # how such a name begins
 STILL_USED: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 _TRIES: Final = 6
 
@@ -37,6 +37,11 @@ def has_name(status: os.stat_result, path: str | Path) -> bool:
         return False
 
 
+def names_in(folder: Path) -> set[str]:
+    """What a folder holds, without names that only open files have."""
+    return {path.name for path in folder.iterdir() if not path.name.startswith(_STILL_OPEN)}
+
+
 def remove_empty(folder: Path) -> None:
     """Remove an empty folder, if there is one; files in it may have been closed just now, which takes a moment."""
     _remove(folder, os.rmdir)
@@ -51,9 +56,7 @@ def _remove(folder: Path, by: Callable[[Path], None]) -> None:
     for turn in range(_TRIES):
         try:
             return by(folder)
-        except (
-            FileNotFoundError
-        ):  # of the folder, or of what in it was removed by a request that was made again
+        except FileNotFoundError:  # of the folder, or of what a request in it removed that was made again
             if not folder.exists():
                 return
         except OSError as error:

@@ -100,7 +100,8 @@ class Store(Protocol):
 def put_own(store: Store, key: str, data: bytes) -> Entry:
     """Put an object that no other run puts with these bytes; AlreadyThere if another one is there.
 
-    The same bytes that are there already were put by this call: something on the way sent its request twice."""
+    The same bytes that are there already were put by this call: something on the way sent its request twice.
+    """
     try:
         return store.put(key, data, if_absent=True)
     except AlreadyThere:

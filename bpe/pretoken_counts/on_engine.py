@@ -9,7 +9,7 @@ none takes long, up to the last (bpe/pretoken_counts/runs.py).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.counting_options import CountingOptions
     from bpe.pretoken_counts.sources import Source
     from bpe.progress import Progress
-    from engines.engine import Engine
+    from engines.engine import Engine, Notice
     from engines.job import JobKey
 
 FAN_IN: Final = 16
@@ -56,14 +56,14 @@ class Elsewhere:
     """Counting on an engine. scratch: for sorted runs, seen by all workers; what is counted lies in it, too.
 
     chunk_bytes: of the text a task counts; None: by the size of the text and the workers. memory_bytes: what a worker
-    process may take; None: 1 GiB a task. notice: see `open_engine`.
+    process may take; None: 1 GiB a task.
     """
 
     engine: EngineOptions
     scratch: Scratch
     chunk_bytes: int | None = None
     memory_bytes: int | None = None
-    notice: Callable[..., None] = field(default=lambda text, waits=False: None)
+    notice: Notice = field(default=lambda text, waits=False: None)
 
 
 def count_on_engine(

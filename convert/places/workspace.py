@@ -37,7 +37,7 @@ from flat_tokens.storage.existing_output import is_empty_folder, is_part, not_ou
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from stores.durability import sync, sync_folders, write_lasting
 from stores.folder_lock import FolderLock
-from stores.names import STILL_OPEN, STILL_USED, rename
+from stores.names import STILL_USED, names_in, rename
 
 PLAN_NAME = "plan.json"
 LOCK_NAME = "lock"
@@ -153,8 +153,7 @@ class Workspace:
         if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
             raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
         self.root.mkdir(exist_ok=True)
-        names = {path.name for path in self.root.iterdir() if not path.name.startswith(STILL_OPEN)}
-        foreign = sorted(names - _OWN_NAMES)
+        foreign = sorted(names_in(self.root) - _OWN_NAMES)
         if foreign:
             raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
         self._lock.acquire()

@@ -17,7 +17,7 @@ from flat_tokens.storage.existing_output import is_empty_folder
 from stores import is_url
 from stores.durability import Syncer, sync, sync_folders
 from stores.folder_lock import FolderLock
-from stores.names import STILL_OPEN, remove_tree, rename
+from stores.names import names_in, remove_tree, rename
 
 OWN_NAMES = {"lock", "result", "replaced"}
 SYNCED_FILES = 64  # at a time
@@ -67,8 +67,7 @@ class Unfinished:
         if os.path.lexists(self._root) and (self._root.is_symlink() or not self._root.is_dir()):
             raise RefusedError(f"{where} exists and is not a folder of ours; move it away")
         self._root.mkdir(exist_ok=True)
-        names = {path.name for path in self._root.iterdir() if not path.name.startswith(STILL_OPEN)}
-        foreign = sorted(names - OWN_NAMES)
+        foreign = sorted(names_in(self._root) - OWN_NAMES)
         if foreign:
             raise RefusedError(f"{where} holds {printable(foreign[0])}, which is not ours; move it away")
         self._lock.acquire()
@@ -122,7 +121,7 @@ class Unfinished:
         """Remove the folder of a run that was killed after what it made had its name."""
         if self._root.is_symlink() or not self._root.is_dir() or self.folder.exists():
             return
-        if {path.name for path in self._root.iterdir()} - OWN_NAMES:
+        if names_in(self._root) - OWN_NAMES:
             return
         with suppress(OSError, RefusedError):  # another run is at work there
             self._lock.acquire()

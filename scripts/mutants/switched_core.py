@@ -1,7 +1,8 @@
-"""The core compiled once with many changes, of which a run makes the one whose number TOKENMILL_MUTANT names.
+"""Compiles the core once, with a run-time switch for each of many changes. TOKENMILL_MUTANT turns one switch on.
 
-Compiling is most of what a change of the core costs. What cannot be a switch (what does not compile so, `&&` and `||`,
-which would evaluate both sides, and what is a constant when the core is compiled) is built by itself (trial.py).
+The compiler takes most of the time of a change. Three kinds of change have no switch and are built one by one
+(trial.py): those that do not compile as one; `&&` and `||`, whose right side would always be evaluated; and constants
+of the compiler.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class SwitchedCore:
                 (self._folder / path).write_text(text)
 
     def _without_errors(self, changes: list[Change], told: str) -> list[Change]:
-        """Those in lines of which the compiler tells an error; else those in lines that it names at all."""
+        """The changes outside the lines with an error; if no change is in such a line, outside all lines it names."""
         for pattern in (r":(\d+):\d+: (?:fatal )?error:", r":(\d+):\d+:"):
             bad = {
                 (path, int(line))

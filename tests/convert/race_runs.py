@@ -32,7 +32,7 @@ RUNS_OF_A_CORPUS = 8
 
 
 class Shown(Protocol):
-    """What is told of the settings of a run."""
+    """The part of a run's settings that is printed."""
 
     @property
     def number(self) -> int: ...
