@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import flat_tokens
 from flat_tokens import opening, verify_part
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.versions import Version, describe_part, part_path, write_version
 from stores import open_store
 from tests.flat_tokens.counting_store import CountingStore, copy_dataset
@@ -60,14 +62,25 @@ def is_old(ids: Any) -> bool:
 
 @every_layout
 @pytest.mark.parametrize("read_before", [0, 1, 3])
-def test_a_folder_that_is_replaced_is_told(tmp_path: Path, layout: ArrayLayout, read_before: int) -> None:
+def test_a_folder_that_is_replaced_is_told(
+    tmp_path: Path, layout: ArrayLayout, read_before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A reader that is ahead would find no manifest between the two renames, and tell of that.
+    whole, check = threading.Lock(), OpenedManifest.check
+
+    def check_whole(opened: OpenedManifest) -> None:
+        with whole:
+            check(opened)
+
+    monkeypatch.setattr(OpenedManifest, "check", check_whole)
     root, other = write(tmp_path / "a", OLD, layout), write(tmp_path / "b", NEW, layout)
     dataset = flat_tokens.open(root)
     copy = pickle.loads(pickle.dumps(dataset))
     batches = iter(flat_tokens.Loader(dataset.train, 64, 4, seed=1))
     for _ in range(read_before):
         assert is_old(next(batches).targets)
-    replace(root, other)
+    with whole:
+        replace(root, other)
     try:
         for batch in batches:
             assert is_old(batch.targets)
