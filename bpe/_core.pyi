@@ -29,7 +29,6 @@ class Automaton:
         actions: Sequence[tuple[Sequence[Start], Sequence[tuple[int, Start]]]],
         at_end: Sequence[Sequence[Start]],
         oldest_pending: Sequence[Start | None],
-        runs: NDArray[np.uint8],
         cuts: NDArray[np.bool_],
         page_of: NDArray[np.uint16],
         pages: NDArray[np.uint8],

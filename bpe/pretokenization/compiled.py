@@ -194,7 +194,6 @@ def core_automaton(tables: Tables) -> _core.Automaton:
         [(due.certain, due.registers) for due in tables.actions],
         tables.at_end,
         tables.pending,
-        tables.runs,
         tables.cuts,
         tables.page_of,
         tables.pages,

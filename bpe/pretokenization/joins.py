@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.pretokenization import repeats
 from bpe.pretokenization.code_points import END
 from bpe.pretokenization.tables import ROW, Tables, pages_of_classes
 
@@ -132,7 +131,6 @@ def _tables(class_of: NDArray[np.int64], joins: NDArray[np.bool_]) -> Tables:
         (),
         ((),) * states,
         (None,) * states,
-        repeats.runs_of(then[:, :states], int(class_of[ord("e")])),
         ~joins,
         page_of,
         pages,

@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.pretokenization import repeats
 from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, Start
 from bpe.pretokenization.classes import Classes
 from bpe.pretokenization.code_points import END
@@ -53,7 +52,7 @@ class Tables:
     """then: uint8[classes + 1, 256], the state behind a byte of a class; the last class is that of a byte within a
     character. group_ends: the end of each of GROUPS among the states; from the last one on, `actions[state - end]` are
     due. at_end, pending: by state, the starts that are certain where the text ends, and the oldest that is pending.
-    runs: uint8[classes + 1], see `repeats`. cuts: bool[classes, classes], see `_cuts`. page_of: uint16[0x110000 / 64]
+    cuts: bool[classes, classes], see `_cuts`. page_of: uint16[0x110000 / 64]
     and pages: uint8[pages, 64], the class of a code point. initial: the state at the start of a text.
     """
 
@@ -63,7 +62,6 @@ class Tables:
     actions: tuple[Actions, ...]
     at_end: tuple[tuple[Start, ...], ...]
     pending: tuple[Start | None, ...]
-    runs: NDArray[np.uint8]
     cuts: NDArray[np.bool_]
     page_of: NDArray[np.uint16]
     pages: NDArray[np.uint8]
@@ -101,7 +99,6 @@ def tables_of(automaton: Automaton) -> Tables:
         tuple(due for _, due in twins if _group(due) == len(GROUPS)),
         tuple(automaton.at_end[state] for state, _ in twins),
         tuple(automaton.oldest_pending[state] for state, _ in twins),
-        repeats.runs_of(table[:, : len(twins)], pages[page_of[ord("e") // _PAGE], ord("e") % _PAGE]),
         _cuts(then, actions, automaton.at_end),
         page_of,
         pages,

@@ -48,7 +48,6 @@ def two_way_tables_of(automaton: TwoWay) -> Tables:
         (),
         ((),) * states,
         (None,) * states,
-        np.zeros(len(members) + 1, np.uint8),
         _cuts(automaton, first),
         page_of,
         pages,

@@ -59,14 +59,7 @@ inline std::vector<Pattern> read_tables(const char *path) {
       oldest = {0, bpe::Automaton::nothing, 0};
       each([&] { oldest = start(); });
     }
-    std::vector<uint8_t> runs, pages;
-    each([&] { runs.push_back(static_cast<uint8_t>(number())); });
-    made->has_runs =
-        runs.size() * bpe::Automaton::row == made->then.size() && runs.size() <= sizeof made->runs;
-    std::fill(std::begin(made->runs), std::end(made->runs), 0);
-    if (made->has_runs)
-      std::copy(runs.begin(), runs.end(), made->runs);
-    std::vector<uint8_t> cuts;
+    std::vector<uint8_t> cuts, pages;
     each([&] { cuts.push_back(static_cast<uint8_t>(number())); });
     const size_t class_count = made->then.size() / bpe::Automaton::row - 1; // as a cut has it
     made->cuts.resize(made->then.size());

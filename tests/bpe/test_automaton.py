@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import regex
 from family_patterns import FAMILY_PATTERNS
+from numpy.typing import NDArray
 from peer_pieces import tiktoken_pieces, tokenizers_pieces
 from random_patterns import random_pattern, random_text
 
 from bpe import _core
 from bpe.errors import BadTokenizer
 from bpe.patterns import PATTERNS
-from bpe.pretokenization import read_oniguruma, read_rust, repeats
+from bpe.pretokenization import read_oniguruma, read_rust
 from bpe.pretokenization.automaton import Actions, Start, automaton_of
 from bpe.pretokenization.compiled import _never_cut, compiled_of, core_automaton, table_phases_of
 from bpe.pretokenization.components import (
@@ -221,48 +222,44 @@ def test_what_hangs_on_a_far_end_is_not_bounded(expression: str) -> None:
         automaton_of(Ways([Stage(read_oniguruma.read(expression))]))
 
 
-@pytest.mark.parametrize("family", ["gpt2", "o200k", "qwen 3.5"])
-def test_characters_that_repeat_others_change_nothing(family: str) -> None:
-    """The core leaves out the steps that the groups of classes tell: `repeats` says when."""
-    cut = tables([Stage(read_oniguruma.read(FAMILY_PATTERNS[family]))])
-    quiet = cut.then[-1]
-    assert cut.runs[-1] == repeats.WITHIN
-    assert repeats.WORD in cut.runs
-    rng = random.Random(9)
-    left_out = 0
-    for _ in range(300):
-        text = "".join(rng.choices(rng.choice(["ab'stlre ", "aB 中'é", "1 -\n ", "     \n\t"]), k=60))
-        state = cut.initial
-        groups: list[int] = []
-        for place, character in enumerate(text):
-            code_point = ord(character)
-            class_ = cut.pages[cut.page_of[code_point // 64], code_point % 64]
-            group = int(cut.runs[class_])
-            near = groups[max(0, place - repeats.UNRULY_BYTES) :]
-            repeated = (
-                group == repeats.WORD
-                and groups[-1:] == [repeats.WORD]
-                and repeats.UNRULY not in near
-                and place > repeats.UNRULY_BYTES
-            ) or (
-                group >= repeats.FIRST
-                and groups[-1 if group < repeats.TWICE else -2 :]
-                == [group] * (1 if group < repeats.TWICE else 2)
-            )
-            following = int(cut.then[class_, state])
-            if repeated:
-                left_out += 1
-                assert following == quiet[state], (text, place)
-            state = following
-            groups.append(group)
-    assert left_out > 400
-
-
-def test_words_behind_which_letters_never_come_to_rest_are_looked_at() -> None:
-    letter, other, quiet = [0, 2, 1, 3, 4], [1, 1, 1, 1, 1], [0, 1, 2, 3, 4]
-    assert repeats.WORD not in repeats.runs_of(np.array([letter, other, quiet], np.uint8), 0)
-    letter = [0, 2, 0, 3, 4]  # the second letter brings it to rest
-    assert repeats.runs_of(np.array([letter, other, quiet], np.uint8), 0)[0] == repeats.WORD
+@pytest.mark.parametrize("words", [5, 40])
+def test_steps_over_two_bytes_and_over_one(variant: str, words: int) -> None:
+    """The core steps over two bytes at a time where tables are small; here at sizes around those of its windows."""
+    letters = [chr(0x61 + number) if number < 26 else chr(0x100 + 29 * number) for number in range(2 * words)]
+    expression = "|".join(map("".join, zip(letters[::2], letters[1::2], strict=True))) + r"| +(?! )|\n\n?"
+    cut = tables([Stage(read_oniguruma.read(expression))])
+    small = len(cut.then) ** 2 * len(set(cut.then[-1].tolist())) < 1 << 15
+    assert small == (words == 5)
+    automaton = core_automaton(cut)
+    rng = random.Random(words)
+    for size in [
+        1,
+        2,
+        3,
+        31,
+        63,
+        64,
+        65,
+        66,
+        127,
+        128,
+        129,
+        511,
+        513,
+        1023,
+        2047,
+        4095,
+        4096,
+        4097,
+        4098,
+        9000,
+    ]:
+        pool = letters if size % 2 else letters[:4] * 5
+        text = "".join(rng.choices([*pool, " ", "\n", "中"], k=size))
+        ends = np.cumsum([0, *(len(character.encode()) for character in text)])
+        starts, dropped = _core.pieces(automaton, text.encode())
+        expected = [(int(ends[start]), drops) for start, drops in starts_of(cut, text)]
+        assert list(zip(starts.tolist(), dropped.tolist(), strict=True)) == expected, size
 
 
 def test_bytes_that_are_never_cut_apart() -> None:
@@ -279,6 +276,12 @@ def test_a_long_piece_whose_first_character_asks_for_what_a_register_holds(repea
     ends = np.cumsum([len(match.encode()) for match in regex.findall(PATTERNS["o200k"], text)])
     starts, _ = _core.pieces(compiled_of((Split(PATTERNS["o200k"], "rust"),)).automaton, text.encode())
     assert starts.tolist() == [0, *ends[:-1].tolist()]
+
+
+def with_last_row(tables: Tables, state: int) -> NDArray[np.uint8]:
+    then = tables.then.copy()
+    then[-1] = state
+    return then
 
 
 def bad_tables(tables: Tables, back: Tables) -> dict[str, list[Tables]]:
@@ -310,6 +313,10 @@ def bad_tables(tables: Tables, back: Tables) -> dict[str, list[Tables]]:
             replace(tables, at_end=tables.at_end[:-1]),
             replace(tables, pending=tables.pending[:-1]),
         ],
+        "nothing due behind a byte within": [
+            replace(tables, then=with_last_row(tables, tables.group_ends[2] - 1))
+        ],
+        "nothing due before a text": [replace(tables, initial=tables.group_ends[2] - 1)],
         "states that there are": [replace(tables, then=np.full_like(tables.then, len(tables.at_end)))],
         "pages of code points": [replace(tables, page_of=np.zeros(1 << 16, np.uint16))],
         "pages that there are": [

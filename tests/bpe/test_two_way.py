@@ -175,7 +175,6 @@ def test_tables_that_lead_nowhere_are_refused() -> None:
             (),
             tables.at_end,
             tables.pending,
-            tables.runs,
             tables.cuts,
             tables.page_of,
             tables.pages,

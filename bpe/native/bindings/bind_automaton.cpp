@@ -18,7 +18,6 @@ namespace {
 
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig>;
 using Cuts = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig>;
-using ByteRow = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig>;
 using Pages = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig>;
 using Rows = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig>;
 using RowNumbers = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig>;
@@ -65,9 +64,8 @@ TwoWay two_way_of(const Back &back) {
 std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std::vector<unsigned> &group_ends,
                                         const std::vector<Due> &actions,
                                         const std::vector<std::vector<Start>> &at_end,
-                                        const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs,
-                                        Cuts cuts, Pages page_of, Bytes pages,
-                                        const std::optional<Back> &back) {
+                                        const std::vector<std::optional<Start>> &oldest_pending, Cuts cuts,
+                                        Pages page_of, Bytes pages, const std::optional<Back> &back) {
   auto made = std::make_shared<Automaton>();
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
     throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");
@@ -77,10 +75,6 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
   made->both_end = group_ends.at(1);
   made->here_end = group_ends.at(2);
   made->silent_end = group_ends.at(3);
-  std::fill(std::begin(made->runs), std::end(made->runs), 0);
-  made->has_runs = runs.size() == then.shape(0) && runs.size() <= sizeof made->runs;
-  if (made->has_runs)
-    std::copy_n(runs.data(), runs.size(), made->runs);
   for (const Due &due : actions)
     made->actions.push_back(actions_of(due));
   for (const std::vector<Start> &starts : at_end)
@@ -151,7 +145,7 @@ nb::tuple pretokens(const Automaton &automaton, nb::object buffer) {
 void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
       .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"),
-           nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("runs"), nb::arg("cuts"),
+           nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("cuts"),
            nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none())
       .def_ro("drops", &Automaton::drops)
       .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"),

@@ -1,5 +1,6 @@
 #include "pretokenize/automaton.hpp"
 
+#include <bit>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +25,11 @@ void Automaton::complete(size_t class_count) {
           "what is due by state");
   for (size_t place = 0; place < then.size(); ++place)
     require(place % row >= states || then[place] < states, "states that there are");
+  for (size_t state = 0; state < states; ++state) {
+    const uint8_t quiet = then[(class_count - 1) * row + state];
+    require(quiet >= here_end && quiet < silent_end, "nothing due behind a byte within a character");
+  }
+  require(initial >= here_end && initial < silent_end, "nothing due before a text");
   require(classes.page_of.size() <= CharacterClasses::page_count, "pages of code points");
   for (const uint16_t page : classes.page_of)
     require(page < classes.pages.size(), "pages that there are");
@@ -56,6 +62,51 @@ void Automaton::complete(size_t class_count) {
       for (const uint8_t each : classes.pages[classes.page_of[page]])
         clear &= each == one;
     classes.of_byte[lead] = clear ? one : CharacterClasses::unclear;
+  }
+  if (two_way.rights == 0)
+    fill_steps(class_count);
+}
+
+// What is due in a state, as bits of Steps.
+unsigned Automaton::due(uint8_t state) const {
+  if (state >= silent_end)
+    return Steps::acting;
+  if (state >= here_end)
+    return 0;
+  return (state < both_end ? Steps::before : 0u) | (state >= before_end ? Steps::here : 0u);
+}
+
+// Two bytes at a time where the place of a row fits into 16 bits: tables that are larger would not stay in
+// the nearest cache, either.
+void Automaton::fill_steps(size_t class_count) {
+  const size_t states = silent_end - here_end;
+  steps.class_count = class_count;
+  steps.row_shift = static_cast<unsigned>(std::bit_width((states - 1) / Steps::row_unit));
+  steps.bytes = (class_count * class_count) << steps.row_shift <= size_t{1} << 16 ? 2 : 1;
+  const size_t row_entries = Steps::row_unit << steps.row_shift;
+  const auto step = [&](uint8_t &state, size_t kind) {
+    const uint8_t behind = then[kind * row + state];
+    state = quiet(behind);
+    return due(behind);
+  };
+  const size_t first_classes = steps.bytes == 2 ? class_count : 1;
+  steps.entries.assign(first_classes * class_count * row_entries, 0);
+  for (size_t place = 0; place < steps.entries.size(); ++place) {
+    const size_t kinds = place / row_entries;
+    size_t number = place % row_entries;
+    if (number >= states)
+      continue;
+    uint8_t state = static_cast<uint8_t>(here_end + number);
+    unsigned low = 0, high = 0;
+    if (steps.bytes == 2) {
+      low = step(state, kinds / class_count);
+      high = step(state, kinds % class_count);
+    } else {
+      low = step(state, kinds);
+    }
+    number = state - here_end;
+    steps.entries[place] = static_cast<uint32_t>(low | (number & 31) | (high | number >> 5) << 8 |
+                                                 number * sizeof(uint32_t) << 16);
   }
 }
 

@@ -35,11 +35,21 @@ struct CharacterClasses {
   }
 };
 
-// Groups of classes by which characters are told that change no state (bpe/pretokenization/repeats.py).
-namespace runs {
-constexpr uint8_t word = 1, unruly = 2, within = 3, first = 4, twice = 128;
-constexpr unsigned unruly_bytes = 16;
-} // namespace runs
+// The automaton over one byte or two at a time, whose states are those in which nothing is due, from 0 on.
+//
+// An entry tells what is due behind each byte of a step, in the top bits of its two lowest bytes, and the
+// state behind the step: in the low five bits of both, and in the upper half where in a row it is.
+struct Steps {
+  static constexpr uint8_t here = 1 << 7, before = 1 << 6, acting = 1 << 5; // see Automaton
+  static constexpr size_t row_unit = 2;                                     // entries
+
+  size_t bytes = 1; // of a step
+  size_t class_count = 0;
+  unsigned row_shift = 0;        // log2(entries of a row / row_unit)
+  std::vector<uint32_t> entries; // [first class * class_count + second class, or class][state]
+
+  static unsigned state(uint16_t behind) { return (behind & 31u) | (behind >> 8 & 31u) << 5; }
+};
 
 // What an automaton has that reads a text forward and then back (bpe/pretokenization/two_way.py).
 struct TwoWay {
@@ -81,7 +91,7 @@ struct Automaton {
   std::vector<uint8_t> then; // [class * row + state]
   uint8_t initial;
   // Ends of the groups of states in which is due: a start one character before, that and one here, one here,
-  // nothing. The others have `actions`.
+  // nothing. The others have `actions`. A byte within a character leads to the same state with nothing due.
   unsigned before_end, both_end, here_end, silent_end;
   std::vector<Actions> actions;      // of state silent_end + i
   std::vector<Actions> at_end;       // by state
@@ -89,14 +99,21 @@ struct Automaton {
   bool drops;                        // whether any piece is left out
   std::vector<uint8_t>
       cuts; // [left class * row + right class]: whether a text may be cut between such characters
-  alignas(64) uint8_t runs[64]; // the group of a class
-  bool has_runs;
+  Steps steps;
   TwoWay two_way;
   std::shared_ptr<const LaterPhases> later; // what becomes of the pieces then; null: they stay
 
-  // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte. The last
-  // of `class_count` classes is that of bytes within characters. Throws std::invalid_argument.
+  // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte and
+  // `steps`. The last of `class_count` classes is that of bytes within characters. Throws
+  // std::invalid_argument.
   void complete(size_t class_count);
+
+  // The same state with nothing due.
+  uint8_t quiet(uint8_t state) const { return then[(steps.class_count - 1) * row + state]; }
+
+private:
+  void fill_steps(size_t class_count);
+  unsigned due(uint8_t state) const;
 };
 
 } // namespace bpe

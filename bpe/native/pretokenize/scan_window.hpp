@@ -1,10 +1,9 @@
 // A window of text through an automaton: for each byte what is due behind it.
 //
-// A state waits for the one before it, some five cycles a step. So steps that change nothing are left out,
-// where the classes of a few bytes tell which (Simd::keep), and those that are left go in eight parts side by
-// side, each from a guess of its first state; where a part was guessed wrong, it is done again up to where
-// both ways meet, which in text is a word or so behind (after Mytkowicz, Musuvathi and Schulte,
-// "Data-parallel finite-state machines", 2014).
+// A state waits for the one before it, some six cycles a step. So a step is over two bytes at a time where
+// the tables for it are small, and the steps go in eight parts side by side, each from a guess of its first
+// state; where a part was guessed wrong, it is done again up to where both ways meet, which in text is a word
+// or so behind (after Mytkowicz, Musuvathi and Schulte, "Data-parallel finite-state machines", 2014).
 #pragma once
 
 #include "common/prefetch.hpp"
@@ -18,21 +17,25 @@ namespace bpe {
 
 struct WindowStates {
   static constexpr size_t max_bytes = 4096, words = max_bytes / 64;
-  static constexpr size_t max_steps = 1024;
 
-  // Of each 64 bytes: the bytes that steps are made for, and the number of steps before. A bit a byte:
-  // whether a piece starts there, started one character before, or actions are due.
-  uint64_t kept[words], here[words], before[words], acting[words], within[words];
-  uint32_t steps_before[words + 1];
-  alignas(64) uint8_t classes[max_steps + 64] = {}; // of the steps
-  alignas(64) uint8_t states[max_steps + 64];       // behind them
-  uint8_t first_state;                              // before them
+  // A bit a byte: whether a piece starts there, started one character before, or actions are due; whether it
+  // is within a character.
+  uint64_t here[words], before[words], acting[words], within[words];
+  uint16_t rows[max_bytes] = {}; // of each step: where its row is, and the low half of its entry
+  alignas(64) uint16_t behind[max_bytes];
+  uint8_t first_state; // before them
 
-  // The state behind byte number i: without what is due there, if no step was made for it.
-  uint8_t state_behind(size_t i) const {
-    const uint64_t up_to = kept[i / 64] & ~(~uint64_t{1} << i % 64);
-    const size_t steps = steps_before[i / 64] + static_cast<size_t>(__builtin_popcountll(up_to));
-    return steps == 0 ? first_state : states[steps - 1];
+  // The state behind byte number i, with what is due there.
+  uint8_t state_behind(const Automaton &automaton, size_t i) const {
+    const Steps &steps = automaton.steps;
+    const size_t step = i / steps.bytes, kinds = size_t{rows[step]} >> steps.row_shift;
+    uint8_t state = first_state;
+    if (step > 0)
+      state = static_cast<uint8_t>(automaton.here_end + Steps::state(behind[step - 1]));
+    if (steps.bytes == 1)
+      return automaton.then[kinds * Automaton::row + state];
+    state = automaton.then[kinds / steps.class_count * Automaton::row + state];
+    return i % 2 == 0 ? state : automaton.then[kinds % steps.class_count * Automaton::row + state];
   }
 };
 
@@ -46,59 +49,91 @@ namespace {
 
 constexpr size_t scan_chains = 8;
 
-template <size_t stride> void run_chains(const uint8_t *then, uint8_t first, WindowStates &out) {
-  const uint8_t *const classes = out.classes;
-  uint8_t *const states = out.states;
+// What a step is made with: the place of a state in its row goes in and out.
+class Stepping {
+public:
+  Stepping(const Steps &steps, WindowStates &out)
+      : entries_(reinterpret_cast<const uint8_t *>(steps.entries.data())), out_(out) {}
+
+  [[gnu::always_inline]] void step(size_t number, size_t &place) const {
+    constexpr size_t unit_bytes = Steps::row_unit * sizeof(uint32_t);
+    uint32_t entry;
+    std::memcpy(&entry, entries_ + out_.rows[number] * unit_bytes + place, sizeof entry);
+    out_.behind[number] = static_cast<uint16_t>(entry);
+    place = entry >> 16;
+  }
+  size_t place_behind(size_t number) const { return Steps::state(out_.behind[number]) * sizeof(uint32_t); }
+
+private:
+  const uint8_t *const entries_;
+  WindowStates &out_;
+};
+
+template <size_t stride> void run_chains(Stepping steps, size_t first) {
   size_t a = first, b = first, c = first, d = first, e = first, f = first, g = first, h = first;
   for (size_t i = 0; i < stride; ++i) {
-    const auto step = [&](size_t &state, size_t chain) {
-      state = then[(static_cast<size_t>(classes[i + chain * stride]) << 8) + state];
-      states[i + chain * stride] = static_cast<uint8_t>(state);
-    };
-    static_assert(Automaton::row == 1 << 8);
-    step(a, 0), step(b, 1), step(c, 2), step(d, 3), step(e, 4), step(f, 5), step(g, 6), step(h, 7);
+    steps.step(i, a), steps.step(i + stride, b);
+    steps.step(i + 2 * stride, c), steps.step(i + 3 * stride, d);
+    steps.step(i + 4 * stride, e), steps.step(i + 5 * stride, f);
+    steps.step(i + 6 * stride, g), steps.step(i + 7 * stride, h);
   }
 }
 
-// From step `from` on, where `state` is before it, until the state is what is there already.
-inline void run_on(const uint8_t *then, size_t from, size_t steps, size_t state, WindowStates &out) {
-  for (size_t i = from; i < steps; ++i) {
-    state = then[out.classes[i] * Automaton::row + state];
-    if (out.states[i] == state)
-      return;
-    out.states[i] = static_cast<uint8_t>(state);
-  }
+template <size_t... lengths> inline void run_chains_of(size_t stride, Stepping steps, size_t first) {
+  (void)((stride == lengths && (run_chains<lengths>(steps, first), true)) || ...);
 }
 
-inline void run_states(const Automaton &automaton, size_t steps, WindowStates &out) {
+inline void run_steps(const Automaton &automaton, size_t count, WindowStates &out) {
   constexpr size_t worth_chains = 64; // steps
-  const uint8_t *const then = automaton.then.data();
-  if (steps <= worth_chains) {
-    size_t state = out.first_state;
-    for (size_t i = 0; i < steps; ++i)
-      out.states[i] = static_cast<uint8_t>(state = then[out.classes[i] * Automaton::row + state]);
+  const Stepping steps(automaton.steps, out);
+  const size_t first = (out.first_state - automaton.here_end) * sizeof(uint32_t);
+  if (count <= worth_chains) {
+    size_t place = first;
+    for (size_t i = 0; i < count; ++i)
+      steps.step(i, place);
     return;
   }
-  using Run = void (*)(const uint8_t *, uint8_t, WindowStates &);
-  constexpr Run runs[] = {run_chains<16>, run_chains<32>, run_chains<48>,  run_chains<64>,
-                          run_chains<80>, run_chains<96>, run_chains<112>, run_chains<128>};
-  static_assert(WindowStates::max_steps == 128 * scan_chains);
-  const size_t which = (steps - 1) / (16 * scan_chains), stride = 16 * (which + 1);
-  runs[which](then, out.first_state, out);
-  for (size_t start = stride; start < steps; start += stride)
-    run_on(then, start, steps, out.states[start - 1], out);
+  const size_t unit = count <= 16 * 64 ? 16 : count <= 16 * 128 ? 32 : 64;
+  const size_t stride = (count + unit * scan_chains - 1) / (unit * scan_chains) * unit;
+  run_chains_of<16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512>(stride, steps,
+                                                                                          first);
+  for (size_t start = stride; start < count; start += stride) {
+    size_t place = steps.place_behind(start - 1);
+    for (size_t i = start, known; i < count; ++i) { // until the place is what it was
+      known = steps.place_behind(i);
+      steps.step(i, place);
+      if (place == known)
+        break;
+    }
+  }
+}
+
+// The rows of 64 bytes.
+inline void add_rows(const Steps &steps, const uint8_t *classes, uint16_t *to) {
+  const uint16_t of_last = static_cast<uint16_t>(1u << steps.row_shift),
+                 of_first = static_cast<uint16_t>(steps.class_count << steps.row_shift);
+  if (steps.bytes == 1)
+    for (size_t i = 0; i < 64; ++i)
+      to[i] = static_cast<uint16_t>(classes[i] * of_last);
+  else
+    for (size_t i = 0; i < 32; ++i) {
+      uint16_t pair;
+      std::memcpy(&pair, classes + 2 * i, sizeof pair);
+      to[i] = static_cast<uint16_t>((pair & 255) * of_first + (pair >> 8) * of_last);
+    }
 }
 
 template <class Simd>
 size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size, const uint8_t *readable,
                    uint8_t state, WindowStates &out) {
-  constexpr size_t most_step_words = WindowStates::max_steps / 64 + 2;
   constexpr size_t block = 64, reads = block + 3; // a character may go on behind the block
   constexpr size_t bytes_ahead =
       24 * block; // what is encoded meanwhile takes the text out of the nearest cache
-  typename Simd::Keep keep(automaton);
-  size_t at = 0, steps = 0;
-  for (; at < size && at < WindowStates::max_bytes && steps + block <= WindowStates::max_steps; at += block) {
+  const Steps &steps = automaton.steps;
+  const size_t block_steps = block / steps.bytes;
+  alignas(64) uint8_t classes[WindowStates::max_bytes];
+  size_t at = 0, word = 0;
+  for (; at < size && at < WindowStates::max_bytes; at += block, ++word) {
     const uint8_t *p = text + at;
     prefetch_to_read(p + bytes_ahead);
     uint8_t copy[reads];
@@ -107,55 +142,32 @@ size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size,
       std::memcpy(copy, p, size - at < reads ? size - at : reads);
       p = copy;
     }
-    out.steps_before[at / block] = static_cast<uint32_t>(steps);
-    steps += keep.add(p, at / block, out.classes + steps, out);
+    out.within[word] = Simd::classify(automaton.classes, p, classes + at);
   }
+  for (size_t i = 0; i < word; ++i)
+    add_rows(steps, classes + i * block, out.rows + i * block_steps);
   if (at < size) // back to the end of a character
     for (size = at; continues_character(text[size]);)
       --size;
-  const size_t last = (size - 1) / block, rest = (size - 1) % block + 1;
-  out.kept[last] &= ~uint64_t{0} >> (block - rest);
-  steps = out.steps_before[last] + static_cast<size_t>(__builtin_popcountll(out.kept[last]));
-  out.first_state = state;
-  run_states(automaton, steps, out);
-  uint64_t here[most_step_words], before[most_step_words], acting[most_step_words]; // a bit for each step
-  const size_t last_step_word = steps / 64;
-  here[last_step_word + 1] = before[last_step_word + 1] = acting[last_step_word + 1] = 0;
-  for (size_t word = 0; word <= last_step_word; ++word) {
-    const uint8_t *const states = out.states + word * 64;
-    before[word] = Simd::below(states, automaton.both_end);
-    here[word] = Simd::below(states, automaton.here_end) & ~Simd::below(states, automaton.before_end);
-    acting[word] = ~Simd::below(states, automaton.silent_end);
+  out.first_state = automaton.quiet(state);
+  run_steps(automaton, (size + steps.bytes - 1) / steps.bytes, out);
+  for (word = 0; word * block < size; ++word) {
+    const uint16_t *const behind = out.behind + word * block_steps;
+    alignas(64) uint8_t narrow[block];
+    const uint8_t *due = reinterpret_cast<const uint8_t *>(behind);
+    if (steps.bytes == 1) {
+      for (size_t i = 0; i < block; ++i)
+        narrow[i] = static_cast<uint8_t>(behind[i]);
+      due = narrow;
+    }
+    out.here[word] = Simd::with_bit(due, Steps::here);
+    out.before[word] = Simd::with_bit(due, Steps::before);
+    out.acting[word] = Simd::with_bit(due, Steps::acting);
   }
-  for (size_t word = 0; word <= last; ++word) {
-    const auto spread = [&](const uint64_t *bits) {
-      return Simd::spread(bits_from(bits, out.steps_before[word]), out.kept[word]);
-    };
-    out.here[word] = spread(here);
-    out.before[word] = spread(before);
-    out.acting[word] = spread(acting);
-  }
+  const uint64_t rest = ~uint64_t{0} >> (block * word - size);
+  out.here[word - 1] &= rest, out.before[word - 1] &= rest, out.acting[word - 1] &= rest;
   return size;
 }
-
-// Steps for all bytes, for instruction sets without a way to leave some out.
-class KeepAll {
-public:
-  explicit KeepAll(const Automaton &automaton) : classes_(automaton.classes) {}
-
-  // The classes of 64 bytes for which steps are made; returns how many.
-  size_t add(const uint8_t *p, size_t word, uint8_t *to, WindowStates &out) {
-    classify_each(classes_, p, to);
-    out.kept[word] = ~uint64_t{0};
-    out.within[word] = 0;
-    for (size_t i = 0; i < 64; ++i)
-      out.within[word] |= static_cast<uint64_t>(continues_character(p[i])) << i;
-    return 64;
-  }
-
-private:
-  const CharacterClasses &classes_;
-};
 
 } // namespace
 } // namespace bpe

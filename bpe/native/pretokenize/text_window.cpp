@@ -26,7 +26,7 @@ void TextWindow::reset(const uint8_t *text, size_t size, const uint8_t *readable
 void TextWindow::open(const uint8_t *at) {
   if (at > origin_) {
     const size_t passed = static_cast<size_t>(at - origin_);
-    before_ = two_way_ ? two_way_->state_before(passed) : window_.state_behind(passed - 1);
+    before_ = two_way_ ? two_way_->state_before(passed) : window_.state_behind(automaton_, passed - 1);
     origin_ = at;
   }
   if (two_way_) {
@@ -52,7 +52,7 @@ const uint8_t *TextWindow::scan(const uint8_t *from, const uint8_t *stop, uint8_
       scan_window_(automaton_, from, static_cast<size_t>(stop - from), readable_, before, window_);
   const uint8_t *const end = from + size;
   const size_t word_count = (size + 63) / 64;
-  last_state_ = window_.state_behind(size - 1);
+  last_state_ = window_.state_behind(automaton_, size - 1);
   std::copy_n(window_.here, word_count, starts_);
   starts_[word_count] = starts_[word_count + 1] = 0;
   if (automaton_.drops)
@@ -62,7 +62,7 @@ const uint8_t *TextWindow::scan(const uint8_t *from, const uint8_t *stop, uint8_
       add_starts_before(word);
     for (uint64_t acting = window_.acting[word]; acting != 0; acting &= acting - 1) {
       const size_t i = word * 64 + static_cast<size_t>(std::countr_zero(acting));
-      act(automaton_.actions[window_.state_behind(i) - automaton_.silent_end], from + i);
+      act(automaton_.actions[window_.state_behind(automaton_, i) - automaton_.silent_end], from + i);
     }
   }
   if (end == stop_)

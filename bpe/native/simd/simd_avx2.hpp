@@ -1,7 +1,6 @@
 // 64 bytes to masks in two 32-byte registers. Only for sources compiled with -mavx2 -mbmi -mbmi2 -mpopcnt.
 #pragma once
 
-#include "pretokenize/kept_steps.hpp"
 #include "pretokenize/scan_window.hpp"
 #include "text/first_two_bytes.hpp"
 #include "text/utf8_blocks.hpp"
@@ -10,18 +9,6 @@
 
 namespace bpe {
 namespace {
-
-// By eight bits: the places of those that are set, one behind the other.
-struct PlacesOfBits {
-  uint8_t places[256][8] = {};
-  constexpr PlacesOfBits() {
-    for (unsigned bits = 0; bits < 256; ++bits)
-      for (unsigned place = 0, count = 0; place < 8; ++place)
-        if (bits >> place & 1)
-          places[bits][count++] = static_cast<uint8_t>(place);
-  }
-};
-constexpr PlacesOfBits places_of_bits;
 
 struct Avx2Simd {
   static __m256i load(const uint8_t *p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)); }
@@ -36,7 +23,7 @@ struct Avx2Simd {
   }
   static __m256i equal(__m256i v, char byte) { return _mm256_cmpeq_epi8(v, _mm256_set1_epi8(byte)); }
 
-  static constexpr int most_pages = 2;
+  static constexpr int most_pages = 3, few = 8; // characters
 
   // 64 bytes in two registers.
   struct Block {
@@ -74,28 +61,19 @@ struct Avx2Simd {
     return pick(pick(part(0), part(1), odd), pick(part(2), part(3), odd), upper);
   }
 
-  // `found` with the classes of the characters that start where a bit of `unclear` is.
-  static Block each_class(const CharacterClasses &classes, const uint8_t *p, const Block &found,
-                          uint64_t unclear) {
-    alignas(32) uint8_t bytes[64];
-    store(found, bytes);
-    for (; unclear != 0; unclear &= unclear - 1) {
-      const int place = __builtin_ctzll(unclear);
-      bytes[place] = classes.of_character(p + place);
-    }
-    return load_block(bytes);
-  }
-
-  // The classes of 64 bytes. A page of classes at a time for characters whose leads do not tell theirs: most
-  // text has few pages. Chinese has many; there it is a character at a time behind the first.
-  static Block classify(const CharacterClasses &classes, const uint8_t *p, const Block &block,
-                        uint64_t high) {
+  // A page of classes at a time for characters whose leads do not tell theirs, as long as they are many;
+  // where they are few, or of many pages as in Chinese, a character at a time.
+  static uint64_t classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *to) {
     const uint8_t *const table = classes.of_byte;
+    const Block block = load_block(p);
+    const uint64_t high = block.tops();
     Block found = block.of([&](__m256i v) {
       return pick(look_up_64(table, v), look_up_64(table + 64, v), _mm256_slli_epi16(v, 1));
     });
-    if (high == 0)
-      return found;
+    if (high == 0) {
+      store(found, to);
+      return 0;
+    }
     const auto is_lead = [](__m256i v) { return between(v, 0xC0, 0xFF); };
     found = found.of(
         [&](__m256i classes_found, __m256i v) {
@@ -106,9 +84,7 @@ struct Avx2Simd {
         block);
     const auto all_ones = [](uint8_t byte) { return _mm256_set1_epi8(static_cast<char>(byte)); };
     uint64_t unclear = found.equal_to(CharacterClasses::unclear);
-    for (int pages = 0; unclear != 0; ++pages) {
-      if (pages == most_pages)
-        return each_class(classes, p, found, unclear);
+    for (int pages = 0; __builtin_popcountll(unclear) > few && pages < most_pages; ++pages) {
       const uint8_t *const c = p + __builtin_ctzll(unclear);
       const size_t last = *c < 0xE0 ? 1 : *c < 0xF0 ? 2 : 3;
       const CharacterClasses::Page &page = classes.page(c);
@@ -124,69 +100,13 @@ struct Avx2Simd {
       fill(found.high, 32);
       unclear &= ~done;
     }
-    return found;
+    store(found, to);
+    classify_places(classes, p, unclear, to);
+    return high & ~block.at_least(0xC0);
   }
-
-  // Those of 64 bytes whose bits are set, one behind the other; up to 64 bytes are written.
-  static void compress(const Block &block, uint64_t bits, uint8_t *to) {
-    alignas(32) uint8_t bytes[64];
-    store(block, bytes);
-    for (unsigned i = 0; i < 8; ++i, bits >>= 8) {
-      const auto eight = [](const void *at) { return _mm_loadl_epi64(static_cast<const __m128i *>(at)); };
-      const __m128i places = eight(places_of_bits.places[bits & 0xFF]);
-      _mm_storel_epi64(reinterpret_cast<__m128i *>(to), _mm_shuffle_epi8(eight(bytes + 8 * i), places));
-      to += _mm_popcnt_u32(static_cast<unsigned>(bits & 0xFF));
-    }
-  }
-
-  class Keep {
-  public:
-    explicit Keep(const Automaton &automaton) : automaton_(automaton) {}
-
-    size_t add(const uint8_t *p, size_t word, uint8_t *to, WindowStates &out) {
-      const Block block = load_block(p);
-      const uint64_t high = block.tops();
-      const Block classes = classify(automaton_.classes, p, block, high);
-      const uint64_t within = high == 0 ? 0 : high & ~block.at_least(0xC0);
-      uint64_t kept = ~uint64_t{0};
-      if (automaton_.has_runs) {
-        const Block groups = classes.of([&](__m256i v) { return look_up_64(automaton_.runs, v); });
-        const auto behind = [](__m256i v, __m256i before) {
-          return _mm256_alignr_epi8(v, _mm256_permute2x128_si256(before, v, 0x21), 15);
-        };
-        const Block previous{behind(groups.low, last_groups_), behind(groups.high, groups.low)};
-        last_groups_ = groups.high;
-        const auto once = [](__m256i v, __m256i before) {
-          const __m256i first = _mm256_set1_epi8(runs::first);
-          return _mm256_and_si256(_mm256_cmpeq_epi8(v, before),
-                                  _mm256_cmpeq_epi8(_mm256_max_epu8(v, first), v));
-        };
-        kept = steps_.kept({.within = within,
-                            .words = groups.equal_to(runs::word),
-                            .unruly = groups.equal_to(runs::unruly),
-                            .once = groups.of(once, previous).tops(),
-                            .twice = groups.tops()});
-        static_assert(runs::twice == 128);
-      }
-      compress(classes, kept, to);
-      out.kept[word] = kept;
-      out.within[word] = within;
-      return static_cast<size_t>(_mm_popcnt_u64(kept));
-    }
-
-  private:
-    const Automaton &automaton_;
-    __m256i last_groups_ = _mm256_setzero_si256(); // of the block before
-    KeptSteps steps_;
-  };
-
-  static uint64_t spread(uint64_t bits, uint64_t to) { return _pdep_u64(bits, to); }
-  static uint64_t below(const uint8_t *bytes, unsigned limit) {
-    if (limit == 0)
-      return 0;
-    const __m256i most = _mm256_set1_epi8(static_cast<char>(limit - 1));
-    const auto at_most = [&](__m256i v) { return _mm256_cmpeq_epi8(_mm256_min_epu8(v, most), v); };
-    return mask(at_most(load(bytes)), at_most(load(bytes + 32)));
+  static uint64_t with_bit(const uint8_t *bytes, uint8_t bit) {
+    const __m128i places = _mm_cvtsi32_si128(__builtin_clz(bit) - 24);
+    return load_block(bytes).of([&](__m256i v) { return _mm256_sll_epi16(v, places); }).tops();
   }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp

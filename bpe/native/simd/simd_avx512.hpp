@@ -2,7 +2,6 @@
 // -mavx512vbmi -mavx512vbmi2 -mbmi -mbmi2 -mpopcnt -mlzcnt.
 #pragma once
 
-#include "pretokenize/kept_steps.hpp"
 #include "pretokenize/scan_window.hpp"
 #include "text/first_two_bytes.hpp"
 #include "text/utf8_blocks.hpp"
@@ -16,21 +15,24 @@ struct Avx512Simd {
   static __m512i load(const uint8_t *p) { return _mm512_loadu_si512(p); }
   static __m512i set(uint8_t byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
   static constexpr int most_pages = 2;
-  // The classes of 64 bytes. A page of classes at a time for characters whose leads do not tell theirs: most
-  // text has few pages. Chinese has many, and each would wait for the one before; there it is a character at
-  // a time behind the first.
-  static __m512i classify(const CharacterClasses &classes, const uint8_t *p, __m512i v, uint64_t high) {
+
+  // A page of classes at a time for characters whose leads do not tell theirs: most text has few pages.
+  // Chinese has many, and each would wait for the one before; there it is a character at a time behind the
+  // first.
+  static uint64_t classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *to) {
+    const __m512i v = load(p);
+    const uint64_t high = _mm512_movepi8_mask(v);
     __m512i found = _mm512_permutex2var_epi8(load(classes.of_byte), v, load(classes.of_byte + 64));
-    if (high == 0)
-      return found;
-    const uint64_t leads = _mm512_cmpge_epu8_mask(v, set(0xC0));
-    found = _mm512_mask_mov_epi8(found, high & ~leads, set(classes.of_byte[0x80]));
+    if (high == 0) {
+      _mm512_storeu_si512(to, found);
+      return 0;
+    }
+    const uint64_t leads = _mm512_cmpge_epu8_mask(v, set(0xC0)), within = high & ~leads;
+    found = _mm512_mask_mov_epi8(found, within, set(classes.of_byte[0x80]));
     found = _mm512_mask_permutexvar_epi8(found, leads, v, load(classes.of_byte + 0xC0));
     uint64_t unclear = leads & _mm512_cmpeq_epi8_mask(found, set(CharacterClasses::unclear));
-    if (unclear == 0)
-      return found;
     const __m512i second = _mm512_loadu_si512(p + 1), third = _mm512_loadu_si512(p + 2);
-    for (int pages = 0; pages < most_pages; ++pages) {
+    for (int pages = 0; unclear != 0 && pages < most_pages; ++pages) {
       const uint8_t *const c = p + _tzcnt_u64(unclear);
       uint64_t alike = unclear & _mm512_cmpeq_epi8_mask(v, set(*c));
       __m512i place = second;
@@ -44,61 +46,13 @@ struct Avx512Simd {
       }
       found = _mm512_mask_permutexvar_epi8(found, alike, place, load(classes.page(c).data()));
       unclear &= ~alike;
-      if (unclear == 0)
-        return found;
     }
-    alignas(64) uint8_t each[64];
-    _mm512_store_si512(each, found);
-    for (; unclear != 0; unclear &= unclear - 1) {
-      const size_t place = _tzcnt_u64(unclear);
-      each[place] = classes.of_character(p + place);
-    }
-    return _mm512_load_si512(each);
+    _mm512_storeu_si512(to, found);
+    classify_places(classes, p, unclear, to);
+    return within;
   }
-
-  class Keep {
-  public:
-    explicit Keep(const Automaton &automaton) : automaton_(automaton), groups_(load(automaton.runs)) {}
-
-    size_t add(const uint8_t *p, size_t word, uint8_t *to, WindowStates &out) {
-      const __m512i v = load(p);
-      const uint64_t high = _mm512_movepi8_mask(v);
-      const __m512i classes = classify(automaton_.classes, p, v, high);
-      const uint64_t within = high & _mm512_cmplt_epu8_mask(v, set(0xC0));
-      uint64_t kept = ~uint64_t{0};
-      if (automaton_.has_runs) {
-        const __m512i groups = _mm512_permutexvar_epi8(classes, groups_);
-        const __m512i previous = _mm512_permutex2var_epi8(last_groups_, load(previous_places), groups);
-        last_groups_ = groups;
-        const uint64_t first = _mm512_cmpge_epu8_mask(groups, set(runs::first));
-        kept = steps_.kept({.within = within,
-                            .words = _mm512_cmpeq_epi8_mask(groups, set(runs::word)),
-                            .unruly = _mm512_cmpeq_epi8_mask(groups, set(runs::unruly)),
-                            .once = first & _mm512_cmpeq_epi8_mask(groups, previous),
-                            .twice = _mm512_cmpge_epu8_mask(groups, set(runs::twice))});
-      }
-      _mm512_storeu_si512(to, _mm512_maskz_compress_epi8(kept, classes));
-      out.kept[word] = kept;
-      out.within[word] = within;
-      return static_cast<size_t>(_mm_popcnt_u64(kept));
-    }
-
-  private:
-    alignas(64) static constexpr uint8_t previous_places[64] = {
-        63,  64,  65,  66,  67,  68,  69,  70,  71,  72,  73,  74,  75,  76,  77,  78,
-        79,  80,  81,  82,  83,  84,  85,  86,  87,  88,  89,  90,  91,  92,  93,  94,
-        95,  96,  97,  98,  99,  100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110,
-        111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126};
-
-    const Automaton &automaton_;
-    const __m512i groups_;
-    __m512i last_groups_ = _mm512_setzero_si512(); // of the block before
-    KeptSteps steps_;
-  };
-
-  static uint64_t spread(uint64_t bits, uint64_t to) { return _pdep_u64(bits, to); }
-  static uint64_t below(const uint8_t *bytes, unsigned limit) {
-    return limit == 0 ? 0 : _mm512_cmple_epu8_mask(load(bytes), set(static_cast<uint8_t>(limit - 1)));
+  static uint64_t with_bit(const uint8_t *bytes, uint8_t bit) {
+    return _mm512_test_epi8_mask(load(bytes), set(bit));
   }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp

@@ -34,13 +34,11 @@ struct NeonSimd {
   }
   static uint8x16_t equal(uint8x16_t v, uint8_t byte) { return vceqq_u8(v, vdupq_n_u8(byte)); }
 
-  using Keep = KeepAll;
-  static uint64_t spread(uint64_t bits, uint64_t to) { return bits & to; }
-  static uint64_t below(const uint8_t *bytes, unsigned limit) {
-    if (limit == 0)
-      return 0;
-    const uint8x16_t most = vdupq_n_u8(static_cast<uint8_t>(limit - 1));
-    return mask(load(bytes), [&](uint8x16_t v) { return vcleq_u8(v, most); });
+  static uint64_t classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *to) {
+    return classify_each(classes, p, to);
+  }
+  static uint64_t with_bit(const uint8_t *bytes, uint8_t bit) {
+    return mask(load(bytes), [&](uint8x16_t v) { return vtstq_u8(v, vdupq_n_u8(bit)); });
   }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp

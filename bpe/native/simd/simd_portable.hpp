@@ -22,9 +22,18 @@ struct PortableSimd {
     return (v + ones * (0x80u - low)) & ~(v + ones * (0x7Fu - high)) & tops;
   }
 
-  using Keep = KeepAll;
-  static uint64_t spread(uint64_t bits, uint64_t to) { return bits & to; }
-  static uint64_t below(const uint8_t *bytes, unsigned limit) { return below_each(bytes, limit); }
+  static uint64_t classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *to) {
+    return classify_each(classes, p, to);
+  }
+  static uint64_t with_bit(const uint8_t *bytes, uint8_t bit) {
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < 64; i += 8) {
+      uint64_t word;
+      memcpy(&word, bytes + i, 8);
+      mask |= gather((word & ones * bit) * (0x80u / bit)) << i;
+    }
+    return mask;
+  }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp
     uint64_t mask = 0;
