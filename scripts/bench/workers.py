@@ -7,7 +7,9 @@ words of each time turned into others: a text that repeats itself has nothing ne
 few workers has soon seen. Each run is a process, `python -m convert FILE --workers N`, from its start to a verified
 dataset. "processor" is the time of it and of all its workers, and "system" the kernel's part of that; "times two" is
 processor time beside that of two workers. The cores are those of the machine, however many workers there are. All
-datasets must be equal. On a disk the figures also depend on what was deleted before (see conversion.py).
+datasets must be equal. On a disk the figures also depend on what was deleted before (see conversion.py). Memory that a
+virtual machine has not used for some seconds may have gone back to its host, and costs up to 25 times as much to write
+to first, which would count against the many workers: so --touched-gb of memory are written to before each run.
 
 What 30 more workers cost on two cores, by samples of the processor (256 MB of English, 3.5 s with two workers): page
 faults two fifths (memory that is new to the process: the pretoken cache's huge pages, buffers; and pages of Python's
@@ -25,6 +27,7 @@ thirds before it doubles, nothing; malloc with huge pages, or without trimming, 
 from __future__ import annotations
 
 import argparse
+import mmap
 import os
 import random
 import re
@@ -59,6 +62,7 @@ def main() -> None:
     parser.add_argument("--text-mb", type=float, nargs="+", default=[256])
     parser.add_argument("--start-method", default="auto")
     parser.add_argument("--zarr-format", default="2")
+    parser.add_argument("--touched-gb", type=float, default=4, help="memory written to before each run")
     parser.add_argument(
         "--scratch", type=Path, default=harness.ROOT / "data", help="where texts and datasets lie"
     )
@@ -141,6 +145,13 @@ def measured(text: Path, options: argparse.Namespace) -> list[harness.Row]:
     return rows
 
 
+def touch_memory(size: int) -> None:
+    """Writes to so many bytes of memory and gives them back to the system, which then has them at hand."""
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        for page in range(0, size, mmap.PAGESIZE):
+            memory[page] = 1
+
+
 def convert(text: Path, workers: int, options: argparse.Namespace) -> harness.Row:
     """Seconds, processor time and the dataset's manifest, of one conversion."""
     output = Path(tempfile.mkdtemp(dir=text.parent)) / "out"  # deleted at the end only: see conversion.py
@@ -149,6 +160,7 @@ def convert(text: Path, workers: int, options: argparse.Namespace) -> harness.Ro
     command += ["--start-method", options.start_method, "--zarr-format", options.zarr_format]
     os.sync()
     time.sleep(REST_SECONDS)
+    touch_memory(round(options.touched_gb * 2**30))
     started = time.perf_counter()
     process = subprocess.Popen(command, cwd=harness.ROOT, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
