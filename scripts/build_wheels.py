@@ -10,6 +10,7 @@ wheel asks Python for what the stable ABI lacks. Exits 0 if every wheel gives a 
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -24,7 +25,11 @@ OLDEST, NEWEST, STABLE = 11, 14, 12  # of Python 3
 
 
 def main() -> None:
-    pythons = pythons_here(sys.argv[1:])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pythons", nargs="*", metavar="PYTHON")
+    pythons = pythons_here(parser.parse_args().pythons)
     if not pythons:
         sys.exit("error: no Python 3.11 or newer found; name one: scripts/build_wheels /path/to/python")
     wheels = [(built(python), [minor]) for minor, python in pythons.items()]

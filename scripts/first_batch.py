@@ -7,6 +7,7 @@ Run with a Python that has the wheel and nothing of the checkout; each step is a
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,11 @@ BATCH = (
 
 
 def main() -> None:
-    text = str(Path(sys.argv[1]).resolve())
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("text", type=Path)
+    text = str(parser.parse_args().text.resolve())
     tokenmill = ["-P", "-m", "tokenmill"]
     steps = [
         [

@@ -8,7 +8,7 @@ Tests that had no part in the run, or were skipped, stay what they were.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -17,15 +17,18 @@ QUICK_SECONDS = 0.1
 
 
 def main() -> None:
-    if not 2 <= len(sys.argv) <= 3:
-        sys.exit("usage: slow_tests.py TIMES.xml [SECONDS]")
-    limit = float(sys.argv[2]) if len(sys.argv) > 2 else QUICK_SECONDS
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("times", type=Path, metavar="TIMES.xml")
+    parser.add_argument("limit", type=float, nargs="?", default=QUICK_SECONDS, metavar="SECONDS")
+    options = parser.parse_args()
     listed = ROOT / "tests" / "slow.txt"
-    seconds = seconds_of_tests(Path(sys.argv[1]))
+    seconds = seconds_of_tests(options.times)
     others = set(listed.read_text(encoding="utf-8").split()) - seconds.keys()
-    slow = sorted(others.union(name for name in seconds if seconds[name] >= limit))
+    slow = sorted(others.union(name for name in seconds if seconds[name] >= options.limit))
     listed.write_text("".join(f"{name}\n" for name in slow), encoding="utf-8")
-    print(f"{len(slow)} tests take {limit:g} s or more")
+    print(f"{len(slow)} tests take {options.limit:g} s or more")
 
 
 def seconds_of_tests(times: Path) -> dict[str, float]:
