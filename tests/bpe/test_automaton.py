@@ -262,6 +262,13 @@ def test_steps_over_two_bytes_and_over_one(variant: str, words: int) -> None:
         assert list(zip(starts.tolist(), dropped.tolist(), strict=True)) == expected, size
 
 
+def test_pieces_are_left_out_at_the_start_of_every_window() -> None:
+    automaton = compiled_of((WhitespaceSplit(),)).automaton
+    starts, dropped = _core.pieces(automaton, b" ab" * 6000)
+    assert starts.tolist() == [start for word in range(6000) for start in (3 * word, 3 * word + 1)]
+    assert dropped.tolist() == [True, False] * 6000
+
+
 def test_bytes_that_are_never_cut_apart() -> None:
     found = _never_cut(automaton_of(Ways([Stage(read_oniguruma.read(r"\d|!"))])), range(128))
     assert set(b"abcxyzABC,.?") <= found

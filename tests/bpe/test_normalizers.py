@@ -260,6 +260,23 @@ def test_places_before_normalization() -> None:
     ]
 
 
+def test_a_place_behind_two_characters_that_become_one() -> None:
+    """The first of them has several bytes, and only it tells that there is no border behind it."""
+    text = "\u0600ab".encode()
+    theirs = normalizers.Precompiled(build_charsmap({"\u0600a": "x"}))
+    normalizer = normalizer_from_json(json.loads(theirs.__getstate__()))
+    assert normalizer is not None
+    assert normalizer.apply(text) == b"xb"
+    assert [normalizer.place_before(text, place) for place in range(3)] == [0, 3, 4]
+
+
+def test_a_mark_is_found_wherever_it_stands_in_ascii() -> None:
+    ours, _ = both("StripAccents")
+    for place in range(100):
+        text = f"{'a' * place}\u0301{'b' * (99 - place)}"
+        assert ours.apply_to_text(text) == text.replace("\u0301", ""), place
+
+
 def test_text_that_stays_is_not_copied() -> None:
     text = "naïve 日本語 한국어 Việt नमस्ते עברית".encode()
     for name in ("NFC", "Precompiled", "Strip", "neither", "Prepend nothing", "Replace ab"):

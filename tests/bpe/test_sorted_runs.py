@@ -93,6 +93,17 @@ def test_many_runs() -> None:
     assert len(counter) == len(wanted)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_ranges_that_share_blocks(seed: int) -> None:
+    """A block of records in which one range ends and the next one starts is kept until both are read."""
+    values = np.random.default_rng(seed).integers(0, 1 << 17, 3 * OWN_PRETOKENS)
+    text = b"".join(b" %x" % value for value in values.tolist())
+    text = text.translate(bytes.maketrans(b"0123456789", b"ghijklmnop"))
+    counter = _core.PretokenCounter(automaton_of("gpt2"))
+    counter.count(text, [], threads=2)
+    assert listed(counter) == sorted(Counter(b" " + word for word in text.split()).items())
+
+
 @pytest.mark.parametrize("size", [20, 200])
 def test_memory_is_used_again(size: int) -> None:
     """What is merged is written where it was read: counting the same again and again takes no more memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import signal
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -186,6 +187,22 @@ def test_merges_that_make_no_vocabulary(merges: list[list[int]], message: str) -
         _core.TokenizerCore.from_merges(
             np.array(merges, np.uint32), bytes(range(256)), 0, {}, automaton_of("gpt2")
         )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process takes")
+def test_entries_that_the_memory_does_not_hold_are_refused_before_they_are_made() -> None:
+    merges = np.array([[97, 97], *([number, number] for number in range(256, 277))], np.uint32)
+
+    def make(more_bytes: int) -> _core.TokenizerCore:
+        """Its entries have 8 MiB together."""
+        limit = used_bytes() + more_bytes
+        return _core.TokenizerCore.from_merges(
+            merges, bytes(range(256)), 0, {}, automaton_of("gpt2"), memory_limit=limit
+        )
+
+    with pytest.raises(MemoryError):
+        make(12 << 20)
+    assert make(100 << 20).max_id == 277
 
 
 def test_ids_that_pass_the_highest_are_refused() -> None:
