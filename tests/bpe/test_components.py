@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pytest
 import tokenizers
 
+from bpe import _core
 from bpe.errors import UnsupportedTokenizer
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.formats.huggingface_pretokenizer import components_from_json, pretokenizer_from_json
@@ -150,6 +153,19 @@ def test_falcon_cuts_all_characters_as_theirs() -> None:
         for start in range(0, len(characters), 50_000):
             text = "".join(map(form.format, characters[start : start + 50_000]))
             assert ours(found, text) == theirs(expected, text), (form, start)
+
+
+def test_pieces_of_later_phases_are_counted() -> None:
+    found = pretokenizer_from_json(FALCON)
+    assert found.changes is None
+    rng = Random(5)
+    text = "".join(text_of(rng) for _ in range(40))
+    counter = _core.PretokenCounter(found.automaton)
+    counter.count(text.encode(), [], threads=1)
+    counted, ends, counts = counter.items()
+    stops = ends.tolist()
+    pretokens = [counted.tobytes()[start:stop] for start, stop in pairwise([0, *stops])]
+    assert dict(zip(pretokens, counts.tolist(), strict=True)) == Counter(ours(found, text))
 
 
 def test_scripts_of_all_characters_are_theirs() -> None:
