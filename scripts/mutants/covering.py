@@ -18,7 +18,7 @@ NATIVE_TESTS = {
     "bpe/native/train": (
         "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs bpe/test_count_sums "
         "bpe/test_spilling bpe/test_counting bpe/test_counts_file bpe/test_reference_trainer "
-        "bpe/test_training_of_text bpe/test_training_alphabet"
+        "bpe/test_training_of_text bpe/test_training_alphabet bpe/test_components"
     ),
     "bpe/native/merge": (
         "bpe/test_merge_pretoken bpe/test_encoder_core bpe/test_long_pretoken bpe/test_walk_words"
@@ -34,7 +34,7 @@ NATIVE_TESTS = {
     "bpe/native/pretokenize": (
         "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way bpe/test_counting "
         "bpe/test_stream_rest bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken "
-        "bpe/test_published_structures bpe/test_uncovered_text"
+        "bpe/test_published_structures bpe/test_uncovered_text bpe/test_components"
     ),
     "bpe/native/normalize": (
         "bpe/test_normalizers bpe/test_normalized_text bpe/test_normalized_pieces "
