@@ -25,11 +25,11 @@ void Automaton::complete(size_t class_count) {
           "what is due by state");
   for (size_t place = 0; place < then.size(); ++place)
     require(place % row >= states || then[place] < states, "states that there are");
-  for (size_t state = 0; state < states; ++state) {
-    const uint8_t quiet = then[(class_count - 1) * row + state];
-    require(quiet >= here_end && quiet < silent_end, "nothing due behind a byte within a character");
-  }
-  require(initial >= here_end && initial < silent_end, "nothing due before a text");
+  steps.class_count = class_count;
+  const auto is_quiet = [&](uint8_t state) { return state >= here_end && state < silent_end; };
+  for (size_t state = 0; state < states; ++state)
+    require(is_quiet(quiet(static_cast<uint8_t>(state))), "nothing due behind a byte within a character");
+  require(is_quiet(initial), "nothing due before a text");
   require(classes.page_of.size() <= CharacterClasses::page_count, "pages of code points");
   for (const uint16_t page : classes.page_of)
     require(page < classes.pages.size(), "pages that there are");
@@ -64,7 +64,7 @@ void Automaton::complete(size_t class_count) {
     classes.of_byte[lead] = clear ? one : CharacterClasses::unclear;
   }
   if (two_way.rights == 0)
-    fill_steps(class_count);
+    fill_steps();
 }
 
 // What is due in a state, as bits of Steps.
@@ -78,9 +78,8 @@ unsigned Automaton::due(uint8_t state) const {
 
 // Two bytes at a time where the place of a row fits into 16 bits: tables that are larger would not stay in
 // the nearest cache, either.
-void Automaton::fill_steps(size_t class_count) {
-  const size_t states = silent_end - here_end;
-  steps.class_count = class_count;
+void Automaton::fill_steps() {
+  const size_t states = silent_end - here_end, class_count = steps.class_count;
   steps.row_shift = static_cast<unsigned>(std::bit_width((states - 1) / Steps::row_unit));
   steps.bytes = (class_count * class_count) << steps.row_shift <= size_t{1} << 16 ? 2 : 1;
   const size_t row_entries = Steps::row_unit << steps.row_shift;

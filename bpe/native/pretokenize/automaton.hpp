@@ -112,7 +112,7 @@ struct Automaton {
   uint8_t quiet(uint8_t state) const { return then[(steps.class_count - 1) * row + state]; }
 
 private:
-  void fill_steps(size_t class_count);
+  void fill_steps();
   unsigned due(uint8_t state) const;
 };
 

@@ -8,7 +8,6 @@
 
 #include "common/prefetch.hpp"
 #include "pretokenize/classify.hpp"
-#include "pretokenize/window_view.hpp"
 #include "text/utf8.hpp"
 
 #include <cstring>

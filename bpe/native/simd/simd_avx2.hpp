@@ -82,7 +82,6 @@ struct Avx2Simd {
           return pick(classes_found, of_high, v);
         },
         block);
-    const auto all_ones = [](uint8_t byte) { return _mm256_set1_epi8(static_cast<char>(byte)); };
     uint64_t unclear = found.equal_to(CharacterClasses::unclear);
     for (int pages = 0; __builtin_popcountll(unclear) > few && pages < most_pages; ++pages) {
       const uint8_t *const c = p + __builtin_ctzll(unclear);
@@ -92,7 +91,7 @@ struct Avx2Simd {
       const auto fill = [&](__m256i &half, unsigned at) {
         __m256i alike = equal(load(p + at), static_cast<char>(*c));
         for (size_t i = 1; i < last; ++i)
-          alike = _mm256_and_si256(alike, _mm256_cmpeq_epi8(load(p + at + i), all_ones(c[i])));
+          alike = _mm256_and_si256(alike, equal(load(p + at + i), static_cast<char>(c[i])));
         half = pick(half, look_up_64(page.data(), load(p + at + last)), alike);
         done |= static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(alike))) << at;
       };
