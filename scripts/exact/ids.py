@@ -1,4 +1,4 @@
-"""Ids beside those of tiktoken and of Hugging Face tokenizers, over generated texts and over files.
+"""Ids beside those of tiktoken and of Hugging Face tokenizers, over generated texts, drawn ones and files.
 
 A rank file is FILE:PATTERN (gpt2, cl100k, o200k, llama3, qwen2) and is checked as three tokenizers: as it is, with its
 ids against tiktoken; written as a tokenizer.json with ignore_merges and the list of its merges, with the same ids; and
@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from bpe import Tokenizer
 from bpe.patterns import PATTERNS
-from exact import encoder
+from exact import drawn_texts, encoder
 from exact.steps import Step
 
 SEPARATOR = "<|endoftext|>"
 PIECE_BYTES = 8_000_000
+DRAWN_STEPS = 100  # of a tokenizer, before the next is loaded
 Encode = Callable[[list[str]], list[NDArray[np.uint32]]]
 
 
@@ -70,6 +71,28 @@ def of_files(tokenizers: list[str], texts: list[Path]) -> Callable[[int, int], I
                     if difference:
                         yield Step(at, 0, f"{check.name}, {path.name}, step {at}: {difference}")
                     yield Step(at + 1, tokens)
+
+    return steps
+
+
+def of_drawn_texts(tokenizers: list[str], texts: list[Path]) -> Callable[[int, int], Iterator[Step]]:
+    """Texts drawn for each tokenizer, DRAWN_STEPS of one after those of another, for ever."""
+
+    def steps(seed: int, start: int) -> Iterator[Step]:
+        if not tokenizers:
+            return
+        for turn in itertools.count(start // DRAWN_STEPS):
+            checks = list(checks_of(tokenizers[turn % len(tokenizers)]))
+            first = turn * DRAWN_STEPS
+            for number in range(max(start, first), first + DRAWN_STEPS):
+                drawn = random.Random(f"{seed} {number} drawn")
+                check = checks[number % len(checks)]
+                difference, tokens = compare(
+                    check, drawn_texts.documents(drawn, check.ours, texts, SEPARATOR)
+                )
+                if difference:
+                    yield Step(number, 0, f"{check.name}, seed {seed} step {number}: {difference}")
+                yield Step(number + 1, tokens)
 
     return steps
 

@@ -1,0 +1,78 @@
+"""Texts for a tokenizer that nobody wrote: from its own vocabulary, from real ones cut up, and from hard characters.
+
+Real texts show the words that people use, in the order that they use them. These show the entries that no text at
+hand has, entries beside any others, words cut anywhere, and characters at which patterns err.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import Tokenizer
+
+HARD = "aSſ1'.\u0301 \n\r\t\u3000\u00a0漢ÀßΣς९𝟏🙂\u200d"
+DOCUMENTS = 40
+EXCERPT_BYTES = 40_000
+
+
+def documents(drawn: random.Random, tokenizer: Tokenizer, texts: list[Path], separator: str) -> list[str]:
+    """DOCUMENTS without the separator, of up to some tens of kilobytes, of a kind each."""
+    kinds = [of_entries, of_common_entries, of_hard_characters] + [of_excerpts, of_words] * bool(texts)
+    made = (drawn.choice(kinds)(drawn, tokenizer, texts) for _ in range(DOCUMENTS))
+    return [document.replace(separator, " ") for document in made]
+
+
+def of_entries(drawn: random.Random, tokenizer: Tokenizer, _: list[Path]) -> str:
+    """Any entries of the vocabulary, one after the other."""
+    ids = ordinary_ids(tokenizer)
+    chosen = np.random.default_rng(drawn.getrandbits(32)).integers(len(ids), size=drawn.randint(10, 10_000))
+    return tokenizer.decode(ids[chosen], errors="replace")
+
+
+def of_common_entries(drawn: random.Random, tokenizer: Tokenizer, _: list[Path]) -> str:
+    """A few entries again and again, the first of the vocabulary most: short pieces, and what they merge to."""
+    ids = ordinary_ids(tokenizer)
+    few = [ids[int(len(ids) * drawn.random() ** 3)] for _ in range(drawn.choice([3, 30, 1000]))]
+    return tokenizer.decode(drawn.choices(few, k=drawn.randint(10, 10_000)), errors="replace")
+
+
+def of_hard_characters(drawn: random.Random, _: Tokenizer, __: list[Path]) -> str:
+    """Hard characters in any order, with runs of one now and then."""
+    runs = [character * drawn.choice([1, 1, 1, 1, 1, 1, 2, 3, 17]) for character in HARD]
+    return "".join(drawn.choices(runs, k=drawn.randint(10, 5000)))
+
+
+def of_excerpts(drawn: random.Random, _: Tokenizer, texts: list[Path]) -> str:
+    """A real text from any byte to any byte."""
+    return excerpt(drawn, texts)
+
+
+def of_words(drawn: random.Random, _: Tokenizer, texts: list[Path]) -> str:
+    """Words of real texts cut and joined anew, in the case that they have or another."""
+    words = (excerpt(drawn, texts) + excerpt(drawn, texts)).split(" ")
+    ends = drawn.choices(words, k=len(words) // 2)
+    changes: list[Callable[[str], str]] = [str, str.upper, str.title, str.swapcase]
+    change = drawn.choice(changes)
+    joint = drawn.choice([" ", " ", "", "\n", "  ", "-", "1"])
+    return joint.join(
+        change(start[: drawn.randint(1, 12)] + end[drawn.randint(0, 6) :])
+        for start, end in zip(drawn.choices(words, k=len(ends)), ends, strict=True)
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def ordinary_ids(tokenizer: Tokenizer) -> NDArray[np.uint32]:
+    return np.fromiter(tokenizer.ordinary_entries, np.uint32)
+
+
+def excerpt(drawn: random.Random, texts: list[Path]) -> str:
+    path = drawn.choice(texts)
+    with path.open("rb") as file:
+        file.seek(drawn.randrange(path.stat().st_size))
+        return file.read(drawn.randint(1, EXCERPT_BYTES)).decode(errors="replace")
