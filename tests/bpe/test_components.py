@@ -168,6 +168,20 @@ def test_pieces_of_later_phases_are_counted() -> None:
     assert dict(zip(pretokens, counts.tolist(), strict=True)) == Counter(ours(found, text))
 
 
+@pytest.mark.parametrize("first", "aé中")
+def test_what_comes_of_the_first_character_begins_the_input(first: str) -> None:
+    """The space in front and the character behind it are pieces, and each gets what only the input's begin gets."""
+    digits = {"type": "Digits", "individual_digits": False}
+    space = {"type": "Split", "pattern": {"String": "Ġ"}, "behavior": "Isolated", "invert": False}
+    byte_levels = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": False}
+    prefix = {"type": "Metaspace", "replacement": "Ġ", "prepend_scheme": "first", "split": False}
+    item = {"type": "Sequence", "pretokenizers": [digits, byte_levels, space, prefix]}
+    found, expected = pretokenizer_from_json(item), pre_tokenizer_of(item)
+    assert found.slow_because is None
+    for text in (first, first + "b1c", f"1{first}2"):
+        assert ours(found, text) == theirs(expected, text), text
+
+
 def test_scripts_of_all_characters_are_theirs() -> None:
     item = {"type": "Sequence", "pretokenizers": [{"type": "UnicodeScripts"}, byte_level(Random(1))]}
     item["pretokenizers"][1] |= {"use_regex": False, "add_prefix_space": False}

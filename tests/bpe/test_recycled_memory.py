@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import concurrent.futures
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pretoken_ends import automaton_of
 
 from bpe import _core
+
+ROOT = Path(__file__).parents[2]
 
 # Ids of a text of so many bytes take four times as many: below and above what is kept, and in huge pages.
 SIZES = [100_000, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000]
@@ -57,6 +62,31 @@ def test_sizes_up_and_down(encoder: _core.TokenizerCore) -> None:
     for size in [3_000_000, 400_000, 2_000_000, 8_000_000, 300_000, 3_000_000]:
         text = byte_text(size, size)
         assert np.array_equal(encode(encoder, text), np.frombuffer(text, np.uint8))
+
+
+GIVEN_BACK = """
+import resource
+from pathlib import Path
+from bpe import _core
+from bpe.pretokenizer import named
+encoder = _core.TokenizerCore({i: bytes([i]) for i in range(256)}, [], {}, named("gpt2").automaton, False)
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+limit = pages * resource.getpagesize() + (900 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for mebibytes in (12, 10, 9, 250):  # of ids; the last takes the memory of the first
+    encoder.encode_documents(b"abcdefg " * (mebibytes << 15), b"\\0", 1)
+print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process took")
+def test_several_go_at_once_where_too_much_is_kept() -> None:
+    """Each once: one that is given back again and again frees nothing, and the list of them grows without end."""
+    command = [sys.executable, "-c", GIVEN_BACK]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) >> 10 < 500, (
+        "MiB, of which the last result, its text and the libraries take less than 400"
+    )
 
 
 def test_from_several_threads_at_once(encoder: _core.TokenizerCore) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Mapping
 from itertools import accumulate
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from bpe import _core, reference
+from bpe.pretoken_counts.memory import used_bytes
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 
@@ -251,6 +253,27 @@ def test_the_highest_count_is_trained_with() -> None:
     ends, counts = np.array([1, 3], np.uint64), np.array([2**63 - 5, 2], np.uint64)
     _, pair_counts = _core.train_merges(b"aab", ends, counts, 1, "lexicographic", 1, 1, None)
     assert pair_counts.tolist() == [2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process takes")
+def test_memory_in_which_pairs_are_counted_is_asked_for_first() -> None:
+    """Where no pair is frequent nothing else is asked for that would find it too much."""
+    ids = np.random.default_rng(1).integers(0, 512, 1 << 20).astype(np.uint32)
+    ends = np.arange(16, len(ids) + 1, 16, dtype=np.uint64)
+    entries = [*BYTES, *(b"a" + byte for byte in BYTES)]
+
+    def train(more_bytes: int) -> int:
+        """How many merges; the counts take 16 MiB, all else less than 4."""
+        ones, limit = np.ones(len(ends), np.uint64), used_bytes() + more_bytes
+        return len(
+            _core.train_merges(
+                ids, ends, ones, 1, "lexicographic", 1000, 1, None, entries, memory_limit=limit
+            )[1]
+        )
+
+    with pytest.raises(MemoryError):
+        train(14 << 20)
+    assert train(100 << 20) == 0
 
 
 @pytest.mark.parametrize(
