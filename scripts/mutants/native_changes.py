@@ -22,7 +22,7 @@ PATTERNS = [
     ("loop", re.compile(r"\b(break|continue)(?=;)")),
 ]
 LEFT_ALONE = re.compile(
-    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#[^\n]*|static_assert[^;]*;',
+    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|^[ \t]*#[^\n]*|static_assert[^;]*;|alignas\(\d+\)',
     re.S | re.M,
 )
 FUNCTION = re.compile(r"^[A-Za-z][^\n;]*?([\w~:]+)\([^;]*?\)[^;{]*\{$", re.M)

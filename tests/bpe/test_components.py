@@ -8,8 +8,10 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import tokenizers
+from small_encoder import ENTRIES, MERGES
 
 from bpe import _core
 from bpe.errors import UnsupportedTokenizer
@@ -166,6 +168,24 @@ def test_pieces_of_later_phases_are_counted() -> None:
     stops = ends.tolist()
     pretokens = [counted.tobytes()[start:stop] for start, stop in pairwise([0, *stops])]
     assert dict(zip(pretokens, counts.tolist(), strict=True)) == Counter(ours(found, text))
+
+
+def test_pieces_of_later_phases_are_encoded(variant: str) -> None:
+    """Words of up to some blocks between pieces that go on to a later phase."""
+    found = pretokenizer_from_json(FALCON)
+    by_text = _core.TokenizerCore(ENTRIES, MERGES, {}, found.automaton, False)
+    by_pieces = _core.TokenizerCore(ENTRIES, MERGES, {}, None, False)
+    rng = Random(6)
+    for _ in range(60):
+        words = [
+            "".join(rng.choices("naturliejs", k=rng.choice([1, 3, 9, 40, 64, 100, 200])))
+            + rng.choice(["é", " ", ", 12", "漢"])
+            for _ in range(rng.randint(1, 60))
+        ]
+        text = "".join(words)
+        pieces = ours(found, text)
+        ends = np.cumsum([len(piece) for piece in pieces], dtype=np.uint64)
+        assert by_text.encode(text) == by_pieces.encode_pretokens(b"".join(pieces), ends).tolist(), text
 
 
 @pytest.mark.parametrize("first", "aé中")
