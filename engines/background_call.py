@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, TypeVar
 
+from stores.system import start_thread
+
 _T = TypeVar("_T")
 _LAST_STEPS_SECONDS = 0.1  # a joined thread has let go of Python but may still be on its way out
 
@@ -28,8 +30,8 @@ class BackgroundCall(Generic[_T]):
 
     def __enter__(self) -> BackgroundCall[_T]:
         try:
-            self._thread.start()
-        except RuntimeError:  # the system gives no thread: then one after the other
+            start_thread(self._thread)
+        except (RuntimeError, MemoryError):  # the system gives no thread: then one after the other
             self._run()
         return self
 

@@ -25,7 +25,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from engines.errors import WorkerLost
 from engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
 from engines.watchdog import Watch, dump_stack
 from engines.worker_process import CAREFUL, CRASHES, Start, Task, TaskFuture, Worker, how_it_ended
-from stores.system import held_back
+from stores.system import held_back, start_thread
 
 # So many workers may die one after the other without a task being done between; then no other is started.
 _LOSSES_IN_A_ROW = 3
@@ -91,6 +91,8 @@ class ProcessEngine(Engine):
         self._alive: set[Worker] = set()
         self._all_lost: WorkerLost | None = None
         self._thread: threading.Thread | None = None
+        self._open: set[TaskFuture] = set()  # that are not done
+        self._broken: BaseException | None = None  # what the thread ended by
         self._wake_lock = threading.Lock()  # against a pipe that is being closed
         self._wake_read = self._wake_write = -1
         self._is_woken = False
@@ -125,9 +127,9 @@ class ProcessEngine(Engine):
 
     def _managing(self) -> threading.Thread:
         """A thread that hands tasks to the workers, started."""
-        thread = threading.Thread(target=self._manage, name="convert-workers", daemon=True)
+        thread = threading.Thread(target=self._run, name="convert-workers", daemon=True)
         try:
-            thread.start()
+            start_thread(thread)
         except RuntimeError:
             raise OSError(errno.EAGAIN, "no thread can be started") from None
         return thread
@@ -143,7 +145,14 @@ class ProcessEngine(Engine):
     ) -> Future[Any]:
         """See Engine."""
         task = Task(TaskFuture(), pickled(fn, *args, **kwargs), sticky)
-        self._dispatch.add(task)
+        self._open.add(task.future)
+        task.future.add_done_callback(self._open.discard)
+        try:
+            self._dispatch.add(task)
+        except RuntimeError:
+            if self._broken is not None:
+                raise self._broken from None
+            raise
         self._wake()
         return task.future
 
@@ -153,7 +162,9 @@ class ProcessEngine(Engine):
         self._wake()
 
     def check(self) -> None:
-        """MemoryError if the thread is gone that hands tasks to the workers: it found no memory as it began."""
+        """What ended the thread that hands tasks to the workers; MemoryError if it found none as it began."""
+        if self._broken is not None:
+            raise self._broken
         if self._thread is not None and not self._thread.is_alive():
             raise MemoryError
 
@@ -193,6 +204,24 @@ class ProcessEngine(Engine):
 
     # -- the thread of the engine: the only one that touches the pipes after the start
 
+    def _run(self) -> None:
+        """An error of the thread, such as no memory, is that of all tasks: told where they are waited for. Python's
+        hook for errors of threads would print a traceback, and leave who waits for ever."""
+        try:
+            self._manage()
+        except BaseException as error:
+            self._broken = error
+            self._kill_workers()
+            self._dispatch.close(cancel=False)
+            for future in list(self._open):
+                with suppress(InvalidStateError):  # cancelled meanwhile
+                    future.set_exception(error)
+        finally:
+            with self._wake_lock:
+                os.close(self._wake_write)
+                os.close(self._wake_read)
+                self._wake_write = -1
+
     def _manage(self) -> None:
         with selectors.DefaultSelector() as self._events:
             self._events.register(self._wake_read, selectors.EVENT_READ)
@@ -213,10 +242,6 @@ class ProcessEngine(Engine):
             for task in worker.tasks:  # still open now that the workers are gone
                 task.future.set_exception(WorkerLost("the workers were ended"))
             worker.tasks.clear()
-        with self._wake_lock:
-            os.close(self._wake_write)
-            os.close(self._wake_read)
-            self._wake_write = -1
 
     def _welcome(self, worker: Worker) -> None:
         self._alive.add(worker)

@@ -21,7 +21,8 @@ THREADS = 4
 
 
 class Syncer:
-    """Syncs files in the background; `wait` ends it. The first error is kept and raised there: OSError with the path.
+    """Syncs files in the background; `wait` ends it. The first error is kept and raised there: OSError with the path,
+    or MemoryError.
 
     A file whose sync failed is deleted, to be written anew: the system may have dropped its bytes, and yet a second
     sync would say that all is well. One that shows by itself what of it is whole may stay.
@@ -30,7 +31,7 @@ class Syncer:
     def __init__(self) -> None:
         self._batches: queue.SimpleQueue[tuple[list[str | Path], bool] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._error: OSError | None = None
+        self._error: BaseException | None = None
         self._limit = THREADS
 
     def add(self, paths: Iterable[str | Path], stays: bool = False) -> None:
@@ -40,9 +41,9 @@ class Syncer:
             # Daemons: a disk that does not answer must not keep a process that wants to end.
             thread = threading.Thread(target=self._run, name="syncer", daemon=True)
             try:
-                thread.start()
+                system.start_thread(thread)
                 self._threads.append(thread)
-            except RuntimeError:  # the system gives no more; without any, `wait` does it all
+            except (RuntimeError, MemoryError):  # the system gives no more; without any, `wait` does it all
                 self._limit = len(self._threads)
         self._batches.put((list(paths), stays))
 
@@ -59,6 +60,12 @@ class Syncer:
             raise self._error
 
     def _run(self) -> None:
+        try:
+            self._sync_all()
+        except BaseException as error:  # no memory: what it did not come to is not synced
+            self._error = self._error or error
+
+    def _sync_all(self) -> None:
         while (batch := self._batches.get()) is not None:
             paths, stays = batch
             for path in paths:

@@ -20,6 +20,7 @@ from typing import Any
 
 from stores.errors import AlreadyThere, StoreError, StoreNotFound, printable
 from stores.store import Store, put_own
+from stores.system import start_thread
 
 RENEWAL_SECONDS = 10.0
 TAKEN_OVER_SECONDS = 60.0
@@ -64,8 +65,9 @@ class Lease:
             raise self._refused(
                 f"another run has begun to write {self._output} at the same moment; wait for it"
             ) from None
-        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        start_thread(thread)
+        self._thread = thread
 
     def release(self) -> None:
         """Let another run have it; nothing if it is not held."""

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from stores.store import Bytes
-from stores.system import after_fork_in_child
+from stores.system import after_fork_in_child, start_thread
 
 REQUEST_BYTES = 12 << 20  # of a long read: the time to the first byte is a small part, and a GB takes few
 PASSED_BYTES = (
@@ -49,7 +49,7 @@ def start(request: Callable[[], _Result]) -> Future[_Result]:
         _idle.pop().put(run)
     except IndexError:
         try:
-            threading.Thread(target=_serve, args=([run],), daemon=True, name="store requests").start()
+            start_thread(threading.Thread(target=_serve, args=([run],), daemon=True, name="store requests"))
         except BaseException:  # of as many threads as the system allows, for instance
             _running.discard(future)
             raise

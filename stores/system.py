@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import mmap
 import os
 import signal
 import stat
@@ -25,6 +26,7 @@ NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)  # for a pipe that nobody writes t
 HAS_PIPES_TO_WAIT_FOR: Final = hasattr(signal, "pthread_sigmask")  # and signals that can be held back
 _LOCKED_BYTE: Final = 2**31 - 2  # of a lock file on Windows, where what is locked can't be read
 _NO_SYNC: Final = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+_THREAD_BYTES: Final = 12 << 20  # a stack, which has 8 MiB where nobody says otherwise, and the first objects
 _seek_lock = threading.Lock()
 
 T = TypeVar("T")
@@ -74,6 +76,20 @@ def address_space_limit() -> int | None:
         return None
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+def start_thread(thread: threading.Thread) -> None:
+    """Start it. RuntimeError where the system gives no thread, MemoryError where there is no address space for one.
+
+    Thread.start waits for ever for a thread that finds no memory as it begins, so what that takes is asked for first;
+    on Windows it is not.
+    """
+    if hasattr(mmap, "MAP_PRIVATE"):
+        try:
+            mmap.mmap(-1, _THREAD_BYTES, flags=mmap.MAP_PRIVATE).close()
+        except OSError:
+            raise MemoryError from None
+    thread.start()
 
 
 # -- who and where

@@ -241,6 +241,30 @@ def test_workers_ignore_ctrl_c() -> None:
         assert pool.submit(os.getpid).result(10) == pid
 
 
+@pytest.mark.parametrize("at", ["next", "answered"])
+def test_without_memory_the_engines_thread_left_its_tasks_waiting(
+    at: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Who waited for a result waited for ever, and Python told of the thread by a traceback."""
+
+    def without_memory(*_: object) -> None:
+        raise MemoryError
+
+    with ProcessEngine(2) as engine:
+        monkeypatch.setattr(engine._dispatch, at, without_memory)
+        future = engine.submit(int, 1)
+        with pytest.raises(MemoryError):
+            future.result(30)
+        with pytest.raises(MemoryError):
+            engine.submit(int, 1)
+        with pytest.raises(MemoryError):
+            engine.check()
+    for worker in engine._workers:
+        worker.process.join(30)
+        assert not worker.process.is_alive()
+    assert capfd.readouterr().err == ""
+
+
 def test_fork_is_not_safe_beside_a_thread() -> None:
     with ProcessEngine(1, start_method="fork"):
         assert not may_fork()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stores import system
 from stores.durability import Syncer, sync, sync_folders
 
 
@@ -44,6 +45,19 @@ def test_a_file_that_could_not_be_synced_is_named_and_deleted(
     with pytest.raises(OSError, match=r"Input/output error.*file"):
         syncer.wait()
     assert not path.exists()
+
+
+def test_a_thread_without_memory_left_files_that_were_not_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_memory(path: Path) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(system, "sync", without_memory)
+    syncer = Syncer()
+    syncer.add([tmp_path])
+    with pytest.raises(MemoryError):
+        syncer.wait()
 
 
 def test_nothing_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
 import signal
 import subprocess
@@ -275,3 +276,20 @@ def test_a_fork_while_a_property_is_worked_out() -> None:
     finally:
         Slow.goes_on.set()
         thread.join()
+
+
+def test_a_thread_that_found_no_memory_as_it_began_was_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def without_memory(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    thread = threading.Thread(target=time.sleep, args=(0,))
+    with monkeypatch.context() as patch:
+        patch.setattr(system.mmap, "mmap", without_memory)
+        with pytest.raises(MemoryError):
+            system.start_thread(thread)
+    assert thread.ident is None
+    system.start_thread(thread)
+    thread.join(30)
+    assert not thread.is_alive()
