@@ -6,21 +6,17 @@ import base64
 import json
 import random
 import re
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from input_kinds import compressed
-from naive_conversion import END, Naive, make_documents, read_dataset, tree
+from naive_conversion import END, Naive, make_documents, tree
 from test_input_kinds import check, run
 
-import convert.encode.worker
 from bpe.errors import InvalidText
 from convert.__main__ import main
-from convert.errors import BadInput, DataLost, Refused
-from convert.places.log import Log
+from convert.errors import BadInput
 from flat_tokens.verify import verify_dataset
 
 BAD_LINES: dict[str, tuple[bytes, str, str]] = {
@@ -184,53 +180,6 @@ def test_a_limit_of_bad_records(tokenizer_path: Path, tmp_path: Path) -> None:
         assert (summary.intake.skipped, summary.documents) == ({"malformed": 5}, 1)
 
 
-def test_a_run_that_failed_goes_on_with_another_way_to_treat_bad_records(
-    tokenizer_path: Path, naive: Naive, tmp_path: Path
-) -> None:
-    documents = [f"document {index}" for index in range(30)]
-    lines = [good(text) for text in documents]
-    lines.insert(20, b"bad")
-    path = tmp_path / "in.jsonl"
-    path.write_bytes(b"\n".join(lines))
-    output = tmp_path / "out"
-    with pytest.raises(BadInput):
-        run(path, tokenizer_path, output, text_chunk_bytes=50)
-    finished = len(Log(tmp_path / "out.partial/shards").recorded().shards)
-    assert finished > 5
-    with pytest.raises(BadInput, match="more than 0"):
-        run(path, tokenizer_path, output, text_chunk_bytes=50, on_error="skip", max_errors=0)
-    summary = run(path, tokenizer_path, output, text_chunk_bytes=50, on_error="quarantine")
-    assert summary.reused_shards >= finished
-    expected = naive.convert_documents([d.encode() for d in documents], fraction=0.3)
-    check(output, expected, summary)
-    run(path, tokenizer_path, tmp_path / "at-once", on_error="quarantine")
-    assert tree(output)["quarantine.jsonl"] == tree(tmp_path / "at-once")["quarantine.jsonl"]
-    assert json.loads(tree(output)["quarantine.jsonl"])["line"] == 21
-
-
-def test_finished_shards_with_bad_records_are_not_mixed_with_another_way_to_treat_them(
-    tokenizer_path: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "in.jsonl"
-    path.write_bytes(b"\n".join([good("a"), b"bad", good("b"), b"bad too", good("c")]))
-    output = tmp_path / "out"
-    options: dict[str, Any] = {"text_chunk_bytes": 12}
-    with pytest.raises(BadInput, match="more than 1"):
-        run(path, tokenizer_path, output, on_error="skip", max_errors=1, **options)
-    with pytest.raises(Refused, match=r"in another way than --on-error fail asks for now; .*--overwrite"):
-        run(path, tokenizer_path, output, on_error="fail", **options)
-    assert run(path, tokenizer_path, output, on_error="skip", **options).reused_shards > 0
-    for first in ("quarantine", "skip"):  # what was only left out is read again, to be kept
-        shutil.rmtree(tmp_path / "q", ignore_errors=True)
-        with pytest.raises(BadInput, match="more than 1"):
-            run(path, tokenizer_path, tmp_path / "q", on_error=first, max_errors=1, **options)
-        assert run(path, tokenizer_path, tmp_path / "q", on_error="quarantine", **options).reused_shards > 0
-    assert [json.loads(line)["line"] for line in tree(tmp_path / "q")["quarantine.jsonl"].splitlines()] == [
-        2,
-        4,
-    ]
-
-
 BAD_TEXT = [b"good", b"\xff", b"also good", b"a\xe6\x9d", b"", b"end \xed\xa0\x80", b"last"]
 
 
@@ -329,105 +278,6 @@ def test_bad_rows_of_parquet(tokenizer_path: Path, naive: Naive, tmp_path: Path)
     assert summary.replaced == 3
 
 
-@pytest.mark.parametrize("kind", ["text", "jsonl", "parquet"])
-def test_the_text_of_special_tokens(kind: str, tokenizer_path: Path, naive: Naive, tmp_path: Path) -> None:
-    documents = [b"plain", b"holds <|im_start|> here", b"<|im_start|><|im_start|>", b"<|im_start", b"end"]
-    path = tmp_path / {"text": "in.txt", "jsonl": "in.jsonl", "parquet": "in.parquet"}[kind]
-    if kind == "text":
-        path.write_bytes(END.encode().join(documents))
-    elif kind == "jsonl":
-        path.write_bytes(b"\n".join(good(document.decode()) for document in documents))
-    else:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        pq.write_table(pa.table({"text": [document.decode() for document in documents]}), path)
-    default = run(path, tokenizer_path, tmp_path / "default")
-    same = "encode" if kind == "text" else "text"
-    for chunk_bytes in (9, None):
-        for policy in ("encode", "text"):
-            output = tmp_path / f"{policy}-{chunk_bytes}"
-            summary = run(path, tokenizer_path, output, special_in_text=policy, text_chunk_bytes=chunk_bytes)
-            check(output, naive.convert_documents(documents, policy == "encode", fraction=0.3), summary)
-            assert summary.intake.with_special == (2 if policy == "text" else 0)
-            if policy == same:
-                assert read_dataset(output) == read_dataset(tmp_path / "default")
-                assert default.intake.with_special == summary.intake.with_special
-        with pytest.raises(
-            BadInput, match=r"the text holds the special token '<\|im_start\|>' at its byte [06]"
-        ):
-            run(
-                path,
-                tokenizer_path,
-                tmp_path / f"out-{chunk_bytes}",
-                special_in_text="error",
-                text_chunk_bytes=chunk_bytes,
-            )
-        output = tmp_path / f"error-{chunk_bytes}"
-        summary = run(
-            path,
-            tokenizer_path,
-            output,
-            special_in_text="error",
-            on_error="skip",
-            text_chunk_bytes=chunk_bytes,
-        )
-        check(output, naive.convert_documents([documents[0], *documents[3:]], fraction=0.3), summary)
-        assert summary.intake.skipped == {"special token": 2}
-
-
-@pytest.mark.parametrize("policy", ["text", "error", "encode"])
-def test_special_tokens_in_a_long_document(
-    policy: str, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 50)
-    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 50)
-    documents = [b"a", b"word " * 30 + b"<|im_start|>" + b" word" * 30, b"<|im" + b"_st" * 90, b"b"]
-    path = tmp_path / "in.txt"
-    for shift in range(12):
-        documents[0] = b"a" * shift
-        path.write_bytes(END.encode().join(documents))
-        output = tmp_path / f"{shift}"
-        summary = run(path, tokenizer_path, output, special_in_text=policy, on_error="skip")
-        kept = [documents[0], *documents[2:]] if policy == "error" else documents
-        check(output, naive.convert_documents(kept, policy == "encode", fraction=0.3), summary)
-        assert summary.intake.with_special == (policy == "text")
-        assert summary.intake.skipped_count == (policy == "error")
-
-
-@pytest.mark.parametrize("policy", [None, "text", "error", "encode"])
-@pytest.mark.parametrize("name", ["in.jsonl", "in.txt"])
-def test_added_tokens_that_are_not_special_are_tokens_everywhere(
-    name: str, policy: str | None, tokenizer_path: Path, tmp_path: Path
-) -> None:
-    """They were ordinary text in records, where `tokenizers` has their ids: runs of spaces, <think>."""
-    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
-    content = json.loads(tokenizer_path.read_bytes())
-    first = max(content["model"]["vocab"].values()) + 1
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
-    for number, text in enumerate(["  ", "<think>"]):
-        content["added_tokens"].append({"id": first + number, "content": text, **flags})
-    made = tmp_path / "made.json"
-    made.write_text(json.dumps(content))
-    documents = ["a  b", "<think> the end", "no", "x <|im_start|>  y", "the " * 40 + "<think>  "]
-    if name.endswith("txt"):
-        (tmp_path / name).write_text(END.join(documents))
-    else:
-        (tmp_path / name).write_text("".join(json.dumps({"text": text}) + "\n" for text in documents))
-    more: dict[str, Any] = {"special_in_text": policy, "on_error": "skip", "validation_fraction": 0.0}
-    summary = run(tmp_path / name, made, tmp_path / "out", **more)
-    is_text = policy == "text" or (policy is None and name == "in.jsonl")
-    assert summary.intake.with_special == is_text
-    theirs = tokenizers.Tokenizer.from_file(str(made))
-    theirs.encode_special_tokens = is_text
-    if policy == "error":
-        del documents[3]
-    found = read_dataset(tmp_path / "out")["train"]
-    expected = [theirs.encode(text, add_special_tokens=False).ids for text in documents]
-    assert [id_ >> 1 for id_ in found[0]] == [id_ for ids in expected for id_ in ids]
-    assert first + 1 in expected[1]
-
-
 def test_the_command_line_says_what_was_left_out(
     tokenizer_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -456,35 +306,6 @@ def test_the_command_line_says_what_was_left_out(
     assert "blank      1 line" in out
 
 
-@pytest.mark.parametrize("chunk_bytes", [30, 70, None])
-def test_a_special_token_in_json_lines_was_set_aside_without_its_line(
-    chunk_bytes: int | None, tokenizer_path: Path, tmp_path: Path
-) -> None:
-    lines = [
-        good("a"),
-        b"",
-        good("<|im_start|>"),
-        b"broken",
-        good("b"),
-        b" ",
-        good("c <|im_start|>"),
-        good("d"),
-    ]
-    path = tmp_path / "in.jsonl"
-    path.write_bytes(b"\n".join(lines))
-    more = {"special_in_text": "error", "text_chunk_bytes": chunk_bytes}
-    run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", **more)
-    entries = [json.loads(line) for line in (tmp_path / "out/quarantine.jsonl").read_bytes().splitlines()]
-    assert sorted((entry["line"], entry["reason"]) for entry in entries) == [
-        (3, "special token"),
-        (4, "malformed"),
-        (7, "special token"),
-    ]
-    path.write_bytes(b"\n".join([*lines[:3], *lines[4:]]))
-    with pytest.raises(BadInput, match=r"in\.jsonl: line [36] \(byte "):
-        run(path, tokenizer_path, tmp_path / "fails", **more)
-
-
 def test_what_was_chosen_to_be_skipped_has_no_limit(tokenizer_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_bytes(END.encode().join([b"a\xff", b"b"] * 1500))
@@ -492,36 +313,6 @@ def test_what_was_chosen_to_be_skipped_has_no_limit(tokenizer_path: Path, tmp_pa
     assert (summary.intake.skipped, summary.documents) == ({"invalid UTF-8": 1500}, 1500)
     with pytest.raises(BadInput, match="more than 1499 bad records"):
         run(path, tokenizer_path, tmp_path / "few", invalid="skip", max_errors=1499)
-
-
-@pytest.mark.parametrize("compression", ["none", "gz"])
-@pytest.mark.parametrize("lost", ["shards", "quarantine", "both"])
-@pytest.mark.parametrize("then", ["quarantine", "skip"])
-def test_lost_shards_of_a_run_with_quarantine_are_made_again(
-    then: str,
-    lost: str,
-    compression: str,
-    tokenizer_path: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 300)
-    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 100)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
-    lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
-    path = tmp_path / ("in.jsonl.gz" if compression == "gz" else "in.jsonl")
-    path.write_bytes(compressed(b"\n".join(lines), compression))
-    options: dict[str, Any] = {"text_chunk_bytes": 300, "chunk_tokens": 64}
-    run(path, tokenizer_path, tmp_path / "clean", on_error=then, **options)
-    with pytest.raises(BadInput, match="more than 20"):
-        run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", max_errors=20, **options)
-    files = list((tmp_path / "out.partial/shards").iterdir())
-    for file in files:
-        is_quarantine = file.suffix == ".quarantine"
-        if file.name != "journal" and lost in ("both", "quarantine" if is_quarantine else "shards"):
-            file.unlink()
-    run(path, tokenizer_path, tmp_path / "out", on_error=then, **options)
-    assert tree(tmp_path / "out") == tree(tmp_path / "clean")
 
 
 def test_the_field_that_an_error_proposes_can_be_named_though_empty_shards_are_there(
@@ -544,48 +335,3 @@ def test_the_field_that_an_error_proposes_can_be_named_though_empty_shards_are_t
     assert main(words) == 3
     assert "name another with --text-field (there is content)" in capsys.readouterr().err
     assert main([*words, "--text-field", "content"]) == 0
-
-
-def changed(data: bytes) -> bytes:
-    return data.replace(b"bad 2", b"bad 7", 1)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        changed,
-        lambda data: data.partition(b"\n")[2],
-        lambda data: data[: len(data) // 2],
-        lambda data: b"\xff" + data[1:],
-        None,
-    ],
-    ids=["changed", "first line", "half", "no text", "gone"],
-)
-def test_quarantined_records_that_change_before_the_end_are_noticed_and_made_again(
-    damage: Callable[[bytes], bytes] | None,
-    tokenizer_path: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
-    path = tmp_path / "in.jsonl"
-    path.write_bytes(b"\n".join(lines))
-    run(path, tokenizer_path, tmp_path / "clean", on_error="quarantine", text_chunk_bytes=600)
-    write_run = convert.encode.worker.merge_run
-
-    def merge_after_damage(*arguments: Any) -> Any:
-        for file in sorted((tmp_path / "out.partial/shards").glob("*.quarantine"))[:1]:
-            if damage is None:
-                file.unlink()
-            else:
-                file.write_bytes(damage(file.read_bytes()))
-        return write_run(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("convert.encode.worker.merge_run", merge_after_damage)
-        with pytest.raises(
-            DataLost, match=r"0-0\.quarantine is not what was written there; run the same command"
-        ):
-            run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", text_chunk_bytes=600)
-    run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", text_chunk_bytes=600)
-    assert tree(tmp_path / "out") == tree(tmp_path / "clean")
