@@ -2,7 +2,7 @@
 
 python scripts/bench/report.py [--corpus FILE ...] [--tokenizer FILE]     run all, then write
 python scripts/bench/report.py --from-saved                               only write, from data/bench/*.json
-Sections of the page whose figures are not saved here stay as they are.
+Sections of the page, and lines of short tables, whose figures are not saved here stay as they are.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import harness
@@ -72,18 +71,14 @@ def main() -> None:
     # What was measured elsewhere, and is not saved here, stays.
     there = re.split(r"^(?=## )", PAGE.read_text() if PAGE.exists() else "", flags=re.MULTILINE)[1:]
     old = {text.splitlines()[0].removeprefix("## "): text.rstrip("\n") + "\n" for text in there}
-    has_all = all(q in of for q in ("train", "encode", "conversion"))
-    sections = [in_short(of) if has_all else old.get("In short", "")]
+    sections = [in_short(of, old.get("In short", ""))]
     sections += [section(of[q]) if q in of else old.get(title, "") for q, title in QUESTIONS.items()]
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text("\n".join([OPENING, *filter(None, sections)]))
     print(f"wrote {PAGE.relative_to(harness.ROOT)}")
-    if has_all and "tokenizers_table" in of:
-        marked = re.compile(
-            r"(?<=<!-- speed: from docs/performance.md -->\n).*?(?=<!-- /speed -->)", re.DOTALL
-        )
-        README.write_text(marked.sub(lambda _: readme_table(of), README.read_text()))
-        print(f"wrote the table of {README.name}")
+    marked = re.compile(r"(?<=<!-- speed: from docs/performance.md -->\n).*?(?=<!-- /speed -->)", re.DOTALL)
+    README.write_text(marked.sub(lambda found: readme_table(of, found[0]), README.read_text()))
+    print(f"wrote the table of {README.name}")
 
 
 def section(saved: harness.Row) -> str:
@@ -114,37 +109,36 @@ def section(saved: harness.Row) -> str:
     return "\n".join(lines) + "\n"
 
 
-def in_short(saved: dict[str, harness.Row]) -> str:
+def in_short(saved: dict[str, harness.Row], old: str) -> str:
     """The figures that most people ask for, a line a task and a column a contender."""
-    lines = train_lines(saved)
+    encoding: Lines = {}
     for row in saved.get("encode", {"rows": []})["rows"]:
         task = (
             f"encode {row['text']}, {row['threads']} thread{'s' if row['threads'] > 1 else ''}, cold / warm"
         )
         cold, warm = (harness.cell("", row[f"{state}, MB/s"]) for state in ("cold", "warm"))
-        lines.setdefault(task, {})[row["encoder"]] = f"{cold} / {warm} MB/s"
-    lines |= conversion_lines(saved)
-    where = where_measured(saved, ("train", "encode", "conversion"))
-    return f"## In short\n\n{where}; medians, contenders in turns:\n\n{task_table(lines)}\n"
+        encoding.setdefault(task, {})[row["encoder"]] = f"{cold} / {warm} MB/s"
+    table = task_table(lines_of(old) | train_lines(saved) | encoding | conversion_lines(saved))
+    return f"## In short\n\nMachine, commit and spread are told below, with each table.\n\n{table}\n"
 
 
-def readme_table(saved: dict[str, harness.Row]) -> str:
+def readme_table(saved: dict[str, harness.Row], old: str) -> str:
     """The same in few lines: encoding with tokenizers of published models, one thread, cold."""
-    lines = train_lines(saved)
+    encoding: Lines = {}
     for row in saved.get("tokenizers_table", {"rows": []})["rows"]:
         if row["tokenizer"] in MODELS and row["text"] in TEXTS and row["threads"] == 1:
-            task = f"encode as {row['tokenizer']}, MB/s: {' / '.join(TEXTS.values())}"
-            cells = lines.setdefault(task, {})
+            cells = encoding.setdefault(
+                f"encode as {row['tokenizer']}, MB/s: {' / '.join(TEXTS.values())}", {}
+            )
             for name in CONTENDERS:
                 if row.get(name) is not None:
                     wrong = "†" if name in (row.get("other ids") or "") else ""
                     before = f"{cells[name]} / " if name in cells else ""
                     cells[name] = f"{before}{harness.cell('', row[name])}{wrong}"
-    lines |= dict(list(conversion_lines(saved).items())[:1])
-    where = where_measured(saved, ("train", "tokenizers_table", "conversion"))
-    table = task_table(lines)
+    conversion = dict(list(conversion_lines(saved).items())[:1])
+    table = task_table(lines_of(old) | train_lines(saved) | encoding | conversion)
     mark = "\n† gives other ids than tokenizers.\n" if "†" in table else ""
-    return f"{where}; medians, contenders in turns:\n\n{table}\n{mark}"
+    return f"Medians, contenders in turns.\n\n{table}\n{mark}"
 
 
 Lines = dict[str, dict[str, str]]
@@ -176,18 +170,14 @@ def task_table(lines: Lines) -> str:
     return harness.table(rows)
 
 
-def where_measured(saved: dict[str, harness.Row], questions: Sequence[str]) -> str:
-    """The machine; where tables come from several, each with the questions that it answered."""
-    answered: dict[str, list[str]] = {}
-    for question in questions:
-        if question in saved:
-            machine = saved[question]["machine"]
-            cores, python = f"{machine['cores']} cores", f"Python {machine['python']}"
-            where = ", ".join([machine["cpu"], cores, python, machine["date"]])
-            answered.setdefault(where, []).append("encode" if question == "tokenizers_table" else question)
-    if len(answered) < 2:
-        return "".join(answered)
-    return "; ".join(f"{where} ({', '.join(questions)})" for where, questions in answered.items())
+def lines_of(page: str) -> Lines:
+    """What a table of tasks said before, for what was not measured again."""
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in page.splitlines()
+        if line[:1] == "|"
+    ] or [[], []]
+    return {task: dict(zip(head[1:], cells, strict=False)) for task, *cells in rows}
 
 
 def opening_words(script: Path) -> str:

@@ -107,6 +107,21 @@ def test_page_and_readme_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert text.index("short tables of tokenizers") < text.index("| falcon | en |")
     assert text.count("measured before patterns were compiled") == 1, "of the commit that has a remark"
 
+    # Elsewhere, with other figures of one question: those of the others stay.
+    for one in SAVED:
+        (tmp_path / f"{one['question']}.json").unlink()
+    again = saved("tokenizers_table", [model("gpt2", "en", 300.0, None), model("gpt2", "multi", 150.0, None)])
+    (tmp_path / "tokenizers_table.json").write_text(json.dumps(again))
+    report.main()
+    changed = readme.read_text().partition(mark)[2].splitlines()
+    assert changed[4:7] == [
+        table.splitlines()[4],
+        "| encode as gpt2, MB/s: English / many languages | 300 / 150 |  |  |  |  |",
+        table.splitlines()[6],
+    ]
+    short = page.read_text().partition("## Training")[0]
+    assert short == text.partition("## Training")[0], "nothing of it was measured"
+
 
 def test_the_readme_has_its_marks() -> None:
     text = report.README.read_text(encoding="utf-8")
