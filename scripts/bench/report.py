@@ -22,11 +22,6 @@ CONTENDERS = ("tokenmill", "gigatoken", "rustbpe", "tiktoken", "tokenizers")
 # Of the README's table: one tokenizer for each way of cutting text, two texts.
 MODELS = ("gpt2", "gpt-oss", "llama-3.1", "deepseek_v3", "qwen-3.5", "gemma3")
 TEXTS = {"en": "English", "multi": "many languages"}
-# What has to be known of figures that were measured at a commit.
-REMARKS = {
-    "9ebc2f3": "measured before patterns were compiled; what that changed is in"
-    " [algorithms.md](algorithms.md#cutting-text-by-a-pattern)"
-}
 QUESTIONS = {
     "train": "Training",
     "encode": "Encoding",
@@ -96,8 +91,6 @@ def section(saved: harness.Row) -> str:
         "",
     ]
     lines += [f"- {note}" for note in saved["notes"]]
-    if saved["question"] in ("train", "encode") and machine["commit"] in REMARKS:
-        lines.append(f"- {REMARKS[machine['commit']]}")
     for text in saved["texts"]:
         size, documents = f"{text['text_bytes']:,} bytes", f"{text['documents']:,} documents"
         lines.append(f"- text `{text['name']}`: {size}, {documents}, sha256 {text['sha256']}...")
