@@ -50,12 +50,15 @@ def of_hard_characters(drawn: random.Random, _: Tokenizer, __: list[Path]) -> st
 
 def of_excerpts(drawn: random.Random, _: Tokenizer, texts: list[Path]) -> str:
     """A real text from any byte to any byte."""
-    return excerpt(drawn, texts)
+    path = drawn.choice(texts)
+    with path.open("rb") as file:
+        file.seek(drawn.randrange(path.stat().st_size))
+        return file.read(drawn.randint(1, EXCERPT_BYTES)).decode(errors="replace")
 
 
-def of_words(drawn: random.Random, _: Tokenizer, texts: list[Path]) -> str:
+def of_words(drawn: random.Random, tokenizer: Tokenizer, texts: list[Path]) -> str:
     """Words of real texts cut and joined anew, in the case that they have or another."""
-    words = (excerpt(drawn, texts) + excerpt(drawn, texts)).split(" ")
+    words = "".join(of_excerpts(drawn, tokenizer, texts) for _ in range(2)).split(" ")
     ends = drawn.choices(words, k=len(words) // 2)
     changes: list[Callable[[str], str]] = [str, str.upper, str.title, str.swapcase]
     change = drawn.choice(changes)
@@ -69,10 +72,3 @@ def of_words(drawn: random.Random, _: Tokenizer, texts: list[Path]) -> str:
 @functools.lru_cache(maxsize=4)
 def ordinary_ids(tokenizer: Tokenizer) -> NDArray[np.uint32]:
     return np.fromiter(tokenizer.ordinary_entries, np.uint32)
-
-
-def excerpt(drawn: random.Random, texts: list[Path]) -> str:
-    path = drawn.choice(texts)
-    with path.open("rb") as file:
-        file.seek(drawn.randrange(path.stat().st_size))
-        return file.read(drawn.randint(1, EXCERPT_BYTES)).decode(errors="replace")

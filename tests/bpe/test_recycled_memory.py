@@ -85,7 +85,7 @@ def test_several_go_at_once_where_too_much_is_kept() -> None:
     command = [sys.executable, "-c", GIVEN_BACK]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(done.stdout) >> 10 < 500, (
-        "MiB, of which the last result, its text and the libraries take less than 400"
+        "the peak in MiB; the libraries, the last text and its result take less than 400"
     )
 
 
