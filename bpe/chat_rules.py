@@ -10,6 +10,7 @@ from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
 from corpus.errors import BadArgument, printable
 from corpus.rules import ChatRules
+from stores import is_url, shown_url
 
 LARGEST_BYTES = 16 << 20
 TEMPLATE_NAME, CONFIG_NAME = "chat_template.jinja", "tokenizer_config.json"
@@ -26,7 +27,7 @@ def chat_rules(
     """
     from corpus.chat_template import compiled
 
-    path = locate(name).path
+    path = Path(name) if is_url(name) else locate(name).path  # beside a URL nothing is looked for
     folder = path if path.is_dir() else path.parent
     config = _config(folder / CONFIG_NAME)
     tool_template = ""
@@ -45,9 +46,11 @@ def chat_rules(
         if not is_needed:
             return None
         raise BadArgument(
-            f"--messages-field needs a chat template: beside {printable(str(path))} there is no {TEMPLATE_NAME}, nor "
-            f"one in {CONFIG_NAME}; give --chat-template FILE"
+            f"--messages-field needs a chat template: beside {printable(shown_url(name))} there is no {TEMPLATE_NAME}, "
+            f"nor one in {CONFIG_NAME}; give --chat-template FILE"
         )
+    if not template.strip():
+        raise BadArgument(f"{printable(str(source))}: an empty template, by which all chats are empty")
     try:
         for one in filter(None, (template, tool_template)):
             compiled(one)
@@ -60,7 +63,9 @@ def chat_rules(
 
 
 def _read(path: Path) -> str | None:
-    """The text of a file, None if it is not there."""
+    """The text of a file, None if it is not there. BadArgument for a pipe: read again it would be empty."""
+    if path.exists() and not path.is_file():
+        raise BadArgument(f"{printable(str(path))}: must be a file, which can be read again")
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_BYTES + 1)

@@ -51,6 +51,8 @@ def why_missing(named: str, arguments: Sequence[str]) -> str:
         return "; without the / it is a file"
     if "," in named and all(map(os.path.exists, named.split(","))):
         return "; separate paths by spaces, not by commas"
+    if named.startswith("<") and named.endswith(">"):
+        return "; each token goes behind an option of its own: --special-token A --special-token B"
     whole = " ".join(arguments)
     if len(arguments) > 1 and named == arguments[0] and os.path.exists(whole):  # noqa: PTH110
         return f"; a path with spaces goes in quotes: '{whole}'"

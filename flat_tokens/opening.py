@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from flat_tokens import arguments
 from flat_tokens import format as flat_format
@@ -27,7 +27,7 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, r
 from flat_tokens.storage.manifest_head import read_head
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
-from flat_tokens.storage.versions import newest, read_version, version_path, within
+from flat_tokens.storage.versions import newest, place_of, read_version, version_path, within
 from flat_tokens.views import joined, of_sources
 from stores.cached import CachedStore
 from stores.system import cached_property
@@ -51,9 +51,9 @@ class Dataset:
     zarr_format: int
     train: FlatTokensArray
     validation: FlatTokensArray
-    opened: OpenedManifest | None
+    opened: OpenedManifest | None = field(repr=False)
     version: int = 0
-    parts: tuple[Dataset, ...] = ()
+    parts: tuple[Dataset, ...] = field(default=(), repr=False)
 
     @property
     def has_manifest(self) -> bool:
@@ -235,7 +235,7 @@ def _open_version(root: Place, number: int) -> Dataset:
     opened = OpenedManifest.of(within(root, version_path(number)))
     with opened.opening():  # else parts of two datasets might be taken together
         for part in read_version(root, number).parts:
-            place = within(root, part.path)
+            place = place_of(root, part, number)
             if isinstance(place, StorePath):
                 parts.append(_open_promised(place, part.layout, part.splits, opened))
                 continue
@@ -270,18 +270,22 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
 
 def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
     """DatasetError unless a dataset was made with this tokenizer; see `open`."""
+    if isinstance(tokenizer, str | os.PathLike):
+        check_made_with(dataset, "sha256", _files_sha256(arguments.path("tokenizer", tokenizer)))
+    elif hasattr(tokenizer, "fingerprint"):
+        check_made_with(dataset, "fingerprint", tokenizer.fingerprint())
+    else:
+        raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
+
+
+def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], given: str) -> None:
+    """DatasetError unless that is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
     where = printable(str(dataset.path))
     record = dataset.without_sources.tokenizer if dataset.without_sources is not None else None
     if record is None:
         raise DatasetError(
             f"{where}: does not say which tokenizer it was made with; open it without tokenizer="
         )
-    if isinstance(tokenizer, str | os.PathLike):
-        kind, given = "sha256", _files_sha256(arguments.path("tokenizer", tokenizer))
-    elif hasattr(tokenizer, "fingerprint"):
-        kind, given = "fingerprint", tokenizer.fingerprint()
-    else:
-        raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
     if kind == "fingerprint" and record.get(kind) is None:
         raise DatasetError(
             f"{where}: says of its tokenizer what file it was, as it was imported; give that file: "

@@ -9,7 +9,7 @@ from pathlib import Path
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.places import Place, Where, locate
 from flat_tokens.storage.token_facts import TokenFacts
-from flat_tokens.storage.versions import describe_part, listed, read_version, version_path, within
+from flat_tokens.storage.versions import describe_part, listed, place_of, read_version, version_path
 from flat_tokens.verify_part import PROBLEMS_KEPT, Progress, VerifyReport, verify_part
 
 __all__ = ["VerifyReport", "verify_dataset"]
@@ -64,7 +64,7 @@ def _verify_versions(
                 progress(before + part_done, before + part_total)
 
         try:
-            reports.append(verify_part(within(root, part.path), executor, advance, {}))
+            reports.append(verify_part(place_of(root, part, number), executor, advance, {}))
             problems += [f"{part.path}/{problem}".lstrip("/") for problem in reports[-1].problems]
             if describe_part(root, part.path) != part:
                 problems.append(f"{part.manifest.path}: is not the one of {version_path(number)}; restore it")

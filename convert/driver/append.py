@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convert.driver.made_parts import difference, given_by
-from convert.driver.pipeline import load_tokenizer
+from convert.driver.tokenizers import load_tokenizer
 from convert.errors import Refused
 from convert.options import CHAT_RULES, RECORDED, ConvertOptions
 from convert.places.store_workspace import open_workspace
@@ -34,7 +34,7 @@ from flat_tokens.storage.versions import (
     within,
     write_version,
 )
-from stores import AlreadyThere, is_url, open_store, shown_url
+from stores import AlreadyThere, open_store, shown_url
 from stores.durability import sync
 
 if TYPE_CHECKING:
@@ -78,13 +78,16 @@ def append(
     if list_finished(options, number):
         _check_is_asked_for(options, place, number, sources)
         return None
-    with BackgroundCall(partial(load_tokenizer, options.tokenizer)) as loading:
+    with BackgroundCall(partial(load_tokenizer, options.tokenizer, options.storage_options)) as loading:
         from convert.driver.conversion import prepare, run
 
         prepared = prepare(as_part(options, number), started, sources)
     tokenizer, source = loading.result()
     is_imported = record.get("fingerprint") is None
-    opening.check_tokenizer(dataset, options.tokenizer if is_imported else tokenizer)
+    if is_imported:
+        opening.check_made_with(dataset, "sha256", source["source_sha256"])
+    else:
+        opening.check_tokenizer(dataset, tokenizer)
     _check_template(options, tokenizer, dataset)
     if not is_imported and STANDARD_INPUT not in options.inputs:
         given = given_by(prepared.options, tokenizer)
@@ -107,7 +110,7 @@ def _check_is_asked_for(
     listed = f"{place}: an earlier run had finished version {number}, which is listed now"
     if STANDARD_INPUT in options.inputs:
         raise Refused(f"{listed}; give the command again if it was not of this text")
-    tokenizer, _ = load_tokenizer(options.tokenizer)
+    tokenizer, _ = load_tokenizer(options.tokenizer, options.storage_options)
     other = difference(
         place, number, sources or find_sources(options, options.inputs), given_by(options, tokenizer)
     )
@@ -171,8 +174,7 @@ def _list_part(place: Place, number: int, output: str) -> None:
 
 
 def inherited(root: str, storage_options: Mapping[str, str]) -> dict[str, Any]:
-    """The options of the dataset at `root` that are the defaults for its parts, and its own tokenizer where that is a
-    file of this machine."""
+    """The options of the dataset at `root` that are the defaults for its parts, and its own tokenizer."""
     dataset = opening.open(root, storage_options=storage_options)
     manifest = dataset.without_sources
     recorded = {} if manifest is None else manifest.options
@@ -180,6 +182,6 @@ def inherited(root: str, storage_options: Mapping[str, str]) -> dict[str, Any]:
     for name in ("prepend_token", "append_token"):
         if recorded.get(name) is not None:
             found[name] = recorded[name]["id"]  # a number, not its text, which may be a special token's
-    if not is_url(root) and isinstance(dataset.tokenizer_path, Path):
-        found["tokenizer"] = str(dataset.tokenizer_path)
+    if (place := dataset.tokenizer_path) is not None:
+        found["tokenizer"] = str(place)
     return found

@@ -14,7 +14,8 @@ from dataclasses import replace
 from convert.driver.append import append, list_finished
 from convert.driver.conversion import find_sources
 from convert.driver.made_parts import Given, difference, given_by
-from convert.driver.pipeline import convert, load_tokenizer
+from convert.driver.pipeline import convert
+from convert.driver.tokenizers import load_tokenizer
 from convert.errors import Refused, UsageError
 from convert.options import ConvertOptions
 from convert.places.store_workspace import open_workspace
@@ -40,7 +41,7 @@ def convert_in_parts(
     given: Given | None = None
     for number, sources in enumerate(_parts_of(find_sources(options, options.inputs), part_bytes)):
         if _is_listed(options, place, number):
-            given = given or given_by(options, load_tokenizer(options.tokenizer)[0])
+            given = given or given_by(options, load_tokenizer(options.tokenizer, options.storage_options)[0])
             if other := difference(place, number, sources, given):
                 raise Refused(
                     f"{place}: version {number} {other}; give the same files, options and --part-bytes, or another "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +12,8 @@ import flat_tokens
 from bpe import _core
 from bpe.end_tokens import EndToken, EndTokens, end_tokens
 from bpe.tokenizer import Tokenizer
-from convert.driver.pipeline import load_tokenizer
 from convert.driver.provenance import save_tokenizer
+from convert.driver.tokenizers import load_tokenizer, tokenizer_of
 from convert.errors import BadInput, UsageError, printable
 from convert.retokenize.documents import BATCH_TOKENS, Retokenizer, whole_documents
 from flat_tokens import ArrayLayout, Dataset
@@ -22,9 +21,7 @@ from flat_tokens.exchange.blocks import Block, blocks_of
 from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
 from flat_tokens.exchange.unfinished import Unfinished, check_apart
 from flat_tokens.format import SPLITS
-from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES
 from flat_tokens.storage.existing_output import not_ours
-from flat_tokens.storage.places import Place, read_whole
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import write_root
 
@@ -52,8 +49,8 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
     dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
     has_mask = any(dataset[split].loss_mask is not None for split in SPLITS)
-    old = _old_tokenizer(dataset, options.from_tokenizer)
-    new, source = load_tokenizer(options.tokenizer)
+    old = _old_tokenizer(dataset, options)
+    new, source = load_tokenizer(options.tokenizer, options.storage)
     old_ends = _recorded_ends(dataset)
     new_ends = _new_ends(new, old_ends, options)
     retokenizer = Retokenizer(old, new, old_ends, new_ends, options.threads)
@@ -108,11 +105,11 @@ def _tokenizer_facts(dataset: Dataset) -> Mapping[str, Any] | None:
     return None if manifest is None else manifest.tokenizer
 
 
-def _old_tokenizer(dataset: Dataset, given: str | None) -> Tokenizer:
+def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:
     """The tokenizer that made the ids: the given one, compared with what the manifest says of it, or the dataset's."""
-    facts = _tokenizer_facts(dataset)
+    facts, given = _tokenizer_facts(dataset), options.from_tokenizer
     if given is not None:
-        tokenizer, source = load_tokenizer(given)
+        tokenizer, source = load_tokenizer(given, options.storage)
         known = {} if facts is None else facts
         if facts is not None and not (
             known.get("fingerprint") == tokenizer.fingerprint()
@@ -123,23 +120,13 @@ def _old_tokenizer(dataset: Dataset, given: str | None) -> Tokenizer:
                 f"(fingerprint {printable(str(known.get('fingerprint')))}); leave it out to take the dataset's own"
             )
         return tokenizer
-    place = dataset.tokenizer_path
-    if place is None:
+    found = tokenizer_of(dataset)
+    if found is None:
         raise UsageError(
             f"{printable(str(dataset.path))}: brought no tokenizer along; give the one it was made with as "
             f"--from-tokenizer"
         )
-    return _load(place, None if facts is None else str(facts.get("sha256")))
-
-
-def _load(place: Place, sha256: str | None) -> Tokenizer:
-    data = read_whole(place, LARGEST_TOKENIZER_BYTES)
-    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise BadInput(f"{printable(str(place))}: not the tokenizer that the manifest names; restore it")
-    with tempfile.TemporaryDirectory(prefix="retokenize-") as temporary:  # it may lie on a store
-        path = Path(temporary) / "tokenizer.json"
-        path.write_bytes(data)
-        return Tokenizer.load(path)
+    return found
 
 
 def _recorded_ends(dataset: Dataset) -> EndTokens:

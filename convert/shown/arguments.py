@@ -50,7 +50,8 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add(
         "--tokenizer",
         metavar="PATH",
-        help="tokenizer.json, a folder with vocab.json and merges.txt, or org/model[@revision] of the Hugging Face Hub",
+        help="tokenizer.json or its URL, a folder with vocab.json and merges.txt, or org/model[@revision] of "
+        "the Hugging Face Hub",
     )
     add("--output", "-o", metavar="PATH", help="the dataset to make, such as owt.zarr")
     add(

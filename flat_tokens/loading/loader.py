@@ -325,7 +325,7 @@ def hosts_error(sizes: BatchSizes, host_count: int) -> ArgumentError:
     """Names the nearest numbers of hosts that divide the batch, and the nearest batches that the hosts divide."""
     if not sizes.is_constant:
         return ArgumentError(
-            f"host_count must divide each batch_size of the ramp, so {sizes.unit}, got {host_count}"
+            f"{host_count} hosts do not divide each batch_size of the ramp, so not {sizes.unit}"
         )
     batch_size = sizes.unit
     fewer = next(count for count in range(min(host_count, batch_size), 0, -1) if batch_size % count == 0)
@@ -334,6 +334,6 @@ def hosts_error(sizes: BatchSizes, host_count: int) -> ArgumentError:
     below = batch_size // host_count * host_count
     sizes_near = " or ".join(str(size) for size in (below, below + host_count) if size)
     return ArgumentError(
-        f"host_count must divide batch_size = {batch_size}, got {host_count}: take {hosts} hosts, or (another order of "
+        f"{host_count} hosts do not divide batch_size = {batch_size}: take {hosts} hosts, or (another order of "
         f"batches) batch_size {sizes_near}"
     )

@@ -121,6 +121,17 @@ def within(root: Place, path: str) -> Place:
     return root
 
 
+def place_of(root: Place, part: Part, number: int) -> Place:
+    """Where a part of a version is. DatasetError if its folder is gone; on a store that is found when it is read."""
+    place = within(root, part.path)
+    if isinstance(place, Path) and not place.is_dir():
+        raise DatasetError(
+            f"{printable(str(place))}: does not exist, though version {number} lists it; restore it, or open a version "
+            "before it was appended"
+        )
+    return place
+
+
 def read_version(root: Place, number: int) -> Version:
     """A version of the dataset at `root`, from 1 on; DatasetError if there is none or it was changed."""
     path = within(root, version_path(number))

@@ -24,10 +24,12 @@ from convert.__main__ import main
 from convert.errors import BadInput, Refused
 from convert.places.workspace import Workspace
 from convert.retokenize.__main__ import main as retokenize_main
+from convert.shown.arguments import parse_arguments
 from engines.inline_engine import InlineEngine
 from flat_tokens import DatasetError, verify_dataset
 from flat_tokens.__main__ import main as flat_tokens_main
 from flat_tokens.exchange.compact import compact
+from flat_tokens.storage.places import StorePath
 
 
 @pytest.fixture
@@ -156,6 +158,22 @@ def test_on_a_store(grown: Path) -> None:
     for split in ("train", "validation"):
         assert ids(url, split) == ids("out", split)
     assert verify_dataset(url).ok
+
+
+def test_the_tokenizer_of_a_dataset_on_a_store_is_its_default(grown: Path) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    url = f"memory://{uuid4().hex}/out"
+    run_conversion(options(output=url), InlineEngine())
+    given, _ = parse_arguments(["more.txt", "--append-to", url])
+    assert given.tokenizer == f"{url}/tokenizer.json"
+    append(given, InlineEngine())
+    append(more(), InlineEngine())
+    assert ids(url, "train") == ids("out", "train")
+    key = flat_tokens.open(url).tokenizer_path
+    assert isinstance(key, StorePath)
+    key.store.put(key.key, b"{}")
+    with pytest.raises(bpe.BadTokenizer, match=f"^{url}/tokenizer.json: "):
+        append(given, InlineEngine())
 
 
 def test_an_interrupted_one_goes_on(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:

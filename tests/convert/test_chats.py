@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
 import time
 from pathlib import Path
@@ -487,8 +488,15 @@ def test_files_of_templates_that_are_refused(here: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("bpe.chat_rules.LARGEST_BYTES", 9)
     (here / "tokenizer_config.json").unlink()
     (here / "long.jinja").write_text("x" * 10)
-    with pytest.raises(UsageError, match=r"long\.jinja: more than 9 bytes are no template"):
-        convert(options(**CHATS, chat_template="long.jinja"), InlineEngine())
+    (here / "empty.jinja").write_text(" \n")
+    os.mkfifo(here / "pipe.jinja")
+    for name, said in (
+        ("long", "more than 9 bytes are no template"),
+        ("empty", "an empty template, by which all chats are empty"),
+        ("pipe", "must be a file, which can be read again"),
+    ):
+        with pytest.raises(UsageError, match=rf"^{name}\.jinja: {said}"):
+            convert(options(**CHATS, chat_template=f"{name}.jinja"), InlineEngine())
 
 
 def test_an_output_that_would_replace_the_template(here: Path) -> None:

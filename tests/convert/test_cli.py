@@ -17,6 +17,7 @@ from naive_conversion import END, make_documents, tree
 
 import convert.driver.conversion
 import convert.driver.pipeline
+import convert.driver.tokenizers
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
@@ -322,10 +323,10 @@ def test_merges_with_a_prefix_did_not_count_in_a_resume(here: Path) -> None:
     Tokenizer.load(here / "tok.json").export_gpt2(here)
     for name in ("vocab.json", "merges.txt"):
         (here / name).rename(here / f"gpt2-{name}")
-    _, before = convert.driver.pipeline.load_tokenizer(here / "gpt2-vocab.json")
+    _, before = convert.driver.tokenizers.load_tokenizer(str(here / "gpt2-vocab.json"))
     merges = (here / "gpt2-merges.txt").read_text(encoding="utf-8")
     (here / "gpt2-merges.txt").write_text(merges + "\n", encoding="utf-8")
-    _, after = convert.driver.pipeline.load_tokenizer(here / "gpt2-vocab.json")
+    _, after = convert.driver.tokenizers.load_tokenizer(str(here / "gpt2-vocab.json"))
     assert before != after
 
 

@@ -148,10 +148,10 @@ def test_hosts_that_do_not_divide_the_batch(make_dataset: Any, random_sequences:
         (
             96,
             5,
-            "host_count must divide batch_size = 96, got 5: take 4 or 6 hosts, or .* batch_size 95 or 100",
+            "5 hosts do not divide batch_size = 96: take 4 or 6 hosts, or .* batch_size 95 or 100",
         ),
-        (4, 3, "divide batch_size = 4, got 3: take 2 or 4 hosts, or .* batch_size 3 or 6"),
-        (4, 5, "divide batch_size = 4, got 5: take 4 hosts, or .* batch_size 5"),
+        (4, 3, "3 hosts do not divide batch_size = 4: take 2 or 4 hosts, or .* batch_size 3 or 6"),
+        (4, 5, "5 hosts do not divide batch_size = 4: take 4 hosts, or .* batch_size 5"),
     ):
         with pytest.raises(ArgumentError, match=message + "$"):
             Loader(train, 2, batch_size, host_count=hosts)
@@ -272,7 +272,7 @@ def test_a_batch_stays_what_it_was(make_dataset: Any, random_sequences: Any) -> 
         ({"batch_size": 10**6}, "rows do not fill a batch of 1000000"),
         ({"seed": -1}, "seed must be in"),
         ({"streams": 3}, "streams must divide batch_size = 4, got 3"),
-        ({"host_count": 3}, "host_count must divide batch_size = 4, got 3"),
+        ({"host_count": 3}, "3 hosts do not divide batch_size = 4"),
         ({"host_index": 1}, r"host_index must be in \[0, host_count = 1\), got 1"),
         ({"dtype": "float32"}, "dtype must be one of uint16, .* got float32"),
         ({"packed": False, "long_sequences": "drop"}, "long_sequences must be one of split, truncate"),

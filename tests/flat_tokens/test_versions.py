@@ -53,6 +53,7 @@ def check_versions(root: Place) -> None:
             wanted = [sequence for part in PARTS[: version + 1] for sequence in part[at]]
             assert [ids.tolist() for ids in dataset[name]] == wanted
     assert flat_tokens.open(root).version == 2
+    assert len(repr(flat_tokens.open(root))) < 400 + len(str(root))  # one line a person can read
 
 
 def test_a_version_shows_its_parts(grown: Path) -> None:
@@ -167,9 +168,14 @@ def test_versions_that_disagree_are_found(grown: Path) -> None:
 def test_what_is_not_there(grown: Path) -> None:
     with pytest.raises(DatasetError, match="has no version 7; the newest is 2"):
         flat_tokens.open(grown, version=7)
-    (grown / "part-1").rename(grown / "elsewhere")
-    with pytest.raises(DatasetError, match="part-1: does not exist"):
+    (grown / "part-1").rename(grown.parent / "elsewhere")
+    with pytest.raises(DatasetError, match="part-1: does not exist, though version 2 lists it; restore it"):
         flat_tokens.open(grown)
+    report = verify_dataset(grown)
+    assert len(report.problems) == 1
+    assert report.problems[0].startswith(
+        f"{grown}/part-1: does not exist, though version 2 lists it; restore"
+    )
     assert flat_tokens.open(grown, version=0).train.seq_count == 2
 
 
