@@ -24,6 +24,7 @@ from stores import is_url, shown_url
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
+    from bpe.pretoken_counts.tally import Tally
 
 
 def encode(options: Namespace) -> int:
@@ -43,14 +44,14 @@ def encode(options: Namespace) -> int:
         kind = kind_of_source(named, options.input_format)
         documents: Iterable[Iterable[list[int]]]
         if kind.format == "text":
-            texts = read_text(named, kind, options.invalid, _tell_replaced)
+            texts = read_text(named, kind, options.invalid, _tell)
             documents = [ends.around(tokenizer.encode_in_parts(texts, allowed))]
         else:  # special tokens in a record's text are text
             allowed = () if options.plain else tokenizer.non_special_added_tokens
             rules = IntakeRules(options.text_field, options.on_error, invalid=options.invalid)
-            rows = record_texts(named, kind, rules)
+            rows = record_texts(named, kind, rules, _tell)
             documents = (ends.around(tokenizer.encode_in_parts([row], allowed)) for row in rows)
-        line_ends = tokenizer.special_tokens.values() if kind.format == "text" else ()
+        line_ends = tokenizer.special_tokens.values() if kind.format == "text" else None
         write_ids(target, documents, form, line_ends)
     return 0
 
@@ -231,9 +232,9 @@ def parse_special_tokens(arguments: list[str] | None) -> list[str] | dict[str, i
     return with_id
 
 
-def _tell_replaced(count: int) -> None:
-    what = "byte sequence that is" if count == 1 else "byte sequences that are"
-    complain(f"replaced by U+FFFD: {count:,} {what} not valid UTF-8", "note")
+def _tell(tally: Tally) -> None:
+    for line in tally.lines():
+        complain(line, "note")
 
 
 def _name(path: str) -> str:

@@ -34,15 +34,18 @@ def format_of(path: str) -> IdsFormat:
 
 
 def write_ids(
-    file: BinaryIO, documents: Iterable[Iterable[list[int]]], form: IdsFormat, line_ends: Collection[int]
+    file: BinaryIO,
+    documents: Iterable[Iterable[list[int]]],
+    form: IdsFormat,
+    line_ends: Collection[int] | None,
 ) -> int:
     """The number of ids written, of documents that come some ids at a time.
 
-    line_ends: the ids after which text goes on in a new line, as behind each document that has ids. .npy must be
-    seekable.
+    line_ends: the ids after which text goes on in a new line, as behind each document that has ids; None: documents are
+    lines, and one without ids is an empty one. .npy must be seekable.
     """
     if form == "text":
-        return _write_text(file, documents, frozenset(line_ends))
+        return _write_text(file, documents, frozenset(line_ends or ()), line_ends is None)
     if form == "npy":
         # The header has room for any length, so it is written again with the true one at the end.
         _write_header(file, 0)
@@ -63,7 +66,9 @@ def _write_header(file: BinaryIO, count: int) -> None:
     np.lib.format.write_array_header_1_0(file, header)  # type: ignore[no-untyped-call,unused-ignore]
 
 
-def _write_text(file: BinaryIO, documents: Iterable[Iterable[list[int]]], line_ends: frozenset[int]) -> int:
+def _write_text(
+    file: BinaryIO, documents: Iterable[Iterable[list[int]]], line_ends: frozenset[int], are_lines: bool
+) -> int:
     count = 0
     for id_lists in documents:
         gap = b""
@@ -72,7 +77,7 @@ def _write_text(file: BinaryIO, documents: Iterable[Iterable[list[int]]], line_e
                 file.write(gap + " ".join(map(str, line)).encode())
                 gap = b"\n" if line[-1] in line_ends else b" "
             count += len(ids)
-        if gap:
+        if gap or are_lines:
             file.write(b"\n")
     return count
 

@@ -17,6 +17,7 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room, trim_memory
+from bpe.progress import TrainingProgress
 from bpe.reports.measuring_encoder import check_measurable, texts_of_entries
 from bpe.reports.report import make_report, report_bytes
 from bpe.reports.report_page import report_page
@@ -79,18 +80,20 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
 def _count(
     sources: list[Source], arguments: list[str], tokenizer: Tokenizer, options: Namespace
 ) -> PretokenCounts:
-    counts = count_pretokens(
-        sources,
-        list(tokenizer.special_tokens),
-        tokenizer.pretokenizer,
-        options.threads,
-        options.invalid,
-        normalizer=tokenizer.normalizer,
-        input_format=options.input_format,
-        text_field=options.text_field,
-        on_error=options.on_error,
-        storage_options=dict(options.storage_option),
-    )
+    with TrainingProgress(quiet=True) as notes:
+        counts = count_pretokens(
+            sources,
+            list(tokenizer.special_tokens),
+            tokenizer.pretokenizer,
+            options.threads,
+            options.invalid,
+            notes,
+            normalizer=tokenizer.normalizer,
+            input_format=options.input_format,
+            text_field=options.text_field,
+            on_error=options.on_error,
+            storage_options=dict(options.storage_option),
+        )
     if len(counts) == 0:
         raise BadArgument(f"{_listed(arguments)}: no text to measure on")
     return counts

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bpe.errors import BadArgument, MissingInput, printable
 from bpe.pretoken_counts.records import Records
 from bpe.pretoken_counts.sources import file_of, listed
+from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.text_blocks import Reader
 from corpus.batch import Batch
 from corpus.hints import what_no_text_is
@@ -71,11 +72,11 @@ def named_files(sources: Iterable[Source]) -> list[Path | str]:
 
 
 def read_text(
-    source: Source, kind: Kind, invalid: Invalid, replaced: Callable[[int], None] | None = None
+    source: Source, kind: Kind, invalid: Invalid, tell: Callable[[Tally], None]
 ) -> Iterator[str]:
     """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset.
 
-    replaced is told at the end how many U+FFFD were put in, if any were.
+    tell is called at the end, with how many U+FFFD were put in.
     """
     buffer = bytearray(_BLOCK_BYTES)
     with Reader(source, "error", file_of(source, kind)) as reader:
@@ -83,12 +84,13 @@ def read_text(
         while count := reader.fill(memoryview(buffer)):
             yield decoder.decode(bytes(buffer[:count]))
         yield decoder.decode(b"", final=True)
-    if decoder.replaced and replaced is not None:
-        replaced(decoder.replaced)
+    tell(Tally(decoder.replaced))
 
 
-def record_texts(source: Source, kind: Kind, rules: IntakeRules) -> Iterator[str]:
-    """The text of each record; a line of many MiB is held whole."""
+def record_texts(
+    source: Source, kind: Kind, rules: IntakeRules, tell: Callable[[Tally], None]
+) -> Iterator[str]:
+    """The text of each record; a line of many MiB is held whole. tell: as of `read_text`, with those left out."""
     with Records(source, kind, rules) as records:
         for found in records.documents():
             if not isinstance(found, Batch):
@@ -99,3 +101,4 @@ def record_texts(source: Source, kind: Kind, rules: IntakeRules) -> Iterator[str
             view = memoryview(found.text)
             for start, stop in pairwise(found.offsets.tolist()):
                 yield str(view[start:stop], "utf-8")
+        tell(Tally(records.replaced, records.skipped))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bpe.encoding import END_OF_TEXT
@@ -24,12 +24,15 @@ class Tally(NamedTuple):
 
     def tell(self, progress: Progress | None, special_tokens: Sequence[str]) -> None:
         """A line for each that there is."""
-        if progress is None:
-            return
+        for line in self.lines(special_tokens) if progress is not None else ():
+            progress.note(line)
+
+    def lines(self, special_tokens: Sequence[str] = ()) -> Iterator[str]:
+        """The same as text."""
         if self.replaced:
             what = "byte sequence that is" if self.replaced == 1 else "byte sequences that are"
-            progress.note(f"replaced by U+FFFD: {self.replaced:,} {what} not valid UTF-8")
+            yield f"replaced by U+FFFD: {self.replaced:,} {what} not valid UTF-8"
         if self.skipped:
-            progress.note(f"left out: {counted(self.skipped, 'bad record')}")
+            yield f"left out: {counted(self.skipped, 'bad record')}"
         if self.uncut and END_OF_TEXT not in special_tokens:
-            progress.note(uncut_note(self.uncut))
+            yield uncut_note(self.uncut)

@@ -70,6 +70,6 @@ def _is_told_by_counts(pretokenizer: Pretokenizer) -> bool:
 def uncut_note(times: int) -> str:
     """The line that tells of it."""
     return (
-        f"the text holds {END_OF_TEXT} {times:,} times, counted as ordinary text; if it separates documents, make it a "
-        f"special token: --special-token '{END_OF_TEXT}'"
+        f"the text holds {END_OF_TEXT} {times:,} times, counted as ordinary text; if it separates documents, the "
+        f"tokenizer is to be trained with --special-token '{END_OF_TEXT}'"
     )

@@ -103,6 +103,23 @@ def test_encode_did_not_count_what_it_replaced(capfdbinary, tokenizer_file, tmp_
     )
 
 
+@pytest.mark.parametrize("command", ["encode", "report"])
+def test_bad_records_were_left_out_in_silence(command, capfdbinary, tokenizer_file, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "the"}\n{"body": "mill"}\nno JSON\n{"text": "caf\xe9"}\n')
+    named = [tokenizer_file, path] if command == "report" else [path, "--tokenizer", tokenizer_file]
+    for options, notes in (
+        (["--on-error", "skip"], ["left out: 3 bad records"]),
+        (
+            ["--on-error", "skip", "--invalid", "replace"],
+            ["replaced by U+FFFD: 1 byte sequence that is not valid UTF-8", "left out: 2 bad records"],
+        ),
+    ):
+        code, _, err = run(capfdbinary, command, *named, *options)
+        assert code == 0
+        assert err.splitlines() == [f"tokenmill: note: {note}" for note in notes]
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">/dev/full", ">&- 2>&-"])
 def test_a_closed_stdout_gave_a_traceback(closed, tokenizer_file, text_file):
     command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer_file}" "{text_file}" {closed}'

@@ -30,6 +30,12 @@ def test_a_line_of_text_ends_behind_an_end_and_a_document():
     assert file.getvalue() == b"1 2 3\n4\n5\n"
 
 
+def test_a_record_without_ids_had_no_line_so_that_lines_were_not_those_of_the_records():
+    file = io.BytesIO()
+    assert write_ids(file, [[], [[1, 2], [3, 4]], [], [[5]], [[]]], "text", None) == 5
+    assert file.getvalue() == b"\n1 2 3 4\n\n5\n\n"
+
+
 def test_text_ids_across_blocks(monkeypatch):
     monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 3)
     file = io.BytesIO(b" 1 22 333\n4444 55555 ")

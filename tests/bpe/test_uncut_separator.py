@@ -38,8 +38,8 @@ def test_the_count_is_told(pattern: str, tmp_path: Path) -> None:
         told = Notes()
         count_sources([text], CountingOptions((), pattern, block_bytes=block_bytes), told)
         assert told.notes == [
-            f"the text holds <|endoftext|> {times} times, counted as ordinary text; if it separates documents, make it "
-            "a special token: --special-token '<|endoftext|>'"
+            f"the text holds <|endoftext|> {times} times, counted as ordinary text; if it separates documents, the "
+            "tokenizer is to be trained with --special-token '<|endoftext|>'"
         ]
     for quiet, special_tokens in (
         (text, [END_OF_TEXT]),
