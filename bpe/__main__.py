@@ -14,13 +14,14 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import os
+import re
 import sys
 
 # numpy's linear algebra would start threads that nothing here uses; with them workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from importlib import import_module
 from typing import Final
 
@@ -37,6 +38,7 @@ _MODULES: Final = {
     "report": "report_command",
     "compare": "compare_command",
 }
+_NAME: Final = re.compile(r"(?<![^\s])[a-z]+_[a-z_]+(?![^\s,;:])")  # of an option, not within a path
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") -> int:
@@ -56,11 +58,24 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") ->
     except BrokenPipeError:
         return reader_gone()
     except BadArgument as error:
-        name, space, rest = str(error).partition(" ")
-        flag = f"--{name.replace('_', '-')}"
-        return ended_by(BadArgument(f"{flag}{space}{rest}") if flag in words else error, debug)
+        return ended_by(BadArgument(_with_flags(str(error), words)), debug)
     except (KeyboardInterrupt, Exception) as error:
         return ended_by(error, debug, with_less_memory="give --max-memory, less text or fewer threads")
+
+
+def _with_flags(message: str, words: Container[str]) -> str:
+    """The message with the options that the command was given, which it names as Python does, as they were given.
+
+    A name of one word is known by its place alone: "like and max_memory exclude each other".
+    """
+
+    def flag(name: re.Match[str]) -> str:
+        spelled = f"--{name[0].replace('_', '-')}"
+        return spelled if spelled in words else name[0]
+
+    first = re.match(r"\w+(?: and \w+ exclude)?", message)
+    behind = first.end() if first is not None else 0
+    return re.sub(r"\w+", flag, message[:behind]) + _NAME.sub(flag, message[behind:])
 
 
 if __name__ == "__main__":

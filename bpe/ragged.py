@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from corpus.sizes import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,6 +22,9 @@ class Ragged:
 
     tokens: NDArray[np.uint32]
     offsets: NDArray[np.uint64]
+
+    def __repr__(self) -> str:
+        return f"<Ragged {counted(len(self), 'row')}, {counted(len(self.tokens), 'token')}>"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

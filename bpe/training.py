@@ -30,6 +30,7 @@ from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget, training_bytes, used_bytes, ways_out
 from bpe.pretoken_counts.memory import enough_limit as memory_limit_for
+from bpe.pretoken_counts.sources import list_of
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -38,6 +39,7 @@ from bpe.tokenizer import Tokenizer
 from bpe.training_options import TrainingOptions
 from bpe.training_preparation import prepared, start_of, with_tokenizer
 from bpe.training_start import Start
+from corpus.sizes import counted
 from stores import NO_OPTIONS
 from stores.system import cached_property
 
@@ -64,6 +66,9 @@ class Training:
     start: Start
     notes: tuple[str, ...]
     budget: MemoryBudget | None = None
+
+    def __repr__(self) -> str:
+        return f"<Training {counted(len(self.pairs), 'merge')} of {self.counts!r}, vocab_size {self.vocab_size:,}>"
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -159,7 +164,8 @@ def train_sizes(
 
     Cost: that of the largest; each other takes some 2 µs an entry. Errors are those of `train`.
     """
-    inputs = _listed(inputs)
+    inputs = list_of(inputs)
+    vocab_sizes = list(vocab_sizes)
     options, cut = prepared(options or TrainingOptions(), vocab_sizes)
     budget = MemoryBudget.of(options.max_memory_bytes)
     with Workspace(options.temp_dir) as workspace:
@@ -324,11 +330,3 @@ def _longest(start: Start, pairs: NDArray[np.uint32]) -> int:
     for left, right in pairs.tolist():
         lengths.append(lengths[left] + max(lengths[right] - prefix_bytes, 0))
     return max(lengths)
-
-
-def _listed(inputs: Iterable[Source]) -> list[Source]:
-    if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
-        return [inputs]
-    if not isinstance(inputs, Iterable):
-        raise BadArgument(f"inputs must be paths, texts as bytes or open files, got {shown(inputs)}")
-    return list(inputs)

@@ -43,21 +43,32 @@ if TYPE_CHECKING:
 _PLACES: Final = range(4)  # where a letter stands: 1 at the end of a pretoken, 2 not at its beginning, 3 both
 
 
-def initial_bytes(initial_alphabet: Iterable[str]) -> bytes:
-    """The bytes of an initial alphabet: characters of the byte alphabet ("Ġ" is the space), of a text its first.
+def initial_letters(
+    initial_alphabet: Iterable[str] | None, limit_alphabet: int | None, of_text: bool
+) -> list[int]:
+    """The code points of an initial alphabet, of a text the first, or the bytes: characters of the byte alphabet.
 
-    BadArgument for another character.
+    BadArgument for another character ("Ġ" is the space), and if there are more than the limit, of which BpeTrainer
+    drops any.
     """
-    found = bytearray()
-    for text in initial_alphabet:
-        byte = to_bytes(text[:1]) if isinstance(text, str) else None
-        if byte is None:
+    found: list[int] = []
+    for text in initial_alphabet or ():
+        first = text[:1] if isinstance(text, str) else None
+        letter = first if of_text or first is None else to_bytes(first)
+        if letter is None:
             raise BadArgument(
                 f'initial_alphabet holds {shown(text)}, which is no character of the byte alphabet (such as "a", or '
                 '"Ġ" for the space)'
+                if not of_text
+                else f"initial_alphabet holds {shown(text)}, which is no text"
             )
-        found += byte
-    return bytes(found)
+        found += letter if isinstance(letter, bytes) else map(ord, letter)
+    if limit_alphabet is not None and limit_alphabet < len(set(found)):
+        raise BadArgument(
+            f"limit_alphabet {limit_alphabet} is less than the {len(set(found))} "
+            f"{'characters' if of_text else 'bytes'} of initial_alphabet; give fewer of these, or a higher limit"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -80,8 +91,8 @@ class FromAlphabet:
         """What counted text starts from.
 
         initial_alphabet None: no letter; of bytes without a limit, all of them, at every place. Of equally rare
-        letters those are left out that come first (BpeTrainer: any). BadArgument if initial ones would have to be left
-        out: BpeTrainer then drops any of them; or if a special token spells an entry of a letter.
+        letters those are left out that come first (BpeTrainer: any). BadArgument as by `initial_letters`, or if a
+        special token spells an entry of a letter.
         """
         rules = rule.text_rules
         if rules is not None and rules.unk_token not in special_tokens:
@@ -93,23 +104,13 @@ class FromAlphabet:
                 special_tokens, rule, tuple(every if place & told_apart == place else () for place in _PLACES)
             )
         occurrences, places = _core.count_letters(*counts.arrays, rule.of_text)
-        if rule.of_text:
-            initial = [ord(text[0]) for text in initial_alphabet or () if text]
-            order = np.arange(len(occurrences))
-        else:
-            initial = list(initial_bytes(initial_alphabet or ()))
-            order = np.array(printable_bytes())
+        initial = initial_letters(initial_alphabet, limit_alphabet, rule.of_text)
+        order = np.arange(len(occurrences)) if rule.of_text else np.array(printable_bytes())
         kept = occurrences > 0
         kept[initial] = True
         over = 0 if limit_alphabet is None else int(kept.sum()) - limit_alphabet
         if over > 0:
             candidates = order[kept[order] & ~np.isin(order, initial)]
-            if over > len(candidates):
-                raise BadArgument(
-                    f"limit_alphabet {limit_alphabet} is less than the {len(set(initial))} "
-                    f"{'characters' if rule.of_text else 'bytes'} of initial_alphabet; give fewer of these, or a "
-                    "higher limit"
-                )
             kept[candidates[np.argsort(occurrences[candidates], kind="stable")[:over]]] = False
         letters = order[kept[order]]
         placed = [letters]

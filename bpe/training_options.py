@@ -7,7 +7,7 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -16,7 +16,6 @@ from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, check_whole, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.threads import check_threads
-from bpe.training_alphabet import initial_bytes
 from bpe.vocabulary import MAX_ID, check_special_texts
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 TieBreak = Literal["lexicographic", "huggingface"]
 TIE_BREAKS: Final = ("lexicographic", "huggingface")
+LIKE_OR_PATTERN: Final = "like and pattern exclude each other: like says the pattern, and the normalizer too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,14 @@ class TrainingOptions:
     separator: str | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("special_tokens", "counts", "initial_alphabet"):
+            value = getattr(self, name)
+            if isinstance(value, Iterator):  # it is read more than once
+                object.__setattr__(self, name, tuple(value))
+        if isinstance(self.counts, (str, os.PathLike)):
+            object.__setattr__(self, "counts", (self.counts,))
+
     @property
     def longest_entry(self) -> int:
         """The most bytes of a new entry, with max_token_length the most letters; 0: no limit."""
@@ -139,16 +147,14 @@ class TrainingOptions:
     def _check_start(self) -> None:
         """Nothing, or BadArgument for options that say different things of what a training starts from."""
         if self.like is not None and self.pattern is not None:
-            raise BadArgument("like says the pattern and the normalizer; give like or pattern, not both")
+            raise BadArgument(LIKE_OR_PATTERN)
         if self.continue_from is not None:
             for name in ("pattern", "like", "initial_alphabet", "limit_alphabet"):
                 if getattr(self, name) is not None:
                     raise BadArgument(
-                        f"continue_from: that tokenizer says how text is prepared and which bytes have entries; leave "
-                        f"{name} out"
+                        f"{name} and continue_from exclude each other: that tokenizer says how text is prepared and "
+                        "which bytes have entries"
                     )
-        if self.initial_alphabet is not None and self.like is None:
-            initial_bytes(self.initial_alphabet)
 
 
 def _check_special_tokens(special_tokens: Sequence[str]) -> None:

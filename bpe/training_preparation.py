@@ -16,7 +16,7 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
-from bpe.training_alphabet import FromAlphabet, initial_bytes
+from bpe.training_alphabet import FromAlphabet, initial_letters
 from bpe.training_options import TrainingOptions, check_size
 from bpe.training_start import FromBytes, Start
 from corpus.sizes import counted
@@ -38,8 +38,6 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     elif options.like is not None:
         rule = rule_like(options.like)
         options = replace(options, like=rule)
-        if not rule.of_text and options.initial_alphabet is not None:
-            initial_bytes(options.initial_alphabet)
     cut = cut_of_files(options.counts, special_tokens, options.pattern, rule, options.storage_options)
     special_tokens = more if isinstance(old, Tokenizer) else cut.special_tokens
     options = replace(options, special_tokens=special_tokens)
@@ -48,7 +46,8 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     if isinstance(old, Tokenizer):
         start = FromTokenizer(old, tuple(more))
         smallest, holds = start.size, "what the tokenizer to go on from has, and the special tokens beside"
-    elif options.has_alphabet:  # known when the text is counted
+    elif options.has_alphabet:  # the rest is known when the text is counted
+        initial_letters(options.initial_alphabet, options.limit_alphabet, rule is not None and rule.of_text)
         smallest, holds = len(special_tokens), counted(len(special_tokens), "special token")
     elif rule is not None and rule.text_rules is not None:
         bytes_count = 256 * rule.text_rules.byte_fallback

@@ -356,6 +356,8 @@ def check_special_texts(
     """The special tokens as a list; an error unless they are different texts of at least a character each."""
     if isinstance(special_tokens, (str, bytes)):
         raise error(f"special tokens must be a list of texts, got the text {shown(special_tokens)}")
+    if isinstance(special_tokens, (set, frozenset)):
+        raise error("special tokens must be a list of texts: their order says their ids, and a set has none")
     texts = list(special_tokens)
     seen: set[str] = set()
     for text in texts:

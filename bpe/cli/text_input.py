@@ -71,9 +71,7 @@ def named_files(sources: Iterable[Source]) -> list[Path | str]:
     return [source if isinstance(source, Path) else "-" for source in sources if not isinstance(source, File)]
 
 
-def read_text(
-    source: Source, kind: Kind, invalid: Invalid, tell: Callable[[Tally], None]
-) -> Iterator[str]:
+def read_text(source: Source, kind: Kind, invalid: Invalid, tell: Callable[[Tally], None]) -> Iterator[str]:
     """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset.
 
     tell is called at the end, with how many U+FFFD were put in.

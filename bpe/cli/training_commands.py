@@ -23,7 +23,7 @@ from bpe.pretoken_counts.count_set import check_min_count
 from bpe.pretoken_counts.counts_inputs import cut_of_files
 from bpe.pretokenizer import Pretokenizer
 from bpe.training import Training, train_on
-from bpe.training_options import TrainingOptions
+from bpe.training_options import LIKE_OR_PATTERN, TrainingOptions
 from bpe.training_preparation import prepared
 from corpus.sizes import bytes_text, counted
 from stores import is_url, shown_url, split_key
@@ -116,7 +116,7 @@ def count(options: Namespace) -> int:
         inputs = [*named_files(sources), *options.counts, *_tokenizer_files(options.like)]
         check_outputs_apart([("--output", options.output)], inputs)
     if options.like is not None and options.pattern is not None:
-        raise BadArgument("--like says the pattern and the normalizer; give --like or --pattern, not both")
+        raise BadArgument(LIKE_OR_PATTERN)
     rule = rule_like(options.like) if options.like is not None else None
     cut = cut_of_files(options.counts, options.special_token, options.pattern, rule, storage_options)
     with CountingRun(options, sources, cut, keep, engine) as run:

@@ -17,6 +17,7 @@ from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.on_engine import Elsewhere
 from bpe.pretoken_counts.scratch import scratch_in
+from bpe.pretoken_counts.sources import list_of
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -81,7 +82,7 @@ def count_files(
         ) as there,
     ):
         counted = gather_counts(
-            list(inputs), None, options, progress, MemoryBudget.of(None), workspace, elsewhere=there
+            list_of(inputs), None, options, progress, MemoryBudget.of(None), workspace, elsewhere=there
         )
         counted.save(target, workspace, storage_options=storage_options)
         return counted.facts

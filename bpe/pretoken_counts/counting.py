@@ -29,6 +29,7 @@ from bpe.pretoken_counts.sources import (
     StreamRest,
     file_of,
     kind_of_source,
+    list_of,
     listed,
     path_of,
     spooled,
@@ -97,7 +98,8 @@ def count_pretokens(
     )
     options.check()
     with Workspace() as workspace:
-        files = [spooled(source, input_format, bool(options.text_separator), workspace) for source in sources]
+        of_documents = bool(options.text_separator)
+        files = [spooled(source, input_format, of_documents, workspace) for source in list_of(sources)]
         counted = count_sources(
             listed(files, input_format, storage_options=storage_options), options, progress
         )

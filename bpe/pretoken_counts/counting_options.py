@@ -58,6 +58,8 @@ class CountingOptions:
         if self.invalid not in ("error", "replace"):
             raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
         check_choice("input_format", self.input_format, INPUT_FORMATS)
+        if not isinstance(self.text_field, str):
+            raise BadArgument(f"text_field must be a name or a JSON pointer, got {shown(self.text_field)}")
         check_choice("on_error", self.on_error, ("fail", "skip"))
         if self.separator is not None:
             check_separator(self.separator, self.invalid)

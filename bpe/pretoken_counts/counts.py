@@ -18,6 +18,7 @@ from bpe.pretoken_counts.counts_writer import cut_in_blocks, write_counts_file
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
+from corpus.sizes import counted
 from stores import NO_OPTIONS, StorageOptions
 
 
@@ -33,6 +34,9 @@ class PretokenCounts:
     ends: NDArray[np.uint64]
     counts: NDArray[np.uint64]
     facts: CountsFacts = field(default_factory=CountsFacts)
+
+    def __repr__(self) -> str:
+        return f"<PretokenCounts {counted(len(self), 'pretoken')}, {self.total:,} occurrences>"
 
     def __len__(self) -> int:
         return len(self.ends)

@@ -12,7 +12,7 @@ from typing import Final
 
 from bpe import _core
 from bpe.control_group import control_groups
-from bpe.errors import BadArgument, NotEnoughMemory
+from bpe.errors import BadArgument, NotEnoughMemory, check_whole
 from bpe.threads import available_threads
 from corpus.sizes import bytes_text
 from stores.system import address_space_limit, page_bytes, peak_bytes, physical_bytes
@@ -35,6 +35,7 @@ class MemoryBudget:
         if max_memory_bytes is None:
             return MemoryBudget(used_bytes() + max(MIN_FREE_BYTES, available_bytes() // 5 * 4), given=False)
         least = used_bytes() + MIN_FREE_BYTES
+        check_whole("max_memory", max_memory_bytes)
         if max_memory_bytes < least:
             raise BadArgument(
                 f"max_memory must be at least {bytes_text(least + 10**6)} (what the program takes and some to work "

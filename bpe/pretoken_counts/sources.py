@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable, shown
 from corpus.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
@@ -133,6 +133,17 @@ def kind_of_source(source: Source, input_format: str) -> Kind:
         raise BadArgument(f"{path}: {error}") from None
 
 
+def list_of(inputs: Iterable[Source]) -> list[Source]:
+    """The inputs of a call, be it one or several; BadArgument for what is none."""
+    if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
+        return [inputs]
+    if hasattr(inputs, "read"):  # an open file, which gives lines
+        return [cast("BinaryIO", inputs)]
+    if not isinstance(inputs, Iterable):
+        raise BadArgument(f"inputs must be paths, texts as bytes or open files, got {shown(inputs)}")
+    return list(inputs)
+
+
 def listed(
     sources: Iterable[Source],
     input_format: str,
@@ -171,6 +182,8 @@ def listed(
 
 def _check_source(source: object) -> None:
     """Nothing, or BadArgument for what is no source: it would fail when its turn comes."""
+    if isinstance(source, io.TextIOBase):
+        raise BadArgument(f'an open file must give bytes, got {shown(source)}; open it with "rb"')
     if not isinstance(source, (str, os.PathLike, FileRange, File, StreamRest)) and not hasattr(
         source, "read"
     ):

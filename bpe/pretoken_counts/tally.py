@@ -24,8 +24,9 @@ class Tally(NamedTuple):
 
     def tell(self, progress: Progress | None, special_tokens: Sequence[str]) -> None:
         """A line for each that there is."""
-        for line in self.lines(special_tokens) if progress is not None else ():
-            progress.note(line)
+        if progress is not None:
+            for line in self.lines(special_tokens):
+                progress.note(line)
 
     def lines(self, special_tokens: Sequence[str] = ()) -> Iterator[str]:
         """The same as text."""

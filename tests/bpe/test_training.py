@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import random
 import signal
 import sys
@@ -32,7 +33,7 @@ from bpe.formats.huggingface import json_pieces
 from bpe.pretoken_counts.counting import PretokenCounts, count_pretokens
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
 from bpe.tokenizer import Tokenizer
-from bpe.training import Training, train, train_on
+from bpe.training import Training, train, train_on, train_sizes
 from bpe.training_options import TrainingOptions
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
@@ -344,6 +345,14 @@ def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
         ({"special_tokens": [""]}, BadArgument, "at least one character"),
         ({"special_tokens": ["\ud800"]}, BadArgument, "lone surrogate"),
         ({"special_tokens": "<s>"}, BadArgument, "must be a list"),
+        ({"special_tokens": {"<s>"}}, BadArgument, "their order says their ids, and a set has none"),
+        (
+            {"inputs": io.StringIO("ab")},
+            BadArgument,
+            'an open file must give bytes, got .*; open it with "rb"',
+        ),
+        ({"text_field": 3}, BadArgument, "text_field must be a name or a JSON pointer, got 3"),
+        ({"max_memory_bytes": "1GB"}, BadArgument, "max_memory must be a whole number, got '1GB'"),
         ({"special_tokens": ["a"]}, BadArgument, "writes a single byte"),
         ({"special_tokens": ["Ġ"]}, BadArgument, "writes a single byte"),
         ({"tie_break": "first"}, BadArgument, "tie_break must be one of lexicographic, huggingface"),
@@ -368,6 +377,36 @@ def test_bad_input_gets_one_line_and_exit_code_2(
     assert isinstance(raised.value, BpeError)
     assert raised.value.exit_code == 2
     assert "\n" not in str(raised.value)
+
+
+def test_inputs_and_lists_may_be_one_or_be_read_once(tmp_path: Path) -> None:
+    """A path was taken for the names of its letters, an open file for its lines, and an iterator was empty when it was
+    read again."""
+    path, counts = tmp_path / "a.txt", tmp_path / "a.counts"
+    path.write_bytes(b"the mill\n the mill\n<s>the")
+    expected = count_pretokens([path])
+    expected.save(counts)
+    for given in (str(path), path, path.read_bytes(), io.BytesIO(path.read_bytes()), iter([path])):
+        assert count_pretokens(given).as_dict() == expected.as_dict()
+    trained = train([path], 265)
+    with path.open("rb") as file:
+        assert train(file, 265) == trained
+    for given in (str(counts), counts, iter([counts])):
+        assert train([], 265, counts=given) == trained
+    options: dict[str, Any] = {"special_tokens": ["<s>"], "initial_alphabet": list("the")}
+    again = {name: iter(values) for name, values in options.items()}
+    assert train([path], 20, **again) == train([path], 20, **options)
+    sizes: Any = iter([270, 265])
+    assert train_sizes([path], sizes)[265] == trained
+
+
+def test_counts_and_trainings_are_shown_in_a_line() -> None:
+    counts = count_pretokens([b"the mill, the mill " * 50])
+    assert repr(counts) == "<PretokenCounts 5 pretokens, 251 occurrences>"
+    training = train_on(counts, 260)
+    assert repr(training) == f"<Training 4 merges of {counts!r}, vocab_size 260>"
+    rows = training.tokenizer.encode_batch(["the mill " * 900, "the"])
+    assert repr(rows) == f"<Ragged 2 rows, {len(rows.tokens):,} tokens>"
 
 
 def test_256_bytes_are_a_vocabulary() -> None:

@@ -223,10 +223,11 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
         "--like",
         "pythia",
     )
-    fails(2, "give --like or --pattern, not both", *plain, "--pattern", "gpt2")
+    excluded = "--like and --pattern exclude each other: like says the pattern"
+    fails(2, excluded, *plain, "--pattern", "gpt2")
     fails(
         2,
-        "give like or pattern, not both",
+        excluded,
         "train",
         *texts,
         *counts[2:],
@@ -236,7 +237,14 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
         "gpt2",
     )
     fails(2, "which it would replace", "train", *texts, *longer, "--output", tmp_path / "l.json")
-    fails(2, "leave limit_alphabet out", "train", *texts, *longer, *output, "--limit-alphabet", 9)
+    for option in (["--limit-alphabet", 9], ["--like", "gpt-2"]):
+        excluded = f"error: {option[0]} and --continue-from exclude each other: that tokenizer"
+        fails(2, excluded, "train", *texts, *longer, *output, *option)
+    too_few = ["--vocab-size", 300, "--limit-alphabet", 2, "--initial-alphabet", "abc"]
+    few = "error: --limit-alphabet 2 is less than the 3 bytes of --initial-alphabet; [^;]*$"  # no counts to keep
+    fails(2, few, "train", *texts, *output, *too_few)
+    several = ["--vocab-size", "300,400", "--output", tmp_path / "x.json"]
+    fails(2, r"several vocabulary sizes need \{vocab_size\} in the name", "train", *texts, *several)
     longer[1] = tmp_path / "no-such.json"
     fails(2, "no-such.json: can't read the tokenizer", "train", *texts, *output, *longer)
     assert not (tmp_path / "x.json").exists()
