@@ -111,6 +111,22 @@ def test_without_exact_duplicates(tmp_path: Path) -> None:
     array = split_of(tmp_path / "a", whole, LAYOUTS[0])
     assert first_of_equals(array).tolist() == [0, 1, 3, 4, 6]
     check_equal(selected(array, first_of_equals(array)), [[1, 2], [3], [1], [2], [1, 2, 3]])
+    assert first_of_equals(selected(array, [])).tolist() == []
+
+
+def test_near_and_far_and_beyond_what_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flat_tokens.views._STARTS_AT_A_TIME", 7)
+    monkeypatch.setattr("flat_tokens.views._TOKENS_AT_A_TIME", 5)
+    drawn = np.random.default_rng(3)
+    whole = [drawn.integers(0, 2, drawn.integers(1, 9)).tolist() for _ in range(200)]
+    array = split_of(tmp_path / "a", whole, LAYOUTS[1])
+    chosen = [0, 1, 17, 18, 40, 57, 75, 199]  # starts that are read as one range, and ones that are not
+    check_equal(selected(array, chosen), [whole[number] for number in chosen])
+    found = first_of_equals(array)
+    firsts = {tuple(sequence): number for number, sequence in reversed(list(enumerate(whole)))}
+    assert found.tolist() == sorted(firsts.values())
 
 
 NAMES = ["en/a.txt", "en/b.txt", "de/a.txt", "x[1].txt", "fr.txt", "en/c.txt", "none.txt"]
