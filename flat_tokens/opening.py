@@ -270,6 +270,7 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
 
 def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
     """DatasetError unless a dataset was made with this tokenizer; see `open`."""
+    _tokenizer_record(dataset)
     if isinstance(tokenizer, str | os.PathLike):
         check_made_with(dataset, "sha256", _files_sha256(arguments.path("tokenizer", tokenizer)))
     elif hasattr(tokenizer, "fingerprint"):
@@ -278,14 +279,18 @@ def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Finger
         raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
 
 
-def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], given: str) -> None:
-    """DatasetError unless that is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
-    where = printable(str(dataset.path))
+def _tokenizer_record(dataset: Dataset) -> Mapping[str, Any]:
     record = dataset.without_sources.tokenizer if dataset.without_sources is not None else None
     if record is None:
         raise DatasetError(
-            f"{where}: does not say which tokenizer it was made with; open it without tokenizer="
+            f"{printable(str(dataset.path))}: does not say which tokenizer it was made with; open it without tokenizer="
         )
+    return record
+
+
+def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], given: str) -> None:
+    """DatasetError unless that is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
+    where, record = printable(str(dataset.path)), _tokenizer_record(dataset)
     if kind == "fingerprint" and record.get(kind) is None:
         raise DatasetError(
             f"{where}: says of its tokenizer what file it was, as it was imported; give that file: "

@@ -325,7 +325,7 @@ def hosts_error(sizes: BatchSizes, host_count: int) -> ArgumentError:
     """Names the nearest numbers of hosts that divide the batch, and the nearest batches that the hosts divide."""
     if not sizes.is_constant:
         return ArgumentError(
-            f"{host_count} hosts do not divide each batch_size of the ramp, so not {sizes.unit}"
+            f"{host_count} hosts do not divide each batch_size of the ramp; they must divide {sizes.unit}"
         )
     batch_size = sizes.unit
     fewer = next(count for count in range(min(host_count, batch_size), 0, -1) if batch_size % count == 0)

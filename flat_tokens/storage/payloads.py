@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Protocol
 
 from flat_tokens.storage.chunks import Positions, largest_file_bytes
 from flat_tokens.storage.files import ReadBuffer, read_into
 from flat_tokens.storage.places import Payload, StorePath
-from flat_tokens.storage.shards import Shards
+from flat_tokens.storage.shards import OpenShard, Shards
 from flat_tokens.storage.store_payloads import StorePayloads
 from flat_tokens.storage.zarr_metadata import StoredArray
 
@@ -41,22 +43,37 @@ class FilePayloads:
     def __init__(self, stored: StoredArray) -> None:
         self._stored = stored
         self._largest_file_bytes = largest_file_bytes(stored)
+        self._of_thread = threading.local()
         self.shards = Shards(stored)
 
     def read(self, index: int, buffer: ReadBuffer) -> tuple[Payload, str]:
         """See Payloads."""
         stored = self._stored
-        path = stored.file_name(index * stored.chunk_elements // stored.shard_elements)
+        if stored.sharded:
+            with self._keeping_open():
+                kept: OpenShard = self._of_thread.kept
+                return kept.part(index)
+        path = stored.file_name(index)
         with stored.opening():
-            if stored.sharded:
-                return self.shards.part(index), path
             return read_into(path, self._largest_file_bytes, buffer), path
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
         """See Payloads."""
-        return _NOTHING
+        return self._keeping_open() if self._stored.sharded else _NOTHING
+
+    @contextmanager
+    def _keeping_open(self) -> Iterator[None]:
+        """A context in which the shard that the thread read last stays open."""
+        if getattr(self._of_thread, "kept", None) is not None:
+            yield
+            return
+        with closing(OpenShard(self.shards, self._stored)) as self._of_thread.kept:
+            try:
+                yield
+            finally:
+                self._of_thread.kept = None
 
 
 _NOTHING = nullcontext()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from typing import BinaryIO
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.chunks import (
@@ -51,14 +52,6 @@ class Shards:
         file_index, inside = divmod(index, self._per_file)
         return present_entry(self._index(file_index), index, inside, self._stored.file_name(file_index))
 
-    def part(self, index: int) -> bytes | memoryview:
-        """The encoded bytes of zarr chunk `index` of the array."""
-        offset, length = self.entry(index)
-        path = self._stored.file_name(index // self._per_file)
-        file, _ = open_regular(path)
-        with file:
-            return read_part(file, path, offset, length)
-
     def _index(self, file_index: int) -> ShardIndex:
         index = self._indexes.get(file_index)
         if index is None:
@@ -78,3 +71,34 @@ class Shards:
                 while len(self._indexes) > self._kept:
                     self._indexes.popitem(last=False)
         return index
+
+
+class OpenShard:
+    """The file of one shard after the other, for one thread: a shard is opened when another one is left. Whether the
+    dataset was replaced is looked at when a shard is opened, or can't be read."""
+
+    def __init__(self, shards: Shards, stored: StoredArray) -> None:
+        self._shards = shards
+        self._stored = stored
+        self._number = -1
+        self._file: BinaryIO | None = None
+
+    def part(self, index: int) -> tuple[bytes | memoryview, str]:
+        """The encoded bytes of zarr chunk `index` of the array, and the name of its file. AbsentFileError,
+        DatasetError."""
+        stored = self._stored
+        number = index * stored.chunk_elements // stored.shard_elements
+        path = stored.file_name(number)
+        with stored.reading() if number == self._number else stored.opening():
+            offset, length = self._shards.entry(index)
+            if number != self._number or self._file is None:
+                self.close()
+                self._file, _ = open_regular(path)
+                self._number = number
+            return read_part(self._file, path, offset, length), path
+
+    def close(self) -> None:
+        """The next part opens its shard."""
+        if self._file is not None:
+            self._file.close()
+        self._file, self._number = None, -1

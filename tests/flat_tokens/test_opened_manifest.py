@@ -14,11 +14,13 @@ import pytest
 import flat_tokens
 from flat_tokens import opening, verify_part
 from flat_tokens.errors import DatasetError
+from flat_tokens.storage.files import open_regular
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.versions import Version, describe_part, part_path, write_version
 from stores import open_store
 from tests.flat_tokens.counting_store import CountingStore, copy_dataset
+from tests.flat_tokens.in_threads import in_threads
 from tests.flat_tokens.small_datasets import write_dataset
 
 LAYOUTS = {
@@ -112,6 +114,49 @@ def test_a_folder_that_is_copied_to_its_place_is_the_same(tmp_path: Path, layout
     shutil.copytree(dataset.path, tmp_path / "b")
     replace(tmp_path / "a", tmp_path / "b")
     assert all(is_old(sequence) for sequence in dataset.train)
+
+
+def test_a_shard_that_is_open_is_of_the_dataset_that_was_opened(tmp_path: Path) -> None:
+    """It was opened anew for each zarr chunk, and the manifest with it."""
+    root, other = (write(tmp_path / name, id_, LAYOUTS["3-zstd"]) for name, id_ in (("a", OLD), ("b", NEW)))
+    tokens = flat_tokens.open(root).train.encoded_tokens
+    with tokens.expecting((0,), (len(tokens),)):
+        assert is_old(tokens.read(0, 200) >> 1)
+        replace(root, other)
+        assert is_old(tokens.read(300, 1000) >> 1)
+        with pytest.raises(DatasetError, match="is another one"):
+            tokens.read(1100, 1200)
+        with tokens.expecting((0,), (9,)), pytest.raises(DatasetError, match="is another one"):
+            tokens.read(2100, 2200)
+    with pytest.raises(DatasetError, match="is another one"):
+        tokens.read(3100, 3200)
+
+
+def test_a_shard_is_opened_once_by_each_thread_that_goes_through_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def counted(path: str) -> Any:
+        opened.append(path)
+        return open_regular(path)
+
+    tokens = flat_tokens.open(write(tmp_path / "a", OLD, LAYOUTS["3-zstd"])).train.encoded_tokens
+    whole = tokens.read(0, len(tokens))
+    monkeypatch.setattr("flat_tokens.storage.shards.open_regular", counted)
+    turn, count, shards = threading.Barrier(2), -(-len(tokens) // 256), -(-len(tokens) // 1024)
+
+    def go_through(thread: int) -> None:
+        found = np.empty(len(tokens), np.uint32)
+        with tokens.expecting((0,), (len(tokens),)):
+            for number in range(count) if thread else reversed(range(count)):
+                turn.wait(10)
+                at = slice(number * 256, (number + 1) * 256)
+                tokens.read_into(at.start, found[at])
+        assert np.array_equal(found, whole)
+
+    in_threads(2, go_through)
+    assert len(opened) <= 2 * shards
 
 
 @every_layout

@@ -97,7 +97,9 @@ def test_hosts_hold_parts_of_a_ramp(arrays: list[Any], kind: str, hosts: int) ->
 
 
 def test_hosts_that_do_not_divide_a_ramp(arrays: list[Any]) -> None:
-    with pytest.raises(ArgumentError, match="must divide each batch_size of the ramp, so 16, got 3$"):
+    with pytest.raises(
+        ArgumentError, match="3 hosts do not divide each batch_size of the ramp; they must divide 16$"
+    ):
         make("loader", arrays, RAMP, rank=0, world_size=3)
     with pytest.raises(ArgumentError, match="a ramp of batch sizes has no steps an epoch"):
         len(make("loader", arrays, RAMP))
