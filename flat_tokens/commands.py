@@ -25,7 +25,7 @@ from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 
 LINE_COLUMNS = 100
-SHOWN_SOURCES = 20
+SHOWN_SOURCES = SHOWN_PARTS = 20
 
 
 def info(arguments: argparse.Namespace) -> int:
@@ -51,24 +51,26 @@ def info(arguments: argparse.Namespace) -> int:
                 print(f"  checksums: {split['checksum'] or f'none that reading compares{more}'}")
     if facts["parts"]:
         print(f"version {facts['version']}, of {len(facts['parts'])} parts:")
-        for part in facts["parts"]:
+        for part in facts["parts"][:SHOWN_PARTS]:
             print(f"  {printable(part['path'])}: {sum(part['tokens'].values()):,} tokens")
+        if len(facts["parts"]) > SHOWN_PARTS:
+            print(f"  ... and {len(facts['parts']) - SHOWN_PARTS:,} more")
     tokenizer = facts["tokenizer"]
     shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
     print(f"tokenizer: {printable(shown)}")
     if facts["options"]:
-        print(
-            "\n".join(_lines("options: ", [_fact(name, value) for name, value in facts["options"].items()]))
-        )
+        of_first = " of the first part" if facts["parts"] else ""
+        options = [_fact(name, value) for name, value in facts["options"].items()]
+        print("\n".join(_lines(f"options{of_first}: ", options)))
     if facts["versions"]:
         print(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
     source_count = facts["source_count"]
-    of_first = " of the first part" if facts["parts"] else ""
-    print(f"sources{of_first}: {source_count or ('none' if facts['has_manifest'] else 'not recorded')}")
+    none = "none" if facts["has_manifest"] else "not recorded"
+    print(f"sources: {f'{source_count:,}' if source_count else none}")
     for source in facts["sources"]:
         print(f"  {_source(source)}")
     if source_count > SHOWN_SOURCES:
-        print(f"  ... and {source_count - SHOWN_SOURCES} more")
+        print(f"  ... and {source_count - SHOWN_SOURCES:,} more")
     if not facts["has_manifest"]:
         print("manifest: none, so changed files cannot be noticed")
     return 0

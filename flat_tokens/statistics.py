@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,11 @@ CHECKED_COMPRESSORS = ("bz2", "gzip", "lzma", "zlib")
 
 def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | None = None) -> dict[str, Any]:
     """Everything that `info` tells, as JSON values: path, zarr_format, version, parts, splits, tokenizer, source_count,
-    sources, options, versions. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None.
-    most_sources: no more than so many of the sources are kept and told."""
-    manifest = dataset.with_sources(most_sources)
+    sources, options, versions; of a dataset to which was appended the sources of all parts, tokenizer, options and
+    versions of the first. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None. most_sources: no
+    more than so many of the sources are kept and told."""
+    manifest = dataset.without_sources
+    sources, source_count = _sources(dataset, most_sources)
     return {
         "path": str(dataset.path),
         "zarr_format": dataset.zarr_format,
@@ -38,8 +40,8 @@ def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | No
         "parts": [_describe_part(part) for part in dataset.parts],
         "splits": {name: _describe_split(dataset, dataset[name], with_lengths) for name in SPLITS},
         "tokenizer": dict(manifest.tokenizer) if manifest and manifest.tokenizer else None,
-        "source_count": len(manifest.sources) + manifest.sources_left_out if manifest else 0,
-        "sources": list(manifest.sources[:most_sources]) if manifest else [],
+        "source_count": source_count,
+        "sources": sources,
         "options": dict(manifest.options) if manifest else {},
         "versions": dict(manifest.versions) if manifest else {},
     }
@@ -49,8 +51,7 @@ def describe_sources(dataset: Dataset, patterns: Sequence[str]) -> dict[str, Any
     """Some sources, named or by globs, as JSON values: path, sources, and of the splits what their sequences come to.
     ArgumentError where a pattern is no source's."""
     chosen = dataset.of_sources(*patterns)
-    manifests = [part.manifest for part in dataset.parts or (dataset,)]
-    sources = [source for manifest in manifests if manifest for source in manifest.sources]
+    sources, source_count = _sources(dataset, None)
     return {
         "path": str(dataset.path),
         "sources": [
@@ -58,7 +59,7 @@ def describe_sources(dataset: Dataset, patterns: Sequence[str]) -> dict[str, Any
             for source in sources
             if any(is_source(str(source["path"]), pattern) for pattern in patterns)
         ],
-        "source_count": len(sources),
+        "source_count": source_count,
         "splits": {
             name: {
                 "token_count": chosen[name].token_count,
@@ -69,6 +70,18 @@ def describe_sources(dataset: Dataset, patterns: Sequence[str]) -> dict[str, Any
             for name in SPLITS
         },
     }
+
+
+def _sources(dataset: Dataset, most: int | None) -> tuple[list[Mapping[str, Any]], int]:
+    """The first of the sources of all parts, and how many there are."""
+    found: list[Mapping[str, Any]] = []
+    count = 0
+    for part in dataset.parts or (dataset,):
+        manifest = part.with_sources(None if most is None else most - len(found))
+        if manifest is not None:
+            count += len(manifest.sources) + manifest.sources_left_out
+            found += manifest.sources if most is None else manifest.sources[: most - len(found)]
+    return found, count
 
 
 def _describe_part(part: Dataset) -> dict[str, Any]:

@@ -160,9 +160,10 @@ def _bytes_a_token(figures: Figures) -> str:
 def _origin(figures: Figures) -> str:
     facts = figures.facts
     rows: list[list[str]] = []
+    of_first = " of the first part" if facts["parts"] else ""
     for title, group in (
         ("tokenizer", facts["tokenizer"]),
-        ("options", facts["options"]),
+        (f"options{of_first}", facts["options"]),
         ("versions", facts["versions"]),
     ):
         rows += [[f"{title}: {escaped(str(key))}", _value(value)] for key, value in (group or {}).items()]

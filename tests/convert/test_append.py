@@ -29,6 +29,7 @@ from engines.inline_engine import InlineEngine
 from flat_tokens import DatasetError, verify_dataset
 from flat_tokens.__main__ import main as flat_tokens_main
 from flat_tokens.exchange.compact import compact
+from flat_tokens.statistics import describe
 from flat_tokens.storage.places import StorePath
 
 
@@ -60,6 +61,28 @@ def test_documents_come_behind_those_before(grown: Path) -> None:
     after = tree(grown / "out")
     assert {path: after[path] for path in before} == before
     assert verify_dataset("out").ok
+
+
+def test_the_sources_of_all_parts_are_told(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of the first part were."""
+    for number in range(3):
+        shutil.copy("more.txt", f"more-{number}.txt")
+        append(more(inputs=[f"more-{number}.txt"]), InlineEngine())
+    facts = describe(flat_tokens.open("out"))
+    names = ["en.txt", "more-0.txt", "more-1.txt", "more-2.txt"]
+    assert [source["path"] for source in facts["sources"]] == names
+    for name in ("train", "validation"):
+        tokens = sum(source[f"{name}_tokens"] for source in facts["sources"])
+        assert tokens == facts["splits"][name]["token_count"]
+    some = describe(flat_tokens.open("out"), most_sources=2)
+    assert [source["path"] for source in some["sources"]] == names[:2]
+    assert some["source_count"] == facts["source_count"] == 4
+    assert flat_tokens_main(["info", "out"]) == 0
+    told = capsys.readouterr().out
+    assert "sources: 4\n  en.txt: " in told
+    assert "options of the first part: separator" in told
+    assert flat_tokens_main(["report", "out", "-o", "out.html"]) == 0
+    assert all(name in Path("out.html").read_text() for name in names)
 
 
 def test_as_one_conversion_of_both(grown: Path) -> None:
