@@ -42,6 +42,8 @@ def check_output(
         raise BadArgument(f"{flag} must be the name of a file, got ''")
     if str(path) == "-":  # commands that write to stdout do not come here
         raise BadArgument(f"{flag} -: is not written to stdout; name a file (./- is one of this name)")
+    if is_url(str(path)):
+        raise BadArgument(f"{flag} must be a path of this machine, not a URL, got {shown(str(path))}")
     if Path(path).is_dir():
         raise BadArgument(f"{flag} {path}: is a folder; name a file in it")
     if not Path(path).parent.is_dir():

@@ -146,6 +146,7 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
     report.add_argument(
         "-o",
         "--output",
+        type=path_word,
         metavar="FILE",
         help="where to; - is stdout (default: NAME.report.html in the current folder, for the dataset NAME.zarr)",
     )

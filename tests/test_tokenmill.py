@@ -20,7 +20,7 @@ from command_line.hints import nearest
 from flat_tokens.__main__ import build_parser as dataset_parser
 from tokenmill.__main__ import COMMANDS, main
 from tokenmill.completion import whole_parser
-from tokenmill.kinds import names_dataset
+from tokenmill.kinds import are_of_dataset, names_dataset
 
 ROOT = Path(__file__).resolve().parent.parent
 END = "<|endoftext|>"
@@ -68,6 +68,19 @@ def test_from_text_to_a_sound_dataset(here: Path, capfd: pytest.CaptureFixture[s
         (["head", "a.zarr", "--storage-option", "x"], "--storage-option must be NAME=VALUE"),
         (["verify", "no.zarr"], "no.zarr: does not exist"),
         (["info"], "the following arguments are required: tokenizer; see tokenmill info --help"),
+        *(
+            (
+                [*command.split(), "s3://bucket/x"],
+                "must be a path of this machine, not a URL, got 's3://bucket/x'",
+            )
+            for command in (
+                "encode a.txt --tokenizer t --output",
+                "train a.txt --vocab-size 300 --output",
+                "train a.txt --vocab-size 300 --output t --keep-counts",
+                "retokenize a.zarr --tokenizer t --output",
+                "report a.zarr --output",
+            )
+        ),
         (["completion", "csh"], "must be one of bash, zsh, fish, got 'csh'"),
         (["train", "a.txt", "--vocab-size", "300", "--output", "t", "--", "--no"], "--no does not exist"),
     ],
@@ -145,9 +158,18 @@ def test_which_words_name_datasets(tmp_path: Path) -> None:
     (tmp_path / "set" / ".zgroup").write_text("{}")
     datasets = ["a.zarr", "a.zarr/", "s3://bucket/a", str(tmp_path / "set")]
     assert all(map(names_dataset, datasets))
-    assert not any(
-        map(names_dataset, ["a.json", "org/model", "--json", str(tmp_path / "folder"), "x" * 5000])
-    )
+    tokenizers = ["a.json", "org/model", str(tmp_path / "folder"), "x" * 5000, "s3://bucket/a.json"]
+    assert not any(map(names_dataset, [*tokenizers, "--json"]))
+    for name in datasets:
+        assert are_of_dataset(["--json", name, "-n", "5", "--tokenizer", "a.json"])
+        assert are_of_dataset(["--tokens", "5", "--tokenizer=a.json", name])
+        assert are_of_dataset(
+            ["--json", "--dataset", name]
+        )  # no such option, as the command of datasets says
+    for name in tokenizers:
+        # A text may be anywhere; a report was sought of the dataset s3://bucket/a.
+        assert not are_of_dataset(["--json", name, "s3://bucket/a", "a.zarr"])
+        assert not are_of_dataset([name, "--counts", "s3://bucket/a"])
 
 
 def test_the_nearest_word() -> None:

@@ -90,9 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     modules = COMMANDS[command][0]
     asks = modules == _TOLD and any(word in ("-h", "--help") for word in rest)
     if modules == _TOLD and not asks:
-        from tokenmill.kinds import names_dataset
+        from tokenmill.kinds import are_of_dataset
 
-        modules = (_DATASET,) if any(map(names_dataset, rest)) else (_BPE,)
+        modules = (_DATASET,) if are_of_dataset(rest) else (_BPE,)
     for module in modules:
         code = _run(module, command, rest)
     return code

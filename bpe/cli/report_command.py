@@ -17,6 +17,7 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room, trim_memory
+from bpe.pretoken_counts.uncut_separator import UNCUT_NOTE
 from bpe.progress import TrainingProgress
 from bpe.reports.measuring_encoder import check_measurable, texts_of_entries
 from bpe.reports.report import make_report, report_bytes
@@ -77,10 +78,18 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
         )
 
 
+class _Notes(TrainingProgress):
+    """What was left out or replaced; which special tokens there are is not for a report to say."""
+
+    def note(self, text: str) -> None:
+        if not text.startswith(UNCUT_NOTE):
+            super().note(text)
+
+
 def _count(
     sources: list[Source], arguments: list[str], tokenizer: Tokenizer, options: Namespace
 ) -> PretokenCounts:
-    with TrainingProgress(quiet=True) as notes:
+    with _Notes(quiet=True) as notes:
         counts = count_pretokens(
             sources,
             list(tokenizer.special_tokens),

@@ -67,9 +67,12 @@ def _is_told_by_counts(pretokenizer: Pretokenizer) -> bool:
         return False
 
 
+UNCUT_NOTE: Final = f"the text holds {END_OF_TEXT} "  # as the line begins
+
+
 def uncut_note(times: int) -> str:
     """The line that tells of it."""
     return (
-        f"the text holds {END_OF_TEXT} {times:,} times, counted as ordinary text; if it separates documents, the "
+        f"{UNCUT_NOTE}{times:,} times, counted as ordinary text; if it separates documents, the "
         f"tokenizer is to be trained with --special-token '{END_OF_TEXT}'"
     )

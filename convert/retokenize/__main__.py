@@ -9,13 +9,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from command_line.failures import ended_by
 from command_line.input_arguments import add_storage_option
 from command_line.parser import Parser
 from command_line.standard_streams import prepare_standard_streams
-from command_line.words import whole
+from command_line.words import path_word, whole
 from convert.errors import printable
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
 from stores import shown_url
@@ -39,7 +38,7 @@ def _run(parsed: argparse.Namespace) -> int:
     options = RetokenizeOptions(
         parsed.dataset,
         parsed.tokenizer,
-        Path(parsed.output),
+        parsed.output,
         parsed.from_tokenizer,
         parsed.append_token,
         parsed.prepend_token,
@@ -49,7 +48,7 @@ def _run(parsed: argparse.Namespace) -> int:
         dict(parsed.storage_option),
     )
     written = retokenize(options)
-    print(f"{printable(parsed.output)}: verified, from {printable(shown_url(parsed.dataset))}")
+    print(f"{printable(str(parsed.output))}: verified, from {printable(shown_url(parsed.dataset))}")
     for split, found in written.items():
         empty = f", {found.empty_documents:,} without tokens left out" if found.empty_documents else ""
         print(f"{split}: {found.record.token_count:,} tokens in {found.record.seq_count:,} documents{empty}")
@@ -70,7 +69,7 @@ def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
     add = parser.add_argument
     add("dataset", metavar="DATASET", help="its folder or URL")
     add("--tokenizer", required=True, metavar="PATH", help="the new one, as for convert")
-    add("--output", "-o", required=True, metavar="PATH", help="the dataset to make")
+    add("--output", "-o", required=True, type=path_word, metavar="PATH", help="the dataset to make, a folder")
     add("--from-tokenizer", metavar="PATH", help="the one that made the ids (default: the dataset's own)")
     add(
         "--append-token",

@@ -16,7 +16,7 @@ from stores.names import rename
 
 def write_report(
     dataset: Place,
-    output: str | None,
+    output: Path | None,
     bounds: Bounds,
     tokenizer: Path | None,
     overwrite: bool,
@@ -29,10 +29,10 @@ def write_report(
     if tokenizer is not None and not tokenizer.is_file():
         raise ArgumentError(f"--tokenizer {printable(str(tokenizer))}: no such file")
     name = name_of(dataset)
-    if output == "-":
+    if output == Path("-"):
         sys.stdout.write(_page(dataset, name, bounds, tokenizer, version))
         return None
-    path = Path(output) if output is not None else Path(f"{name.removesuffix('.zarr')}.report.html")
+    path = output if output is not None else Path(f"{name.removesuffix('.zarr')}.report.html")
     _check_place(path, dataset, tokenizer, overwrite)
     page = _page(dataset, name, bounds, tokenizer, version)
     temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
