@@ -219,7 +219,7 @@ class Description:
 
     @property
     def added_tokens(self) -> tuple[AddedToken, ...]:
-        """The same with their flags, by ascending id."""
+        """The added tokens with their flags, by ascending id."""
         return self._parts.tokens
 
     @property
@@ -270,7 +270,7 @@ class Description:
 
     @property
     def padding(self) -> dict[str, Any] | None:
-        """The same of padding."""
+        """tokenizer.json's, which is kept for `save` and not applied."""
         return self._parts.padding
 
     def token_to_id(self, token: bytes | str) -> int | None:
@@ -298,9 +298,9 @@ class Description:
         return self.vocab_size
 
     def __repr__(self) -> str:
-        rule = "rank file" if self.is_rank_file else f"{self._vocabulary.merge_count} merges"
+        rule = "rank file" if self.is_rank_file else counted(self._vocabulary.merge_count, "merge")
         return (
-            f"<Tokenizer {self.vocab_size} entries, {rule}, "
+            f"<Tokenizer {self.vocab_size:,} entries, {rule}, "
             f"{counted(len(self._vocabulary.special_tokens), 'special token')}, pattern {shown(self.pattern)}>"
         )
 

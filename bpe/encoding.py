@@ -205,7 +205,7 @@ class Encoding(Description):
     def encode_in_parts(
         self, texts: Iterable[str], allowed_special: AllowedSpecial = "all"
     ) -> Iterator[list[int]]:
-        """The same, some ids at a time."""
+        """The ids of the texts joined, as by `encode_iterable`, some at a time."""
         if self.pretokenizer.asks_for_input or not self.finds_by_bytes(allowed_special):
             return (part.tolist() for part in encode_by_cuts(self, blocks_of(texts), allowed_special))
         return encode_stretches(self, texts, self._allowed(allowed_special))

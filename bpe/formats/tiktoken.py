@@ -77,6 +77,8 @@ def to_ranks(tokenizer: Description) -> bytes:
     """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
     if tokenizer.text_rules is not None:
         raise UnsupportedTokenizer("entries that are text can't be written in a rank file, which is of bytes")
+    if tokenizer.normalizer is not None:
+        raise UnsupportedTokenizer(f"normalizer {tokenizer.normalizer} can't be written in a rank file")
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:
         check_ranks_do(entries, tokenizer.merges, tokenizer.ignore_merges)

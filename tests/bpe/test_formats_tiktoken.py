@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from bpe.errors import BadArgument, BadTokenizer
+from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
 from bpe.formats.tiktoken import read, read_entries, to_ranks
 from bpe.tokenizer import Tokenizer
+from bpe.training import train
 from bpe.vocabulary import every_split
 
 
@@ -105,6 +106,13 @@ def test_arguments(ranked, listed, tmp_path):
         BadArgument, match=r"t.json: a tokenizer.json says its pattern and special tokens itself"
     ):
         Tokenizer.load(tmp_path / "t.json", pattern="gpt2")
+
+
+def test_a_normalizer_was_lost_in_silence(tmp_path):
+    tokenizer = train(["a\u0301é".encode() * 9], 260, like="qwen-3")
+    with pytest.raises(UnsupportedTokenizer, match="normalizer NFC can't be written in a rank file"):
+        tokenizer.export_tiktoken(tmp_path / "t.tiktoken")
+    assert not (tmp_path / "t.tiktoken").exists()
 
 
 def test_two_merges_of_one_product_with_others_between():
