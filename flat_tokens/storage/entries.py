@@ -98,7 +98,7 @@ def decode(ids: list[int], entries: dict[int, bytes], is_start: bool = True) -> 
 
     is_start: whether a document begins with them.
     """
-    data = b"".join(entries.get(id_, f"<{id_}>".encode()) for id_ in ids)
+    data = b"".join([entries[id_] if id_ in entries else f"<{id_}>".encode() for id_ in ids])
     if is_start and isinstance(entries, Entries) and entries.strips_space:
         data = data.removeprefix(b" ")
     return data.decode("utf-8", "replace")
