@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bpe import _core
+from bpe.formats.huggingface import to_json
 
 sys.path.insert(0, str(Path(__file__).parent))  # cli_calls.py, small_encoder.py
 for name in ("corpus", "stores"):
@@ -39,3 +41,10 @@ def text_file(tmp_path):
     path = tmp_path / "text.txt"
     path.write_bytes(TEXT.encode())
     return str(path)
+
+
+@pytest.fixture(scope="module")
+def document(listed):
+    """A tokenizer.json as Python values; each test changes its own copy."""
+    text = to_json(listed(special_tokens=["<s>", "<t>"]))
+    return lambda: json.loads(text)

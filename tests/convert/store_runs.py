@@ -20,6 +20,8 @@ from engines.inline_engine import InlineEngine
 from stores import Bytes, Entry, Store, StoreError, open_store
 from stores.store import Blocks
 
+MORE: dict[str, Any] = {"zarr_format": 3, "chunk_tokens": 64}
+
 
 class Killed(BaseException):
     """The driver is gone: nothing of it does anything from then on."""
@@ -162,3 +164,9 @@ class Place:
 def in_memory(folder: Path) -> Place:
     """An output in the memory of this process."""
     return Place(f"memory://{uuid4().hex}/deep/out", {}, folder)
+
+
+def whole(place: Place, expected: dict[str, bytes]) -> bool:
+    """Whether the output is what it must be, and nothing lies beside it."""
+    assert place.debris() == []
+    return place.dataset() == expected

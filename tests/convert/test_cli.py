@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
-from naive_conversion import END, make_documents, tree
+from command_runs import command, fails
+from naive_conversion import END, tree
 
 import convert.driver.conversion
 import convert.driver.pipeline
@@ -21,7 +17,6 @@ import convert.driver.tokenizers
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
-from convert.places.log import Log
 from engines.inline_engine import InlineEngine
 
 
@@ -29,23 +24,6 @@ from engines.inline_engine import InlineEngine
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run in this process: the command line is what is tested."""
     monkeypatch.setattr(convert.driver.conversion, "open_engine", lambda *_: InlineEngine())
-
-
-def command(*arguments: str, tokenizer: str = "tok.json", output: str = "out.zarr") -> list[str]:
-    inputs = () if any(not argument.startswith("-") for argument in arguments[:1]) else ("en.txt",)
-    return [*inputs, *arguments, "--tokenizer", tokenizer, "--output", output]
-
-
-def fails(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, *parts: str) -> str:
-    assert main(arguments) == code
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    lines = [line for line in captured.err.splitlines() if line.startswith("tokenmill: error: ")]
-    assert len(lines) == 1
-    assert "Traceback" not in captured.err
-    for part in parts:
-        assert part in lines[0]
-    return lines[0]
 
 
 @pytest.mark.parametrize(
@@ -165,105 +143,6 @@ def test_places_where_nothing_can_be_written(here: Path, capsys: pytest.CaptureF
     assert (here / "out.zarr.partial/mine").exists()
 
 
-def cli(*arguments: str, **more: object) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(convert.driver.pipeline.__file__).parents[2])}
-    return subprocess.Popen(
-        [sys.executable, "-m", "convert", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        **more,  # type: ignore[call-overload]
-    )
-
-
-def test_the_whole_command(here: Path) -> None:
-    process = cli(
-        *command("--workers", "2", "--text-chunk-bytes", "500", "--timings", "--validation-fraction", "0.3")
-    )
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    assert out.startswith("out.zarr: ")
-    assert "30 documents" in out or "documents" in out
-    assert "workers" in out
-    assert [line.split(":")[0] for line in err.splitlines()] == ["encode", "merge", "verify"]
-    process = cli(*command("--quiet", "--validation-fraction", "0.3", output="quiet.zarr"))
-    assert process.communicate(timeout=60) == ("", "")
-    assert tree(here / "quiet.zarr") == tree(here / "out.zarr")
-
-
-def test_a_file_size_limit_is_an_error_with_the_path(here: Path) -> None:
-    (here / "en.txt").write_text(END.join(make_documents(3000, seed=6)), newline="")
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
-    process = cli(*command("--workers", "1"), preexec_fn=limit)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 4, err
-    assert "out.zarr.partial/" in err
-    assert "File too large (errno 27)" in err
-    assert len(err.splitlines()) == 1
-    assert not (here / "out.zarr.partial").exists()  # no text chunk was finished
-    assert not (here / "out.zarr").exists()
-
-
-def test_a_tokenizer_that_does_not_fit_the_disk_says_what_to_do(here: Path) -> None:
-    (here / "short.txt").write_text("text")
-    size = (here / "tok.json").stat().st_size
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
-
-    _, err = cli(*command("short.txt"), preexec_fn=limit).communicate(timeout=60)
-    assert (
-        "tokenizer.json: File too large (errno 27); raise the limit on the size of a file (ulimit -f)" in err
-    )
-
-
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> None:
-    (here / "en.txt").write_text(END.join(make_documents(12_000, seed=7)), newline="")
-    arguments = command("--workers", "2", "--text-chunk-bytes", "500", "--progress", "json")
-    process = cli(*arguments, start_new_session=True)
-    deadline = time.monotonic() + 30
-    journal = Log(here / "out.zarr.partial/shards")
-    while not journal.holds_work and time.monotonic() < deadline:
-        time.sleep(0.002)
-    assert process.poll() is None, "the run ended before it could be interrupted"
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert out == ""
-    plain = [line for line in err.splitlines() if not line.startswith("{")]
-    assert plain == [
-        "tokenmill: error: interrupted; what is encoded is kept in out.zarr.partial, "
-        "the same command goes on from there"
-    ]
-    assert not (here / "out.zarr").exists()
-    done = len(journal.recorded().shards)
-    assert done
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)  # no worker is left
-
-    process = cli(*arguments)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    assert f"reused     {done:,} of" in out
-    assert '"note": "going on from out.zarr.partial"' in err
-    process = cli(*command("--quiet", "--workers", "1", output="clean.zarr"))
-    assert process.communicate(timeout=60) == ("", "")
-    assert tree(here / "out.zarr") == tree(here / "clean.zarr")
-
-
-def test_a_closed_stdout_does_not_spoil_the_result(here: Path) -> None:
-    process = cli(
-        *command("--progress", "none"), preexec_fn=lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
-    )
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, "")
-    assert (here / "out.zarr/manifest.json").exists()
-
-
 @pytest.mark.usefixtures("inline")
 def test_a_folder_with_a_tokenizer_json_was_refused(here: Path) -> None:
     (here / "folder").mkdir()
@@ -358,26 +237,6 @@ def test_a_failure_left_an_empty_partial_folder(here: Path, capsys: pytest.Captu
     assert main(command(*more, "--invalid", "replace", "--overwrite")) == 0
 
 
-def test_names_the_locale_lacks_lost_the_summary(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
-        monkeypatch.setenv(name, value)
-    process = cli(*command(output="naïve.zarr"))
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert out.startswith("na")
-    assert "documents" in out
-
-
-def test_the_locale_got_into_the_manifest(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "en.txt").rename(here / "naïve.txt")
-    cli(*command("naïve.txt", output="utf8.zarr")).communicate(timeout=60)
-    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
-        monkeypatch.setenv(name, value)
-    cli(*command("naïve.txt", output="c.zarr")).communicate(timeout=60)
-    assert (here / "c.zarr/manifest.json").exists()
-    assert tree(here / "c.zarr") == tree(here / "utf8.zarr")
-
-
 @pytest.mark.usefixtures("inline")
 def test_a_corpus_without_separators_was_one_document_in_silence(
     here: Path, capsys: pytest.CaptureFixture[str]
@@ -445,68 +304,7 @@ def test_one_of_a_kind_was_several_and_the_tokenizer_counted_as_tokens(
     assert f"on disk, in the arrays {size}.00 bytes a token of 1.00 bytes of text" in shown
 
 
-def run_with(here: Path, beginning: str, *more: str) -> subprocess.CompletedProcess[str]:
-    """The command where Python runs `beginning` first."""
-    (here / "sitecustomize.py").write_text("import os, signal, sys\n" + beginning)
-    search_path = f"{here}:{Path(convert.driver.pipeline.__file__).parents[2]}"
-    return subprocess.run(
-        [sys.executable, "-m", "convert", *command(), *more],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": search_path},
-        check=False,
-    )
-
-
-@pytest.mark.parametrize("module", ["convert.shown.arguments", "numpy", "bpe.vocabulary"])
-def test_ctrl_c_while_it_is_imported_gave_a_traceback(module: str, here: Path) -> None:
-    done = run_with(
-        here,
-        "class Interrupts:\n"
-        "    def find_spec(self, name, *_):\n"
-        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Interrupts())\n",
-    )
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
-
-
-@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
-def test_a_signal_while_workers_were_forked_was_lost(name: str, code: int, here: Path) -> None:
-    beginning = f"os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.{name}))\n"
-    done = run_with(here, beginning, "--start-method", "fork", "--workers", "1")
-    assert done.returncode == code
-    assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("tokenmill: error: ")
-
-
 def test_a_folder_without_files_made_an_empty_dataset(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "folder").mkdir()
     (here / "folder/.hidden").write_text("a")
     fails(capsys, command("folder"), 2, "folder: no files in it; those that begin with a dot are left out")
-
-
-def test_a_core_that_is_not_built_gave_a_traceback(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(*_: object, **__: object) -> None:
-        raise ImportError("cannot import name '_core' from 'bpe'")
-
-    monkeypatch.setattr(convert.driver.pipeline, "convert", missing)
-    fails(capsys, command(), 2, "the core is not built; install the package first: pip install .")
-
-
-def test_a_closed_stderr_mixed_its_lines_into_stdout(here: Path) -> None:
-    process = cli(*command("--workers", "0"), preexec_fn=lambda: os.close(2))
-    out, _ = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, "")
-
-
-def test_debug_shows_the_traceback(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(command("missing", "--debug")) == 2
-    assert "Traceback" in capsys.readouterr().err
-
-
-def test_help_needs_nothing_heavy() -> None:
-    code = "import sys, convert.shown.arguments as a; a.build_parser().format_help(); print('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,25 +16,21 @@ import pytest
 from google_server import google_options, google_server
 from naive_conversion import END, make_documents, tree
 from servers import BUCKET, KEY, SECRET, moto_server, s3_options
-from stopped_runs import encode_or_fail, options
-from store_runs import Harm, HarmedStore, Killed, Place, in_memory
+from stopped_runs import options
+from store_runs import MORE, Place, in_memory, whole
 
 import convert.encode.worker
 from convert import convert as run_conversion
 from convert.__main__ import main
-from convert.driver import finalizer
-from convert.errors import BadInput, Refused, StorageError, UsageError
+from convert.errors import BadInput, Refused, UsageError
 from convert.places import store_log
-from convert.places.unpublished import UnpublishedStore
 from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
-from stores import AlreadyThere, Entry, StoreError, StoreNotFound, lease, open_store
+from stores import AlreadyThere, Entry, lease, open_store
 from stores.object import ObjectStore
 
 pytest.importorskip("obstore", reason="obstore is not installed")
-
-MORE: dict[str, Any] = {"zarr_format": 3, "chunk_tokens": 64}
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +57,6 @@ def expected(here: Path) -> dict[str, bytes]:
     """The dataset of `Place.run` with MORE, made locally."""
     run_conversion(options(output="expected", **MORE), InlineEngine())
     return tree(here / "expected")
-
-
-def whole(place: Place, expected: dict[str, bytes]) -> bool:
-    """Whether the output is what it must be, and nothing lies beside it."""
-    assert place.debris() == []
-    return place.dataset() == expected
 
 
 # -- the same bytes
@@ -301,218 +290,4 @@ def test_errors_of_the_store_are_one_line_each(
 # -- what ends early
 
 
-def stop(place: Place, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
-    """A run that ends at a bad record."""
-    with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
-        with pytest.raises(BadInput):
-            place.run(**MORE, **more)
-
-
-def test_the_same_command_goes_on_from_another_machine(
-    place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for same in (False, True, False):
-        stop(place, monkeypatch, same_machine=same)
-    assert "manifest.json" not in place.dataset()
-    assert "lease" not in place.debris()
-    summary = place.run(**MORE)
-    assert summary.reused_shards >= 5
-    assert whole(place, expected)
-
-
-def test_other_options_are_refused_and_overwrite_begins_anew(
-    place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stop(place, monkeypatch)
-    with pytest.raises(Refused, match=r"memory:.*partial was begun with .*seed 0 \(now 1\)|was begun with"):
-        place.run(**MORE, seed=1)
-    summary = place.run(**MORE, seed=1, overwrite=True)
-    assert summary.reused_shards == 0
-    place.run(**MORE, overwrite=True)
-    assert whole(place, expected)
-
-
-def test_a_run_without_results_leaves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: Any) -> Any:
-        raise BadInput("no")
-
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", fail)
-    with pytest.raises(BadInput):
-        place.run(**MORE)
-    assert place.dataset() == {}
-    assert place.debris() == []
-
-
-@pytest.mark.parametrize("kind", ["folder", "url"])
-def test_shards_lie_where_they_were_begun(
-    here: Path, place: Place, kind: str, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("one", "two"):
-        (here / name).mkdir()
-    one, two = ("one", "two") if kind == "folder" else (f"memory://{uuid4().hex}/s" for _ in range(2))
-    for begun, asked in [(one, two), (one, None), (None, one)]:
-        stop(place, monkeypatch, scratch=begun)
-        assert place.run(**MORE, scratch=asked).reused_shards >= 5
-        assert whole(place, expected)
-        place.target.delete(list(place.dataset()))
-    left = [*(here / "one").iterdir(), *(here / "two").iterdir()]
-    left += [] if kind == "folder" else [*open_store(one).list(), *open_store(two).list()]
-    assert left == []
-
-
-def test_a_scratch_folder_that_this_machine_does_not_see(
-    here: Path, place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (here / "one").mkdir()
-    stop(place, monkeypatch, scratch="one")
-    (here / "one").rename(here / "gone")
-    place.run(**MORE)
-    assert whole(place, expected)
-
-
-@pytest.mark.parametrize(
-    "kind", ["before", "after", "fails", "lost"]
-)  # scripts/check_store_faults.py: all points
-def test_a_driver_that_ends_at_any_of_its_requests(here: Path, kind: str, expected: dict[str, bytes]) -> None:
-    counted = Harm()
-    in_memory(here).run(counted, **MORE)
-    for at in range(("before", "after", "fails", "lost").index(kind) * 3, len(counted.requests), 12):
-        place, harm = in_memory(here), Harm(at, kind)
-        with suppress(Killed, StoreError, Refused):
-            place.run(harm, **MORE)
-        with suppress(Refused):  # it had published
-            place.run(same_machine=kind in ("before", "lost"), **MORE)
-        assert whole(place, expected), harm.requests[at]
-
-
-def test_a_driver_that_is_killed_while_it_replaces_a_dataset(here: Path, expected: dict[str, bytes]) -> None:
-    other = in_memory(here)
-    other.run(**MORE, seed=3, validation_fraction=0.3)
-    former = other.dataset()
-    counted = Harm()
-    other.run(counted, **MORE, overwrite=True)
-    for at in range(0, len(counted.requests), 8):
-        place, harm = in_memory(here), Harm(at)
-        for key, data in former.items():
-            place.target.put(key, data)
-        with pytest.raises(Killed):
-            place.run(harm, **MORE, overwrite=True)
-        place.run(**MORE, overwrite=True)
-        assert whole(place, expected), harm.requests[at]
-
-
 # -- late ones
-
-
-def test_an_object_of_another_run_is_never_replaced(place: Place) -> None:
-    store = UnpublishedStore(place.target, place.partial)
-    store.put("train/c/0", b"abc")
-    assert store.put("train/c/0", (part for part in (b"a", b"bc"))).size == 3
-    with pytest.raises(StorageError, match=r"out/train/c/0 was written by another run just now"):
-        store.put("train/c/0", b"abd")
-    assert place.target.read("train/c/0") == b"abc"
-
-
-def test_a_late_worker_of_another_plan_ends_the_run_and_the_next_one_is_right(
-    place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    merge = convert.encode.worker.merge_run
-
-    def late_merge(*arguments: Any) -> Any:
-        with monkeypatch.context() as patch:
-            patch.setattr(convert.encode.worker, "merge_run", merge)
-            place.target.put("train/encoded_tokens/c/0", b"of another plan")
-            return merge(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "merge_run", late_merge)
-        with pytest.raises(
-            StorageError, match="was written by another run just now; end it, and run the same"
-        ):
-            place.run(**MORE)
-    assert place.run(**MORE).reused_shards > 10
-    assert whole(place, expected)
-
-
-def test_a_run_that_was_taken_over_ends_and_harms_nothing(
-    place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first run stands still for long in the middle: meanwhile another begins, and finishes."""
-    encode = convert.encode.worker.encode_chunk
-
-    def stand_still(chunk: Any, *more: Any) -> Any:
-        if chunk.index == 9:
-            with monkeypatch.context() as patch:
-                patch.setattr(convert.encode.worker, "encode_chunk", encode)
-                place.run(**MORE)
-        return encode(chunk, *more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "encode_chunk", stand_still)
-        with pytest.raises(Refused, match="another run has taken over the work at memory://"):
-            place.run(**MORE)
-    with pytest.raises(Refused, match="exists, a finished dataset"):  # and removes what was put late
-        place.run(**MORE)
-    assert whole(place, expected)
-
-
-def test_names_of_the_log_are_written_by_one_run_alone(place: Place, tmp_path: Path) -> None:
-    logs = [store_log.StoreLog(tmp_path, place.partial, "out", holder) for holder in ("a", "b")]
-    logs[0].take_over()
-    logs[1].take_over()
-    with pytest.raises(Refused):
-        logs[0].confirm()
-    logs[1].confirm()
-    place.partial.delete(list(place.debris()))
-    for log in logs:  # all that they wrote is gone: a third run has finished
-        with pytest.raises(Refused):
-            log.confirm()
-    with pytest.raises(StoreNotFound):
-        place.partial.head("log/00000001")
-    logs.append(store_log.StoreLog(tmp_path, place.partial, "out", "c"))
-    logs[2].take_over()
-    with pytest.raises(Refused):  # the claim that is there has the name of its own
-        logs[0].confirm()
-    logs[2].confirm()
-
-
-def test_a_run_that_stands_still_in_the_middle_of_a_look_harms_nothing(place: Place, tmp_path: Path) -> None:
-    """Another run begins, finishes and removes all between the two requests by which a run finds out whether it is the
-    one that writes."""
-
-    class StandsStill(HarmedStore):
-        def delete_all_after(self, request: str) -> None:
-            if counted.requests[-1:] == [request]:
-                place.partial.delete(place.debris())
-
-        def head(self, key: str) -> Entry:
-            found = super().head(key)
-            self.delete_all_after(f"head {key}")
-            return found
-
-        def put(self, key: str, data: Any, if_absent: bool = False) -> Entry:
-            entry = super().put(key, data, if_absent)
-            self.delete_all_after(f"put {key}")
-            return entry
-
-    counted = Harm(of=("head", "put"))
-    log = store_log.StoreLog(tmp_path, place.partial, "out", "a")
-    log.take_over()
-    log._store = StandsStill(place.partial, counted)
-    with pytest.raises(Refused):
-        log.confirm()
-    assert place.debris() == []
-
-
-def test_what_another_run_took_away_is_told_as_that(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not as data that is lost."""
-    verify = finalizer.Finalizer.verify
-
-    def take_away(*arguments: Any) -> None:
-        place.partial.delete(place.debris())
-        verify(*arguments)
-
-    monkeypatch.setattr(finalizer.Finalizer, "verify", take_away)
-    with pytest.raises(Refused, match="another run has taken over the work at memory://"):
-        place.run(**MORE)

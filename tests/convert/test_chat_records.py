@@ -1,0 +1,271 @@
+"""Chats as records: in tables and JSON, prompts that are messages, special tokens in messages, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chats import (
+    CHATML,
+    CHATS,
+    INLINE,
+    PLAIN,
+    USER,
+    make_chats,
+    rows_of,
+    write_chats,
+    write_table,
+    write_template,
+)
+from naive_conversion import END
+from stopped_runs import options
+
+from bpe.tokenizer import Tokenizer
+from convert import convert
+from convert.errors import BadInput, UsageError
+from corpus.chat_template import ChatTemplate
+from corpus.marked_records import RecordFault
+from corpus.rules import ChatRules
+from engines.inline_engine import InlineEngine
+
+
+def test_special_tokens_in_messages_stay_text(here: Path) -> None:
+    tokenizer = Tokenizer.load(here / "tok.json")
+    end = tokenizer.special_tokens[END]
+    chat = [{"role": "user", "content": f"a{END}b"}, {"role": "assistant", "content": f"{END}c<|im_start|>"}]
+    write_chats(here / "c.jsonl", [chat])
+    write_template(here, CHATML)
+    summary = convert(options(**CHATS), InlineEngine())
+    ids, bits = rows_of(here / "out")[0]
+    assert ids.count(end) == 2
+    assert (
+        tokenizer.decode(ids)
+        == ChatTemplate(ChatRules(CHATML, (), ())).text_of(chat, None, "text", False).text.decode()
+    )
+    assert [id_ for id_, bit in zip(ids, bits, strict=True) if bit][-1] == end
+    assert summary.intake.with_special == 1
+    convert(options(**CHATS, output="encode", special_in_text="encode"), InlineEngine())
+    assert rows_of(here / "encode")[0][0].count(end) == 4
+    with pytest.raises(BadInput, match=r"a message holds the special token '<\|endoftext\|>'"):
+        convert(options(**CHATS, output="error", special_in_text="error"), InlineEngine())
+
+
+@pytest.mark.parametrize(
+    ("special", "text", "left"),
+    [(("\ue000",), "a\ue000", "\ue000"), (("<s>", "s>x"), "<s>x", "s>x"), (("<s>", "<"), "<s>", "<")],
+    ids=["one-character", "behind-the-cut", "before-the-cut"],
+)
+def test_special_tokens_that_a_cut_does_not_make_text(special: tuple[str, ...], text: str, left: str) -> None:
+    """They became the token in silence."""
+    template = ChatTemplate(ChatRules(CHATML, (), special))
+    chat = [{"role": "user", "content": text}, {"role": "assistant", "content": "b"}]
+    with pytest.raises(RecordFault, match="which no cut makes ordinary text") as raised:
+        template.text_of(chat, None, "text", False)
+    assert repr(left) in str(raised.value)
+    assert text in template.text_of(chat, None, "encode", False).text.decode()
+
+
+def test_tables(here: Path) -> None:
+    """The same dataset from tables, whose messages are lists of objects, or such lists as JSON."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    chats = make_chats(12, seed=9)
+    chats[0][1]["tool_calls"] = [{"name": "f", "arguments": "{}"}]  # which the others have as null, then
+    tools = [{"name": "f"}]
+    write_chats(here / "c.jsonl", chats, tools=tools)
+    rows = [{"messages": chat, "tools": tools} for chat in chats]
+    as_text = [{name: json.dumps(value) for name, value in row.items()} for row in rows]
+    write_table(here / "c.parquet", rows)
+    write_table(here / "c.arrow", rows)
+    write_table(here / "text.parquet", as_text)
+    with (here / "c.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["tools", "messages"])
+        writer.writeheader()
+        writer.writerows(as_text)
+    saved = here / "saved"  # as save_to_disk of the library datasets lays it out
+    saved.mkdir()
+    (here / "c.arrow").rename(saved / "data-00000-of-00001.arrow")
+    (saved / "state.json").write_text(
+        json.dumps({"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_indices_data_files": None})
+    )
+    (saved / "dataset_info.json").write_text("{}")
+    write_template(
+        here,
+        CHATML
+        + "{{ tools | tojson }}{% if 'tool_calls' in messages[1] %}{{ messages[1].tool_calls }}{% endif %}",
+    )
+    found = []
+    for name in ("c.jsonl", "c.parquet", "saved", "text.parquet", "c.csv"):
+        convert(options(**CHATS | {"inputs": [name]}, output=f"{name}.zarr"), InlineEngine())
+        found.append(rows_of(here / f"{name}.zarr"))
+    assert len(found[0]) == 12
+    assert found == [found[0]] * 5
+
+
+def test_messages_as_json_are_read_as_lines_are(here: Path) -> None:
+    """A name that stands twice makes a bad record of both; of messages in a table the last one counted."""
+    write_template(here, CHATML)
+    twice = '[{"role": "user", "role": "assistant", "content": "a"}]'
+    (here / "c.csv").write_text('messages\n"' + twice.replace('"', '""') + '"\n')
+    (here / "c.jsonl").write_text(f'{{"messages": {twice}}}\n')
+    for name in ("c.csv", "c.jsonl"):
+        with pytest.raises(BadInput, match="it has the field 'role' twice"):
+            convert(options(**CHATS | {"inputs": [name]}), InlineEngine())
+
+
+PAIRS = {"prompt_field": "prompt", "completion_field": "completion", "inputs": ["p.jsonl"]}
+
+
+@pytest.mark.parametrize("template", [CHATML, PLAIN, INLINE], ids=["chatml", "plain", "inline"])
+def test_prompts_that_are_messages(here: Path, template: str) -> None:
+    """All that the completion adds to the prompt is learned; the ids are those of the whole chat."""
+    chats = make_chats(20, seed=11)
+    write_chats(here / "c.jsonl", chats)
+    cut = [(chat[:-1], chat[-1:]) for chat in chats]
+    records: list[Any] = [{"prompt": prompt, "completion": completion} for prompt, completion in cut]
+    texts = [{"prompt": "<|im_start|> a", "completion": " b<|im_start|>"}, {"prompt": "c", "completion": "d"}]
+    mixed = [*records[:7], texts[0], *records[7:], texts[1]]
+    (here / "p.jsonl").write_text("".join(json.dumps(record) + "\n" for record in mixed))
+    convert(options(**PAIRS, output="before", validation_fraction=0.0, on_error="quarantine"), InlineEngine())
+    assert len(rows_of(here / "before")) == 2  # no template, so no chats
+    assert "no chat template" in (here / "before/quarantine.jsonl").read_text()
+    write_template(here, template)
+    convert(options(**CHATS, output="chats"), InlineEngine())
+    convert(options(**PAIRS, validation_fraction=0.0), InlineEngine())
+    found = rows_of(here / "out")
+    assert [found.pop(7), found.pop()] == rows_of(here / "before")  # texts have the same ids beside chats
+    tokenizer = Tokenizer.load(here / "tok.json")
+    for (prompt, _), (ids, bits), (whole, _) in zip(cut, found, rows_of(here / "chats"), strict=True):
+        assert ids == whole
+        rules = ChatRules(template, (("eos_token", END), ("bos_token", "<|im_start|>")), ())
+        before = ChatTemplate(rules).text_of(prompt, None, "text", False).text
+        if template is not INLINE:
+            before += b"<|im_start|>assistant\n"
+        ends = [len(tokenizer.decode_bytes(ids[: at + 1])) for at in range(len(ids))]
+        assert bits == [end > len(before) for end in ends]
+
+
+def test_prompts_that_are_not_in_front(here: Path) -> None:
+    rules = ChatRules(PLAIN + "{{ messages | length }}", (), ())
+    with pytest.raises(RecordFault, match="the completion changes the text of the prompt"):
+        ChatTemplate(rules).completion_of(USER[:1], USER[1:], None, "text", False)
+    (here / "p.jsonl").write_text(json.dumps({"prompt": USER[:1], "completion": "b"}) + "\n")
+    write_template(here, CHATML)
+    with pytest.raises(BadInput, match="the field 'prompt' is a list, not a text"):
+        convert(options(**PAIRS), InlineEngine())
+
+
+BAD = [
+    ("{{ messages[9].content.x }}", USER, "the chat template refuses it: "),
+    (INLINE, [{"role": "system", "content": "a"}], "the chat template refuses it: no system"),
+    (PLAIN + "{{ messages | length }}", USER, "message 1 changes the text in front of it"),
+    (CHATML, "hello", "its messages are no list of objects"),
+    (CHATML, ["hello"], "its messages are no list of objects"),
+    (CHATML, [{"role": "user", "content": "\ufdd0"}], "its messages hold U\\+FDD0"),
+    ("{{ strftime_now('%d') }}", USER, "'strftime_now' is undefined"),
+    ("{{ messages.append(1) }}", USER, "the chat template refuses it: .*append"),
+    ("{{ ''.__class__.__mro__ }}", USER, "the chat template refuses it: .*unsafe"),
+    (
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        USER,
+        "200,000 steps",
+    ),
+    (
+        "{% for a in [1] recursive %}{% for b in range(99) %}{{ loop.length }}{% endfor %}"
+        "{% if loop.depth < 5 %}{{ loop(range(99)) }}{% endif %}{% endfor %}",
+        USER,
+        "200,000 steps",
+    ),
+    (
+        "{% macro f(n) %}{% if n %}{{ f(n - 1) ~ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+        USER,
+        "200,000 steps",
+    ),
+    ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", USER, "the chat template refuses it: .*recursion"),
+    (
+        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
+        USER,
+        "16,777,216",
+    ),
+    (
+        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}",
+        USER,
+        "16,777,216",
+    ),
+    (
+        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = [n.s, n.s] | join %}{% endfor %}",
+        USER,
+        "16,777",
+    ),
+    (
+        "{% set n = namespace(s='ab') %}{% for a in range(99) %}"
+        "{% set n.s %}{{ n.s }}{{ n.s }}{% endset %}{% endfor %}",
+        USER,
+        "16,777",
+    ),
+    ("{{ 'a' * 999999999 }}", USER, "16,777,216 characters"),
+    ("{{ 9 ** 999999999 }}", USER, "16,777,216 characters"),
+    ("{% for a in range(99999) %}{{ 'a' * 9999 }}{% endfor %}", USER, "16,777,216 characters"),
+]
+
+
+@pytest.mark.parametrize(("template", "messages", "said"), BAD)
+def test_what_is_refused(template: str, messages: Any, said: str) -> None:
+    started = time.process_time()
+    with pytest.raises(RecordFault, match=said) as error:
+        ChatTemplate(ChatRules(template, (("bos_token", ""),), (END,))).text_of(messages, None, "text", False)
+    assert "\n" not in str(error.value)
+    assert time.process_time() - started < 20
+
+
+def test_no_template(here: Path) -> None:
+    write_chats(here / "c.jsonl", [USER])
+    with pytest.raises(
+        UsageError, match="--messages-field needs a chat template: beside tok.json there is no"
+    ):
+        convert(options(**CHATS), InlineEngine())
+    with pytest.raises(UsageError, match="--chat-template absent: no such file"):
+        convert(options(**CHATS, chat_template="absent"), InlineEngine())
+    (here / "bad.jinja").write_text("{% if %}")
+    with pytest.raises(
+        UsageError, match=r"bad\.jinja: the chat template does not compile: Expected an expression"
+    ):
+        convert(options(**CHATS, chat_template="bad.jinja"), InlineEngine())
+    (here / "chat_template.jinja").write_text(CHATML)
+    (here / "c.jsonl").write_text('{"conversation": []}\n')
+    with pytest.raises(BadInput, match=r"line 1 .*it has no field 'messages' \(there is conversation\)"):
+        convert(options(**CHATS), InlineEngine())
+
+
+def test_files_of_templates_that_are_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_chats(here / "c.jsonl", [USER])
+    (here / "tokenizer_config.json").write_text("{")
+    with pytest.raises(UsageError, match=r"tokenizer_config\.json: not valid JSON"):
+        convert(options(**CHATS), InlineEngine())
+    monkeypatch.setattr("bpe.chat_rules.LARGEST_BYTES", 9)
+    (here / "tokenizer_config.json").unlink()
+    (here / "long.jinja").write_text("x" * 10)
+    (here / "empty.jinja").write_text(" \n")
+    os.mkfifo(here / "pipe.jinja")
+    for name, said in (
+        ("long", "more than 9 bytes are no template"),
+        ("empty", "an empty template, by which all chats are empty"),
+        ("pipe", "must be a file, which can be read again"),
+    ):
+        with pytest.raises(UsageError, match=rf"^{name}\.jinja: {said}"):
+            convert(options(**CHATS, chat_template=f"{name}.jinja"), InlineEngine())
+
+
+def test_an_output_that_would_replace_the_template(here: Path) -> None:
+    write_chats(Path("c.jsonl"), make_chats(2, 1))
+    Path("out.partial").mkdir()
+    Path("out.partial/t.jinja").write_text(CHATML)
+    with pytest.raises(
+        UsageError, match=r"the chat template out\.partial/t\.jinja lies inside .*another output"
+    ):
+        convert(options(**CHATS, chat_template="out.partial/t.jinja", overwrite=True), InlineEngine())
+    assert Path("out.partial/t.jinja").read_text() == CHATML

@@ -1,0 +1,318 @@
+"""States of the PyTorch datasets: passes, workers, copies and ranks go on where they were, or say that they cannot."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import itertools
+import pickle
+from typing import Any
+
+import pytest
+from batch_sources import sources
+
+import flat_tokens
+from flat_tokens.errors import ArgumentError
+from flat_tokens.loading.loader import Loader
+from flat_tokens.storage.layout import ArrayLayout
+
+if importlib.util.find_spec("torch") is None:
+    pytest.skip("torch is not installed", allow_module_level=True)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch's own, of few cores and old names
+]
+
+
+@pytest.fixture
+def train(make_dataset: Any, random_sequences: Any) -> Any:
+    path = make_dataset(random_sequences(1, 120), layout=ArrayLayout.create(2, 16))
+    return flat_tokens.open(path).train
+
+
+def test_state(train: Any) -> None:
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2))
+    batches = iter(dataset)
+    for _ in range(3):
+        next(batches)
+    state = dataset.state_dict()
+    assert state["step"] == 3
+    other = BatchDataset(Loader(train, 5, 4, 2))
+    other.load_state_dict(state)
+    assert next(iter(other))["input_ids"].tolist() == next(batches)["input_ids"].tolist()
+    with pytest.raises(ArgumentError, match="seed 2, this one has 9"):
+        BatchDataset(Loader(train, 5, 4, 9)).load_state_dict(state)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_state_loaded_where_workers_are_started(train: Any, workers: int) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader, stop=12)
+    next(iter(dataset))  # what was read here before is nothing to the workers
+    dataset.load_state_dict({"step": 5, "loader": loader.identity()})
+    assert dataset.state_dict()["step"] == 5
+    found = [batch["input_ids"].tolist() for batch in DataLoader(dataset, None, num_workers=workers)]
+    assert found == [loader.batch(step).targets.tolist() for step in range(5, 12)]
+
+
+@pytest.mark.parametrize(("workers", "is_kept"), [(0, False), (2, False), (2, True)])
+def test_each_pass_begins_anew(train: Any, workers: int, is_kept: bool) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    batches = DataLoader(BatchDataset(loader, 3, 9), None, num_workers=workers, persistent_workers=is_kept)
+    next(iter(batches))
+    for _ in range(2):
+        found = [batch["input_ids"].tolist() for batch in batches]
+        assert found == [loader.batch(step).targets.tolist() for step in range(3, 9)]
+
+
+@pytest.mark.parametrize("workers", [None, 0, 2])
+def test_two_passes_at_once_have_the_same_batches(train: Any, workers: int | None) -> None:
+    """The second one began behind the first one's first batch, and said nothing of what it left out."""
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), 3, 9)
+    batches: Any = dataset if workers is None else DataLoader(dataset, None, num_workers=workers)
+    found = [[batch["input_ids"].tolist() for batch in both] for both in zip(batches, batches, strict=True)]
+    assert found == [[dataset.loader.batch(step).targets.tolist()] * 2 for step in range(3, 9)]
+
+
+@pytest.mark.parametrize(("method", "is_kept"), [("fork", False), ("fork", True), ("spawn", False)])
+@pytest.mark.parametrize("is_seeded", [False, True])
+def test_passes_behind_the_one_that_a_state_began(
+    train: Any, method: str, is_kept: bool, is_seeded: bool
+) -> None:
+    """With workers each of them began where the state was taken, so the steps before it were lost in every epoch."""
+    import torch
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader, 3, 9)
+    options = {"multiprocessing_context": method, "persistent_workers": is_kept}
+    for number in range(1 if is_kept or method == "spawn" else 2):
+        dataset.load_state_dict(loader.state_at(6 + number))
+        batches = DataLoader(dataset, None, num_workers=2, **options)
+        for first in (6 + number, 3, 3):
+            if is_seeded:
+                torch.manual_seed(0)
+            found = [batch["input_ids"].tolist() for batch in batches]
+            assert found == [loader.batch(step).targets.tolist() for step in range(first, 9)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_state_that_the_loader_has_loaded_was_passed_over(train: Any, workers: int) -> None:
+    """The batches began at step 0, and the loader told step 0 for ever, since an adapter makes its batches."""
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader, again = Loader(train, 5, 4, 2), Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader)
+    next(iter(dataset))
+    with pytest.raises(
+        ArgumentError, match=r"an adapter .* makes the batches of this Loader.*state_dict\(\)"
+    ):
+        loader.state_dict()
+    with pytest.raises(ArgumentError, match="load the state into that"):
+        loader.load_state_dict(dataset.state_dict())
+    again.load_state_dict(dataset.state_dict())
+    batches = DataLoader(BatchDataset(again, stop=4), None, num_workers=workers)
+    for first in (1, 0):
+        found = [batch["input_ids"].tolist() for batch in batches]
+        assert found == [loader.batch(step).targets.tolist() for step in range(first, 4)]
+    assert next(iter(BatchDataset(again, 3)))["input_ids"].tolist() == loader.batch(3).targets.tolist()
+    del dataset
+    assert loader.state_dict()["step"] == 0  # nobody else makes its batches
+
+
+def test_state_of_other_rows(train: Any) -> None:
+    from flat_tokens.torch import BatchDataset
+
+    longest = max(len(sequence) for sequence in train)
+    split, truncated = (
+        Loader(train, longest, 4, packed=False, long_sequences=choice) for choice in ("split", "truncate")
+    )
+    assert split.order == truncated.order  # as many rows
+    state = BatchDataset(split).state_dict()
+    with pytest.raises(ArgumentError, match="row_kind split, padded with 0, this one has truncate"):
+        BatchDataset(truncated).load_state_dict(state)
+
+
+@pytest.mark.parametrize("kind", ["ramp", "packs", "mixture"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_states_of_every_source(train: Any, kind: str, workers: int) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    from flat_tokens.torch import BatchDataset
+
+    def loader() -> Any:
+        dataset = BatchDataset(sources(train)[kind], stop=9)
+        return stateful.StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
+
+    first = loader()
+    batches = iter(first)
+    for _ in range(4):
+        next(batches)
+    again = loader()
+    again.load_state_dict(first.state_dict())
+    assert [batch["labels"].tolist() for batch in again] == [batch["labels"].tolist() for batch in batches]
+    with pytest.raises(ArgumentError, match="the state is of a loader with "):
+        BatchDataset(sources(train)["loader"]).load_state_dict(
+            BatchDataset(sources(train)[kind], 5).state_dict()
+        )
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
+    assert dataset.state_dict()["step"] == 0
+    batches = iter(DataLoader(dataset, None, num_workers=2, multiprocessing_context=method))
+    for _ in range(3):
+        next(batches)
+    with pytest.raises(ArgumentError, match="this process does not know their steps") as error:
+        dataset.state_dict()
+    assert "\n" not in str(error.value)
+    del batches
+    next(iter(dataset))  # a pass of this process
+    assert dataset.state_dict()["step"] == 1
+
+
+def test_state_loaded_after_the_workers_were_started(train: Any) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader, stop=12)
+    batches = DataLoader(dataset, None, num_workers=2, persistent_workers=True)
+    next(iter(batches))
+    dataset.load_state_dict({"step": 5, "loader": loader.identity()})
+    with pytest.raises(ArgumentError, match="loaded after this worker was started"):
+        next(iter(batches))
+    assert len(list(DataLoader(dataset, None, num_workers=2))) == 7
+
+
+def test_copies_share_no_state(train: Any) -> None:
+
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
+    for other in (copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
+        list(DataLoader(other, None, num_workers=1))
+        assert dataset.state_dict()["step"] == 0
+        with pytest.raises(ArgumentError, match="does not know"):
+            other.state_dict()
+
+
+def test_stateful_dataloader(train: Any) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    from flat_tokens.torch import BatchDataset
+
+    def loader(workers: int) -> Any:
+        dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
+        return stateful.StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
+
+    for workers, taken in itertools.product((0, 2), (0, 1, 5)):  # of two workers, one or both made none yet
+        first = loader(workers)
+        batches = iter(first)
+        for _ in range(taken):
+            next(batches)
+        state = first.state_dict()
+        rest = [batch["labels"].tolist() for batch in batches]
+        again = loader(workers)
+        again.load_state_dict(state)
+        assert [batch["labels"].tolist() for batch in again] == rest
+
+
+def test_forked_ranks_share_no_state(train: Any) -> None:
+    import torch.multiprocessing
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader)
+    next(iter(dataset))
+
+    def rank(found: Any) -> None:
+        dataset.load_state_dict({"step": 7, "loader": loader.identity()})
+        next(iter(dataset))
+        found.put(dataset.state_dict()["step"])
+
+    context: Any = torch.multiprocessing.get_context("fork")
+    found = context.SimpleQueue()
+    process = context.Process(target=rank, args=(found,))
+    process.start()
+    assert found.get() == 8
+    process.join()
+    next(iter(dataset))
+    assert dataset.state_dict()["step"] == 1
+
+
+@pytest.mark.parametrize("how", ["fork", "deepcopy", "pickle"])
+def test_copies_and_ranks_lost_a_loaded_state_under_workers(train: Any, how: str) -> None:
+    """Their workers began at the first step; of forked ranks the workers of all but one did."""
+    import torch.multiprocessing
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), 3, 9)
+    dataset.load_state_dict(dataset.loader.state_at(6))
+
+    def steps(of: Any, found: Any) -> None:
+        batches = DataLoader(of, None, num_workers=2)
+        found.put([[batch["input_ids"].tolist() for batch in batches] for _ in range(2)])
+
+    context: Any = torch.multiprocessing.get_context("fork")
+    found = context.SimpleQueue()
+    for _ in range(2):
+        if how == "fork":
+            process = context.Process(target=steps, args=(dataset, found))
+            process.start()
+        else:
+            steps(copy.deepcopy(dataset) if how == "deepcopy" else pickle.loads(pickle.dumps(dataset)), found)
+        want = [dataset.loader.batch(step).targets.tolist() for step in range(3, 9)]
+        assert found.get() == [want[3:], want]
+        if how == "fork":
+            process.join()
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (None, "a state has step and loader"),
+        ({}, "a state has step and loader"),
+        ({"step": 3, "loader": None}, "a state has step and loader"),
+        ({"step": -4}, "step of the state must be at least 0, got -4"),
+        ({"step": "x"}, "step of the state must be an integer, got 'x'"),
+    ],
+)
+def test_wrong_states(state: Any, message: str, train: Any) -> None:
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 4, 8)
+    dataset = BatchDataset(loader)
+    if state and "loader" not in state:
+        state = {**state, "loader": loader.identity()}
+    with pytest.raises(ArgumentError, match=message):
+        dataset.load_state_dict(state)
+    assert dataset.step == 0
