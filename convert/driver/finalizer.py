@@ -126,7 +126,8 @@ class Finalizer:
             quarantine=QUARANTINE_NAME if self._quarantine else "",
             ends=self._ends,
             without_checksums=_without_checksums(context.layout),
-            usual_end=usual_end(self._tokenizer),
+            # What ends a chat, its template writes.
+            usual_end=None if context.options.messages_field is not None else usual_end(self._tokenizer),
             text_chunks=context.plan.chunk_count,
             shards=ledger.shard_count,
             reused_shards=work.reused,

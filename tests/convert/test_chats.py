@@ -75,7 +75,8 @@ def test_as_naive(here: Path) -> None:
     chats = make_chats(20, seed=6)
     write_chats(here / "c.jsonl", chats)
     write_template(here, CHATML)
-    convert(options(**CHATS), InlineEngine())
+    summary = convert(options(**CHATS), InlineEngine())
+    assert not any("can't learn to stop" in line for line in summary.lines())  # though no token is put behind
     for chat, (ids, bits) in zip(chats, rows_of(here / "out"), strict=True):
         text, wanted = b"", b""  # a 1 for each byte that is to be learned
         for turn in chat:
