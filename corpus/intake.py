@@ -122,6 +122,6 @@ def check_error_count(count: int, max_errors: int | None) -> None:
     """Raise BadInput (exit 3) if there are more bad records than allowed."""
     if max_errors is not None and count > max_errors:
         raise BadInput(
-            f"more than {max_errors} bad records; see what is wrong (--on-error quarantine keeps them, --text-field "
-            f"names the field), or allow more with --max-errors"
+            f"more than {max_errors} bad records; --on-error fail says what is wrong with the first of them, a greater "
+            "--max-errors allows more"
         )
