@@ -40,6 +40,9 @@ DRIVER_BASE_BYTES = 60 << 20
 # To stores, for each GB of text: of inputs there; of an output there, with its shards, its log and its verification.
 INPUT_REQUESTS = 120
 OUTPUT_REQUESTS = 1120
+# And for each object, however small, and for an output of any size.
+OBJECT_REQUESTS = 2
+RUN_REQUESTS = 165
 # Merging, compressing and verifying beside the encoding, measured on two kinds of text: 60 M tokens/s a worker.
 MERGE_TOKENS_PER_SECOND = 60e6
 SPACE_MARGIN = 1.1
@@ -188,8 +191,10 @@ def _scaling_lines(
 ) -> Iterator[str]:
     """What matters beyond one machine: the driver, and the requests to stores."""
     gigabytes, zarr_format = found.text_bytes / 1e9, layout.zarr_format
-    remote_bytes = sum(source.size_bytes for source in plan.sources if source.version)
-    requests = INPUT_REQUESTS * remote_bytes / 1e9 + OUTPUT_REQUESTS * gigabytes * is_url(options.output)
+    sizes = [source.size_bytes for source in plan.sources if source.version]
+    requests = INPUT_REQUESTS * sum(sizes) / 1e9 + OBJECT_REQUESTS * len(sizes)
+    if is_url(options.output):
+        requests += OUTPUT_REQUESTS * gigabytes + RUN_REQUESTS
     if options.executor != "process" or requests:
         memory = DRIVER_BASE_BYTES + DRIVER_CHUNK_BYTES[zarr_format] * plan.chunk_count
         seconds = DRIVER_SECONDS[zarr_format] * gigabytes

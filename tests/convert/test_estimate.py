@@ -22,6 +22,7 @@ from convert.planning.plan import make_plan
 from corpus.samples import SAMPLE_BYTES
 from corpus.sources import find_sources
 from flat_tokens.storage.layout import ArrayLayout
+from stores import open_store
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
 
@@ -218,4 +219,8 @@ def test_what_a_store_and_a_driver_have_to_do_is_told(here: Path, capsys: pytest
     assert main([*command, "memory://estimate/out"]) == 0
     out = capsys.readouterr().out
     assert "  driver     about " in out
-    assert "  requests   about 0 to stores" in out  # of 1,120 a GB
+    assert "  requests   about 165 to stores" in out  # and 1,120 a GB
+    for number in range(30):  # 30 requests at least, of which their few bytes told nothing
+        open_store("memory://estimate/in").put(f"{number}.txt", b"the mill")
+    assert main(["memory://estimate/in/", *command[1:], "out"]) == 0
+    assert "  requests   about 60 to stores" in capsys.readouterr().out
