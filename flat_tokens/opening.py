@@ -128,7 +128,8 @@ def open(
     that must be the one the dataset was made with: the file that was given then, or the dataset's own.
     storage_options: of the store (docs/flat-tokens.md). version: of a dataset to which was appended, in [0, the
     newest], None for the newest; the order of a version never changes. cache_dir: a folder that keeps what is read
-    from a store, up to cache_bytes, for later epochs and other processes; not used for a dataset on a disk.
+    from a store, up to cache_bytes (16 MiB at least), for later epochs and other processes; not used for a dataset on a
+    disk.
     DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another tokenizer; StoreError
     where the store does not answer or refuses."""
     root = locate("path", path, storage_options)
