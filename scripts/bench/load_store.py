@@ -4,9 +4,9 @@ The store is a web server on loopback that answers each request after 20 ms; ano
 what the waiting costs from what requests cost: server and client share the cores with the loader. Equal first: the
 batches of the store must be those of the disk. Then, turn by turn: batches of windows that follow each other, without a
 model that would use them (M tokens/s counts targets; processor: the loader's time of it without the server's, beside
-the disk's); and the time from opening to the first batch, in times of a
-request, with the number of requests. With a loss mask and without. The layout is what is written to stores by default:
-zarr format 3, zstd.
+the disk's); and the time from opening to the first batch, in times of a request, with the number of requests. With a
+loss mask and without. A note tells what the client takes for as much without a loader. The layout is what is written to
+stores by default: zarr format 3, zstd.
 
     python scripts/bench/load_store.py [--tokens 67108864] [--milliseconds 20]
 """
@@ -25,6 +25,7 @@ from pathlib import Path
 
 import harness
 import numpy as np
+from obstore.store import HTTPStore
 from slow_server import slow_server
 
 from flat_tokens import Loader, writer
@@ -35,6 +36,8 @@ from flat_tokens.storage.manifest import SplitRecord
 SEQ_LEN, BATCH_SIZE, SEED = 1024, 64, 7
 STORE, AT_ONCE = "store", "store that answers at once"
 WINDOW_STEPS = 2**22 // (SEQ_LEN * BATCH_SIZE)
+TURN_STEPS = 24 * WINDOW_STEPS
+REQUEST_BYTES = 600_000  # about what a window asks for at once
 
 
 def main() -> None:
@@ -50,11 +53,13 @@ def main() -> None:
         for kind, path in paths.items():
             write(path, options.tokens, kind == "masked")
         with slow_server(folder, options.milliseconds) as address, slow_server(folder, 0) as fast:
-            rows = windows(paths, address, fast, options.turns)
+            rows, disk_seconds = windows(paths, address, fast, options.turns)
+            alone = client_alone(f"{fast}/plain.zarr", disk_seconds)
             rows += first_batches(paths, address, options.milliseconds / 1000, options.turns)
     notes = [
         f"{options.tokens:,} tokens, batches of {BATCH_SIZE} x {SEQ_LEN:,}; {options.milliseconds:g} ms a request",
         "all batches of the store that were compared equal those of the disk",
+        alone,
     ]
     harness.save("load_store", machine, rows, [], notes)
 
@@ -88,8 +93,8 @@ def write(root: Path, count: int, is_masked: bool) -> None:
     writer.write_root(root, splits, records, layout, tokenizer=None, sources=[], options={}, versions={})
 
 
-def windows(paths: dict[str, Path], address: str, fast: str, turns: int) -> list[harness.Row]:
-    """Batches of windows that follow each other."""
+def windows(paths: dict[str, Path], address: str, fast: str, turns: int) -> tuple[list[harness.Row], float]:
+    """Batches of windows that follow each other; and the processor time of a window from a disk, without a mask."""
     running: dict[str, Callable[[], float]] = {}
     processor: dict[str, list[float]] = {}
     for kind, path in paths.items():
@@ -98,12 +103,12 @@ def windows(paths: dict[str, Path], address: str, fast: str, turns: int) -> list
         for where, place in places.items():
             batches = Loader(open_dataset(place).train, SEQ_LEN, BATCH_SIZE, SEED).from_step(0)
             spent = processor[f"{kind}, {where}"] = []
-            running[f"{kind}, {where}"] = functools.partial(pull, batches, 4 * WINDOW_STEPS, spent)
+            running[f"{kind}, {where}"] = functools.partial(pull, batches, TURN_STEPS, spent)
             pull(batches, WINDOW_STEPS, [])  # and touch memory first
     rates: dict[str, float] = {}
     rows: list[harness.Row] = []
     for name, seconds in harness.take_turns(running, turns).items():
-        found = harness.summary(seconds, 4 * WINDOW_STEPS * BATCH_SIZE * SEQ_LEN)
+        found = harness.summary(seconds, TURN_STEPS * BATCH_SIZE * SEQ_LEN)
         rates[name] = found["mb_per_s"]
         disk = f"{name.partition(',')[0]}, disk"
         rows.append(
@@ -118,7 +123,29 @@ def windows(paths: dict[str, Path], address: str, fast: str, turns: int) -> list
                 "turns": found["turns"],
             }
         )
-    return rows
+    return rows, statistics.median(processor["plain, disk"]) * WINDOW_STEPS / TURN_STEPS
+
+
+def client_alone(place: str, disk_seconds: float) -> str:
+    """What the client takes for the requests of a window, beside what a loader takes for all of it from a disk."""
+    address = place.rpartition("/")[0]
+    batches = Loader(open_dataset(place).train, SEQ_LEN, BATCH_SIZE, SEED).from_step(0)
+    pull(batches, 2 * WINDOW_STEPS, [])
+    count(address)
+    pull(batches, 8 * WINDOW_STEPS, [])
+    requests = count(address) / 8
+    client = HTTPStore.from_url(place, client_options={"allow_http": True})
+    times = []
+    for number in range(400):
+        asked = (number * 1000, number * 1000 + REQUEST_BYTES)
+        started = time.process_time()
+        client.get("train/encoded_tokens/c/0", options={"range": asked}).bytes()
+        times.append(time.process_time() - started)
+    alone = statistics.mean(times[50:])
+    return (
+        f"the client alone takes {1e6 * alone:.0f} us of processor time for {REQUEST_BYTES:,} bytes; a window makes "
+        f"{requests:.1f} requests: {requests * alone / disk_seconds:.0%} of what the whole of it takes from a disk"
+    )
 
 
 def first_batches(paths: dict[str, Path], address: str, request: float, turns: int) -> list[harness.Row]:
