@@ -194,7 +194,8 @@ class Elements:
         """A context in which a thread reads the elements [starts[i], stops[i]), about in their order in the array.
 
         From a store, several requests are under way at once then. at_once: this call sends the first of them, and the
-        thread may enter the context later. From a disk, and within another such context, it changes nothing.
+        thread may enter the context later. From a disk a shard stays open. Within another such context it changes
+        nothing.
         """
         return _NOTHING if self._source is None else self._source.expecting(starts, stops, at_once)
 

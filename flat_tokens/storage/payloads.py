@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 from flat_tokens.storage.chunks import Positions, largest_file_bytes
@@ -51,8 +51,8 @@ class FilePayloads:
         stored = self._stored
         if stored.sharded:
             with self._keeping_open():
-                kept: OpenShard = self._of_thread.kept
-                return kept.part(index)
+                shard: OpenShard = self._of_thread.shard
+                return shard.part(index)
         path = stored.file_name(index)
         with stored.opening():
             return read_into(path, self._largest_file_bytes, buffer), path
@@ -65,15 +65,16 @@ class FilePayloads:
 
     @contextmanager
     def _keeping_open(self) -> Iterator[None]:
-        """A context in which the shard that the thread read last stays open."""
-        if getattr(self._of_thread, "kept", None) is not None:
+        """A context in which the shard that the thread read last stays open. Another thread may leave it."""
+        outer: OpenShard | None = getattr(self._of_thread, "shard", None)
+        if outer is not None and not outer.is_ended:
             yield
             return
-        with closing(OpenShard(self.shards, self._stored)) as self._of_thread.kept:
-            try:
-                yield
-            finally:
-                self._of_thread.kept = None
+        self._of_thread.shard = shard = OpenShard(self.shards, self._stored)
+        try:
+            yield
+        finally:
+            shard.end()
 
 
 _NOTHING = nullcontext()

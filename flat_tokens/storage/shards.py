@@ -82,6 +82,7 @@ class OpenShard:
         self._stored = stored
         self._number = -1
         self._file: BinaryIO | None = None
+        self.is_ended = False
 
     def part(self, index: int) -> tuple[bytes | memoryview, str]:
         """The encoded bytes of zarr chunk `index` of the array, and the name of its file. AbsentFileError,
@@ -92,13 +93,17 @@ class OpenShard:
         with stored.reading() if number == self._number else stored.opening():
             offset, length = self._shards.entry(index)
             if number != self._number or self._file is None:
-                self.close()
+                self._close()
                 self._file, _ = open_regular(path)
                 self._number = number
             return read_part(self._file, path, offset, length), path
 
-    def close(self) -> None:
-        """The next part opens its shard."""
+    def end(self) -> None:
+        """Nothing more is read."""
+        self.is_ended = True
+        self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
         self._file, self._number = None, -1

@@ -159,6 +159,20 @@ def test_a_shard_is_opened_once_by_each_thread_that_goes_through_it(
     assert len(opened) <= 2 * shards
 
 
+def test_a_context_that_another_thread_left_keeps_no_shard_open(tmp_path: Path) -> None:
+    tokens = flat_tokens.open(write(tmp_path / "a", OLD, LAYOUTS["3-zstd"])).train.encoded_tokens
+    blocks = tokens.blocks(0, len(tokens))
+    whole = [next(blocks)[1].copy()]
+    leaving = threading.Thread(target=blocks.close)
+    leaving.start()
+    leaving.join()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    others = tokens.blocks(256, len(tokens))
+    whole += [values.copy() for _, values in others]
+    assert np.array_equal(np.concatenate(whole), tokens.read(0, len(tokens)))
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 @every_layout
 def test_a_store_is_looked_at_with_each_shard(tmp_path: Path, layout: ArrayLayout) -> None:
     """It was at most each 10 s: what was opened within them was of the new dataset."""
