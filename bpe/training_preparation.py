@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from bpe.continued_tokenizer import FromTokenizer
-from bpe.errors import BadArgument, shown
+from bpe.errors import BadArgument, UncoveredText, shown
 from bpe.like import TextRule, rule_like
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
@@ -39,6 +40,8 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
         rule = rule_like(options.like)
         options = replace(options, like=rule)
     cut = cut_of_files(options.counts, special_tokens, options.pattern, rule, options.storage_options)
+    if old is None and rule is None and options.pattern is None:
+        _check_spaces_stay(TextRule(Pretokenizer.from_pattern(cut.pattern), cut.normalizer))
     special_tokens = more if isinstance(old, Tokenizer) else cut.special_tokens
     options = replace(options, special_tokens=special_tokens)
     smallest = 256 + len(special_tokens)
@@ -78,6 +81,8 @@ def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) 
         else:
             pattern = options.pattern or facts.pretokenizer or "gpt2"
             rule = TextRule(Pretokenizer.from_pattern(pattern), facts.normalizer)
+            if options.pattern is None:
+                _check_spaces_stay(rule)
         start = FromBytes(special_tokens, rule)
         if rule.text_rules is not None or options.has_alphabet:
             alphabet = options.initial_alphabet, options.limit_alphabet
@@ -92,3 +97,15 @@ def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) 
             f"is {shown(rule.pretokenizer.description)} and {rule.normalizer or 'no normalizer'}"
         )
     return start
+
+
+def _check_spaces_stay(rule: TextRule) -> None:
+    """Nothing, or BadArgument for counts of text whose spaces are changed or left out: a vocabulary of bytes, which is
+    made where nothing else is said, would decode to text without them."""
+    text = b"a b" if rule.normalizer is None else rule.normalizer.apply(b"a b")
+    with suppress(UncoveredText):
+        if not any(" " in pretoken for pretoken in rule.pretokenizer.pretokens(text.decode())):
+            raise BadArgument(
+                "the counts are of text whose spaces were changed or left out, so that they come back only in a "
+                "vocabulary that says how: give --like (like=), as for the counting, or --continue-from"
+            )

@@ -47,6 +47,10 @@ def gather_counts(
     ]
     if not inputs and counted is None:
         raise BadArgument("no input to train on: name at least one file")
+    if not inputs and sample_bytes is not None:
+        raise BadArgument(
+            "sample_bytes is of text, and there are counts files alone; name files, or leave it out"
+        )
     inputs = listed(inputs, options.input_format, storage_options=options.storage_options)
     sources, sample = list(inputs), ""
     places: list[int | None] = [None] * len(sources)

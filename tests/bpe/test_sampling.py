@@ -12,6 +12,7 @@ import pytest
 
 from bpe.errors import BadArgument, EnvironmentFailure
 from bpe.pretoken_counts import sampling
+from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.sampling import sampled
 from bpe.pretoken_counts.sources import FileRange
 from bpe.training import train
@@ -171,6 +172,13 @@ def test_training_says_what_it_sampled(tmp_path: Path) -> None:
 def test_bad_options(sample_bytes: int, seed: int, message: str, tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match=message):
         sampled([tmp_path / "a"], sample_bytes, seed, [])
+
+
+def test_counts_alone_were_taken_for_the_sample(tmp_path: Path) -> None:
+    counts = tmp_path / "a.counts"
+    count_pretokens([b"the mill"]).save(counts)
+    with pytest.raises(BadArgument, match="sample_bytes is of text, and there are counts files alone"):
+        train([], 260, counts=counts, sample_bytes=4)
 
 
 def test_what_has_no_places_is_refused(tmp_path: Path) -> None:

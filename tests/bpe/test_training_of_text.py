@@ -14,7 +14,7 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 from bpe import Tokenizer, _core, train
 from bpe.errors import BadArgument
 from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
-from bpe.like import TextRule
+from bpe.like import TextRule, rule_like
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.training import train_on
 from bpe.training_options import TrainingOptions
@@ -278,3 +278,21 @@ def test_a_file_with_a_suffix_is_trained_like(tmp_path):
     first = train([text_of(6).encode()], 700, like="clip")
     first.save(tmp_path / "clip.json")
     assert train([text_of(6).encode()], 700, like=tmp_path / "clip.json") == first
+
+
+@pytest.mark.parametrize("like", ["gemma-3", "llama-2", "clip"])
+def test_counts_of_text_without_spaces_made_a_vocabulary_that_lost_them(like, tmp_path):
+    rule = rule_like(like)
+    text = b"the mill stands by the river " * 9
+    counts = count_pretokens([text], (), rule.pretokenizer, normalizer=rule.normalizer)
+    path = tmp_path / "a.counts"
+    counts.save(path)
+    message = r"spaces were changed or left out, .*: give --like \(like=\), as for the counting"
+    with pytest.raises(BadArgument, match=message):
+        train([], 300, counts=[path])
+    with pytest.raises(BadArgument, match=message):
+        train_on(counts, 300)
+    made = train([], 600, counts=[path], like=like)
+    back = made.decode(made.encode("the mill stands"))
+    assert back.replace("</w>", " ").strip() == "the mill stands"  # which CLIP's own code does, not its file
+    assert len(train([], 700, counts=[path], continue_from=made)) >= len(made)
