@@ -16,12 +16,13 @@ from bpe.cli.text_input import input_sources, named_files
 from bpe.errors import BadArgument, printable
 from bpe.formats.by_path import files_of
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
-from bpe.like import rule_like
+from bpe.like import TextRule, rule_like
 from bpe.output_conflicts import check_outputs_apart
 from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import check_min_count
 from bpe.pretoken_counts.counts_inputs import cut_of_files
 from bpe.pretokenizer import Pretokenizer
+from bpe.tokenizer import Tokenizer
 from bpe.training import Training, train_on
 from bpe.training_options import LIKE_OR_PATTERN, TrainingOptions
 from bpe.training_preparation import prepared
@@ -71,6 +72,13 @@ def train(options: Namespace) -> int:
         options.vocab_size,
     )
     check_min_count(options.min_pretoken_count)
+    if options.report is not None:
+        from bpe.reports.measuring_encoder import check_measurable
+
+        like = training_options.like
+        old = training_options.continue_from
+        rules = like.text_rules if isinstance(like, TextRule) else None
+        check_measurable(old.text_rules if isinstance(old, Tokenizer) else rules)
     # Known now, not after the training: whether tokenizer.json can say this pattern.
     pretokenizer_to_json(Pretokenizer.from_pattern(cut.pattern))
     keep = Path(options.output.replace(SIZE_FIELD, "all")).with_suffix(".counts")

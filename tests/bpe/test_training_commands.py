@@ -245,6 +245,13 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
     fails(2, few, "train", *texts, *output, *too_few)
     several = ["--vocab-size", "300,400", "--output", tmp_path / "x.json"]
     fails(2, r"several vocabulary sizes need \{vocab_size\} in the name", "train", *texts, *several)
+    clip = ["train", *texts, *output, "--vocab-size", 600, "--like", "clip"]
+    no_report = "a report on a tokenizer whose entries have an end_of_word_suffix .* is not supported"
+    fails(2, no_report, *clip, "--report", tmp_path / "r.html")
+    assert not (tmp_path / "x.json").exists()  # it was told when the tokenizer was there
+    assert run(*clip, "--output", tmp_path / "clip.json", "--quiet")[0] == 0
+    again = ["train", *texts, *output, "--vocab-size", 700, "--continue-from", tmp_path / "clip.json"]
+    fails(2, no_report, *again, "--report", tmp_path / "r.html")
     longer[1] = tmp_path / "no-such.json"
     fails(2, "no-such.json: can't read the tokenizer", "train", *texts, *output, *longer)
     assert not (tmp_path / "x.json").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -117,6 +118,37 @@ def test_nanogpt_keeps_documents_by_a_token(
     arguments = ["export", str(tmp_path / "last"), "--to", "nanogpt", "--output", str(tmp_path / "again")]
     assert main(arguments) == 0
     assert (tmp_path / "again/train.bin").read_bytes() == (out / "train.bin").read_bytes()
+
+
+@pytest.mark.parametrize("highest", [9, 60_000, 200_000])
+def test_ids_of_32_bits_were_read_as_twice_as_many(
+    highest: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `tokenmill encode` writes a .bin, and export ids above 65,535: every second id was 0, and cut documents."""
+    ids = np.random.default_rng(7).integers(0, highest, 40, np.uint32)
+    ids.tofile(tmp_path / "wide.bin")
+    out = str(tmp_path / "out")
+    command = [
+        "import",
+        str(tmp_path / "wide.bin"),
+        "--from",
+        "nanogpt",
+        "--separator-token",
+        "none",
+        "--output",
+        out,
+    ]
+    assert main(command) == 3
+    said = capsys.readouterr().err
+    assert re.search(
+        r"wide\.bin: every second number of 16 bits is at most \d, as in files of uint32; say what", said
+    )
+    for dtype, count in (("uint32", 40), ("uint16", 80)):
+        assert main([*command, "--dtype", dtype, "--overwrite"]) == 0
+        assert flat_tokens.open(out).train.token_count == count
+    for few in (np.arange(40) % 5, np.repeat([7, 0], 8)):  # small ids, and too few to tell
+        few.astype(np.uint16).tofile(tmp_path / "wide.bin")
+        assert main([*command, "--overwrite"]) == 0
 
 
 def test_ids_above_uint16_need_uint32_of_nanogpt(
