@@ -12,6 +12,8 @@ from typing import Final
 from stores.url import is_url
 
 _HEAD_BYTES: Final = 1000
+ZARR_METADATA: Final = "zarr.json"  # of format 3, which all datasets on stores have
+DATASET_WITHIN: Final = "is a zarr dataset, not text; name what else is there, or move it elsewhere"
 
 
 def what_no_text_is(named: str, input_format: str = "auto") -> str:
@@ -30,7 +32,7 @@ def what_no_text_is(named: str, input_format: str = "auto") -> str:
 
 def is_zarr_group(folder: str | os.PathLike[str]) -> bool:
     """Whether a local folder is a dataset, or a group of one."""
-    names = (".zgroup", "zarr.json")
+    names = (".zgroup", ZARR_METADATA)
     return any(os.path.exists(os.path.join(folder, name)) for name in names)  # noqa: PTH110, PTH118
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
 
 from corpus.errors import BadInput, printable
+from corpus.hints import DATASET_WITHIN, ZARR_METADATA
 from corpus.kinds import FORMATS, kind_of
 from corpus.saved_dataset import LISTS, is_list, listed
 from corpus.source_list import Source
@@ -44,10 +45,14 @@ def find_objects(
     """
     pairs = tuple(sorted(options.items()))
     found = False
+    datasets: set[str] = set()
     try:
         parse(url)  # UnknownScheme if it names nothing
         for place, entry in _entries(url, options):
             found = True
+            folder, _, base = place.rpartition("/")
+            if base == ZARR_METADATA:
+                datasets.add(folder)
             name = split_key(place)[1]
             try:
                 kind = kind_of(name, input_format)
@@ -62,10 +67,20 @@ def find_objects(
     except (StoreNotFound, UnknownScheme, BadInput) as error:
         problems.append(str(error))
         return
+    problems += [f"{shown_url(folder)}: {DATASET_WITHIN}" for folder in outermost(datasets)]
     if not found:
         problems.append(
             f"{printable(shown_url(url))}: no objects there; names that begin with a dot are left out"
         )
+
+
+def outermost(folders: Iterable[str]) -> list[str]:
+    """Those folders that lie in none of the others, in order."""
+    found: list[str] = []
+    for folder in sorted(folders):
+        if not any(folder.startswith(f"{other}/") for other in found):
+            found.append(folder)
+    return found
 
 
 def source_identity(source: Source) -> tuple[int, int]:

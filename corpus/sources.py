@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from corpus.errors import BadArgument, BadInput, printable
-from corpus.hints import what_no_text_is, why_missing
+from corpus.hints import DATASET_WITHIN, is_zarr_group, what_no_text_is, why_missing
 from corpus.kinds import FORMATS, check_libraries, kind_of
 from corpus.saved_dataset import saved_parts
 from corpus.source_list import Source, SourceList
-from corpus.source_urls import find_objects, source_identity
+from corpus.source_urls import find_objects, outermost, source_identity
 from stores import NO_OPTIONS, StorageOptions, is_url, shown_url
 from stores.url import parse
 
@@ -187,9 +187,12 @@ class _Search(NamedTuple):
                 matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
                 if not matches:
                     self.problems.append(f"{argument} matches no file")
-                for match in matches:
-                    # "**" also yields the folders whose files it yields.
-                    if not ("**" in argument and os.path.isdir(match)):
+                # "**" also yields the folders whose files it yields.
+                folders = {match for match in matches if "**" in argument and os.path.isdir(match)}
+                datasets = outermost(filter(is_zarr_group, folders))
+                self.problems.extend(f"{folder}: {DATASET_WITHIN}" for folder in datasets)
+                for match in matches if not datasets else ():
+                    if match not in folders:
                         yield from self._walk(match, ())
             else:
                 self.problems.append(f"{argument} does not exist{why_missing(argument, arguments)}")
@@ -207,6 +210,9 @@ class _Search(NamedTuple):
         if stat.S_ISDIR(status.st_mode):
             if _identity(status) in above:
                 problems.append(f"{path} is a link to a folder that it lies in")
+                return
+            if is_zarr_group(path):
+                problems.append(f"{path}: {DATASET_WITHIN}")
                 return
             try:
                 names = [name for name in os.listdir(os.fsencode(path)) if not name.startswith(b".")]

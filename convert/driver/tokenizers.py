@@ -36,10 +36,13 @@ def load_tokenizer(
     canonical tokenizer.json, which is made while the workers encode.
     """
     if is_url(name) and shown_url(name).endswith(FILE_ENDS):
-        from flat_tokens.storage.places import StorePath
+        from flat_tokens.storage.places import StorePath, is_there
 
         folder, key = split_key(name)
-        with _copy_of(StorePath(open_store(folder, storage_options), key)) as path:
+        place = StorePath(open_store(folder, storage_options), key)
+        if not is_there(place):
+            raise UsageError(f"{shown_url(name)}: can't read the tokenizer: there is no such object")
+        with _copy_of(place) as path:
             return _load(path)
     path, source = locate(name)
     tokenizer, facts = _load(path)

@@ -63,7 +63,12 @@ class StoreWorkspace:
         options: StorageOptions | None = None,
     ) -> None:
         url = output.rstrip("/")
-        if not parse(output).path.strip("/"):
+        location = parse(output)
+        if location.scheme in ("http", "https"):
+            raise UsageError(
+                f"--output {shown_url(output)}: a web server takes no files; name a folder here or in a store"
+            )
+        if not location.path.strip("/"):
             raise UsageError(f"--output {shown_url(output)} is all of a store; name a folder in it")
         self.output = shown_url(url)
         self.is_published = False

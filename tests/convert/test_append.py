@@ -21,7 +21,7 @@ import flat_tokens
 from convert import append
 from convert import convert as run_conversion
 from convert.__main__ import main
-from convert.errors import BadInput, Refused
+from convert.errors import BadInput, Refused, UsageError
 from convert.places.workspace import Workspace
 from convert.retokenize.__main__ import main as retokenize_main
 from convert.shown.arguments import parse_arguments
@@ -196,6 +196,11 @@ def test_the_tokenizer_of_a_dataset_on_a_store_is_its_default(grown: Path) -> No
     assert isinstance(key, StorePath)
     key.store.put(key.key, b"{}")
     with pytest.raises(bpe.BadTokenizer, match=f"^{url}/tokenizer.json: "):
+        append(given, InlineEngine())
+    key.store.delete([key.key])  # it was told to be converted again
+    with pytest.raises(
+        UsageError, match=f"^{url}/tokenizer.json: can't read the tokenizer: there is no such object"
+    ):
         append(given, InlineEngine())
 
 

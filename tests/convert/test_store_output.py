@@ -275,7 +275,7 @@ def test_errors_of_the_store_are_one_line_each(
         ("s3://no-such-bucket/out", given, 3, r"there is no such bucket"),
         (f"s3://{BUCKET}/out", unreachable, 4, "the connection failed again and again"),
         ("gopher://a/b", {}, 2, "gopher"),
-        ("https://127.0.0.1/out", {}, 4, "web server"),
+        ("https://127.0.0.1/out", {}, 2, "--output https://127.0.0.1/out: a web server takes no files; name"),
         ("s3://", {}, 2, "must name a bucket"),
         (f"s3://{BUCKET}/", given, 2, f"--output s3://{BUCKET}/ is all of a store; name a folder in it"),
     ]:

@@ -11,6 +11,7 @@ import pytest
 
 from corpus.errors import BadArgument, BadInput
 from corpus.sources import check_unchanged, find_sources
+from stores import open_store
 
 
 @pytest.fixture
@@ -106,6 +107,31 @@ def test_all_that_is_wrong_is_told_at_once(here: Path) -> None:
         "single.txt is the same file as single.txt; name it once",
     ]
     assert str(caught.value).split("; ") == "; ".join(expected).split("; ")
+
+
+@pytest.mark.parametrize("metadata", [".zgroup", "zarr.json"])
+def test_a_dataset_in_a_folder_of_texts_was_read_as_texts(here: Path, metadata: str) -> None:
+    for place in ("texts/made.zarr", "texts/made.zarr/train"):
+        (here / place).mkdir(parents=True)
+        (here / place / metadata).write_text("{}")
+    (here / "texts/a.txt").write_text("the mill")
+    for argument in ("texts", "texts/*", "texts/**", "**"):
+        with pytest.raises(
+            BadArgument, match=r"^texts/made\.zarr: is a zarr dataset, not text; .*elsewhere$"
+        ):
+            find_sources([argument])
+    assert [source.path for source in find_sources(["texts/a.txt"])] == ["texts/a.txt"]
+
+
+def test_a_dataset_among_objects_was_read_as_texts() -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    store = open_store("memory://datasets-among/texts")
+    for key in ("a.txt", "made.zarr/manifest.json", "made.zarr/train/zarr.json", "made.zarr/zarr.json"):
+        store.put(key, b"{}")
+    url = "memory://datasets-among/texts"
+    with pytest.raises(BadArgument, match=rf"^{url}/made\.zarr: is a zarr dataset, not text; .*elsewhere$"):
+        find_sources([url])
+    assert len(find_sources([f"{url}/*.txt"])) == 1
 
 
 def test_a_long_list_is_cut(here: Path) -> None:
