@@ -30,6 +30,7 @@ from bpe.errors import BadArgument
 from command_line.failures import STDOUT, ended_by, reader_gone
 from command_line.standard_streams import prepare_standard_streams
 from corpus.errors import naming
+from engines.stop_signals import stop_signals
 
 # Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
 _MODULES: Final = {
@@ -51,7 +52,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") ->
         commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        with naming(STDOUT):  # every other file's errors are given its name where it is used
+        # What is half written goes with the end.
+        with stop_signals(), naming(STDOUT):  # every other file's errors are given its name where it is used
             code: int = getattr(commands, options.command)(options)
             sys.stdout.flush()
         return code

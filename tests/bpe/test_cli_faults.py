@@ -6,6 +6,7 @@ import base64
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from cli_calls import failed, run
@@ -127,6 +128,28 @@ def test_a_closed_stdout_gave_a_traceback(closed, tokenizer_file, text_file):
     assert ended.returncode == (4 if "full" in closed else 0)
     told = "stdout: No space left on device (errno 28); free some space and run the same command again"
     assert ended.stderr == (f"tokenmill: error: {told}\n" if "full" in closed else "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_left_half_a_file(number, tokenizer_file, tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "bpe",
+        "encode",
+        "--tokenizer",
+        tokenizer_file,
+        "--output",
+        tmp_path / "ids.npy",
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not list(tmp_path.glob(".ids.npy.*.partial")):  # it waits for more text then
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait() == 128 + number
+        assert process.stderr.read() == f"tokenmill: error: stopped by {number.name}\n"
+    assert not list(tmp_path.glob(".ids*"))
 
 
 def test_a_closed_stdin_gave_a_traceback(tokenizer_file):
