@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from flat_tokens.opening import Dataset
     from flat_tokens.storage.places import Place
 
-MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
 FILE_ENDS = (".json", ".model", ".tiktoken")  # of a URL that names a file, and no page about a model
 
 
@@ -64,10 +63,6 @@ def _load(path: Path) -> tuple[Tokenizer, dict[str, str]]:
             f"{path}: a rank file says neither its pattern nor its special tokens; make a tokenizer.json of it: "
             "bpe.Tokenizer.load(path, pattern=..., special_tokens=...).save('tokenizer.json')"
         ) from None
-    if tokenizer.max_token_id > MAX_TOKEN_ID:
-        raise UsageError(
-            f"{path}: id {tokenizer.max_token_id} does not fit the dataset; ids go up to {MAX_TOKEN_ID}"
-        )
     tokenizer.encode_documents(b"")  # builds the encoder, once, before the workers are forked
     return tokenizer, {"source_sha256": digest.hexdigest()}
 
