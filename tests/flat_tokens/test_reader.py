@@ -118,6 +118,20 @@ def test_torn_raw_files(make_dataset: Any, random_sequences: Any, stop: int) -> 
         flat_tokens.open(root).train.row(2, 3)
 
 
+@pytest.mark.parametrize(("stop", "said"), [(0, "empty|too short"), (3, "too short for the index"), (-1, "")])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_torn_shards(
+    make_dataset: Any, random_sequences: Any, compression: str, stop: int, said: str
+) -> None:
+    root = make_dataset(random_sequences(3, 30), layout=ArrayLayout.create(3, 4, 16, compression))
+    file = root / "train/encoded_tokens/c/1"
+    file.write_bytes(file.read_bytes()[:stop])
+    train = flat_tokens.open(root).train
+    assert len(train.row(0, 4).ids) == 4
+    with pytest.raises(DatasetError, match=rf"encoded_tokens/c/1: .*({said})"):
+        train.row(5, 4)
+
+
 def test_a_flip_in_a_raw_zarr_chunk_of_format_3(make_dataset: Any, random_sequences: Any) -> None:
     root = make_dataset(random_sequences(3, 30), layout=ArrayLayout.create(3, 4, 16, "none"))
     file = root / "train/encoded_tokens/c/0"
