@@ -229,7 +229,8 @@ class _Search(NamedTuple):
             for name in names:
                 yield from self._walk(os.path.join(path, os.fsdecode(name)), above)
         elif not stat.S_ISREG(status.st_mode):
-            problems.append(f"{path} is {_kind(status.st_mode)}, not a file or folder")
+            way_out = "; give it as standard input, and - for it" if stat.S_ISFIFO(status.st_mode) else ""
+            problems.append(f"{path} is {_kind(status.st_mode)}, not a file or folder{way_out}")
         elif not os.access(path, os.R_OK):
             problems.append(f"{path} may not be read: permission denied")
         else:

@@ -97,7 +97,7 @@ def test_all_that_is_wrong_is_told_at_once(here: Path) -> None:
         "-: there is no standard input here; name a file",
         "missing does not exist",
         "*.none matches no file",
-        "fifo is a pipe, not a file or folder",
+        "fifo is a pipe, not a file or folder; give it as standard input, and - for it",
         "socket is a socket, not a file or folder",
         "/dev/zero is a device, not a file or folder",
         "dangling is a link to nowhere, which does not exist",
