@@ -271,7 +271,7 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
 
 def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
     """DatasetError unless a dataset was made with this tokenizer; see `open`."""
-    _tokenizer_record(dataset)
+    _tokenizer_record(dataset)  # which may raise, before a file is looked for
     if isinstance(tokenizer, str | os.PathLike):
         check_made_with(dataset, "sha256", _files_sha256(arguments.path("tokenizer", tokenizer)))
     elif hasattr(tokenizer, "fingerprint"):
