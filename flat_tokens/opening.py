@@ -95,15 +95,21 @@ class Dataset:
         return replace(self, train=train, validation=validation)
 
     @property
+    def tokenizer_record(self) -> Mapping[str, Any] | None:
+        """What the manifest says of the tokenizer, None if nothing does."""
+        manifest = self.without_sources
+        return None if manifest is None else manifest.tokenizer
+
+    @property
     def tokenizer_path(self) -> Place | None:
         """The tokenizer.json that the dataset was made with, None if it brought none along. DatasetError for a link."""
-        manifest = self.without_sources
-        if manifest is None or manifest.tokenizer is None:
+        record = self.tokenizer_record
+        if record is None:
             found = self.path / "tokenizer.json"
-            if manifest is not None or not (isinstance(found, Path) and found.is_file()):
+            if self.without_sources is not None or not (isinstance(found, Path) and found.is_file()):
                 return None
         else:
-            found = self.path / str(manifest.tokenizer["path"])
+            found = self.path / str(record["path"])
         if isinstance(found, Path):
             for folder in (found, *found.parents):
                 if folder == self.path:
@@ -271,7 +277,7 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
 
 def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
     """DatasetError unless a dataset was made with this tokenizer; see `open`."""
-    _tokenizer_record(dataset)  # which may raise, before a file is looked for
+    _require_record(dataset)  # before a file is looked for
     if isinstance(tokenizer, str | os.PathLike):
         check_made_with(dataset, "sha256", _files_sha256(arguments.path("tokenizer", tokenizer)))
     elif hasattr(tokenizer, "fingerprint"):
@@ -280,8 +286,8 @@ def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Finger
         raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
 
 
-def _tokenizer_record(dataset: Dataset) -> Mapping[str, Any]:
-    record = dataset.without_sources.tokenizer if dataset.without_sources is not None else None
+def _require_record(dataset: Dataset) -> Mapping[str, Any]:
+    record = dataset.tokenizer_record
     if record is None:
         raise DatasetError(
             f"{printable(str(dataset.path))}: does not say which tokenizer it was made with; open it without tokenizer="
@@ -291,7 +297,7 @@ def _tokenizer_record(dataset: Dataset) -> Mapping[str, Any]:
 
 def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], given: str) -> None:
     """DatasetError unless that is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
-    where, record = printable(str(dataset.path)), _tokenizer_record(dataset)
+    where, record = printable(str(dataset.path)), _require_record(dataset)
     if kind == "fingerprint" and record.get(kind) is None:
         raise DatasetError(
             f"{where}: says of its tokenizer what file it was, as it was imported; give that file: "

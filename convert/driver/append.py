@@ -68,7 +68,7 @@ def append(
     dataset = opening.open(place)
     if not dataset.has_manifest:
         raise Refused(f"--append-to {shown_url(root)}: has no manifest; convert it again to append to it")
-    record = dataset.without_sources.tokenizer if dataset.without_sources is not None else None
+    record = dataset.tokenizer_record
     if record is None:
         raise Refused(
             f"--append-to {shown_url(root)}: does not say which tokenizer it was made with; import it again with "

@@ -35,14 +35,17 @@ def load_tokenizer(
     canonical tokenizer.json, which is made while the workers encode.
     """
     if is_url(name) and shown_url(name).endswith(FILE_ENDS):
-        from flat_tokens.storage.places import StorePath, is_there
+        from flat_tokens.storage.files import AbsentFileError
+        from flat_tokens.storage.places import StorePath
 
         folder, key = split_key(name)
-        place = StorePath(open_store(folder, storage_options), key)
-        if not is_there(place):
-            raise UsageError(f"{shown_url(name)}: can't read the tokenizer: there is no such object")
-        with _copy_of(place) as path:
-            return _load(path)
+        try:
+            with _copy_of(StorePath(open_store(folder, storage_options), key)) as path:
+                return _load(path)
+        except AbsentFileError:
+            raise UsageError(
+                f"{shown_url(name)}: can't read the tokenizer: there is no such object"
+            ) from None
     path, source = locate(name)
     tokenizer, facts = _load(path)
     return tokenizer, facts if source is None else {**facts, "source": source}
@@ -73,8 +76,7 @@ def tokenizer_of(dataset: Dataset) -> Tokenizer | None:
     place = dataset.tokenizer_path
     if place is None:
         return None
-    manifest = dataset.without_sources
-    known = None if manifest is None or manifest.tokenizer is None else manifest.tokenizer.get("sha256")
+    known = (dataset.tokenizer_record or {}).get("sha256")
     with _copy_of(place) as path:
         if known is not None and hashlib.sha256(path.read_bytes()).hexdigest() != known:
             raise BadInput(f"{printable(str(place))}: not the tokenizer that the manifest names; restore it")

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import flat_tokens
 from bpe import _core
@@ -78,7 +77,7 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
                 {
                     "path": printable(str(dataset.path)),
                     "kind": "dataset",
-                    "tokenizer": _tokenizer_facts(dataset),
+                    "tokenizer": dataset.tokenizer_record,
                 }
             ],
             options={
@@ -100,14 +99,9 @@ def _blocks(dataset: Dataset, split: str, retokenizer: Retokenizer) -> Iterator[
         first += len(batch.documents)
 
 
-def _tokenizer_facts(dataset: Dataset) -> Mapping[str, Any] | None:
-    manifest = dataset.without_sources
-    return None if manifest is None else manifest.tokenizer
-
-
 def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:
     """The tokenizer that made the ids: the given one, compared with what the manifest says of it, or the dataset's."""
-    facts, given = _tokenizer_facts(dataset), options.from_tokenizer
+    facts, given = dataset.tokenizer_record, options.from_tokenizer
     if given is not None:
         tokenizer, source = load_tokenizer(given, options.storage)
         known = {} if facts is None else facts
