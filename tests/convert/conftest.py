@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +18,9 @@ from stopped_runs import options
 
 from convert import convert
 from engines.inline_engine import InlineEngine
+
+if TYPE_CHECKING:
+    from store_runs import Place
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +51,31 @@ def clean(here: Path) -> dict[str, bytes]:
     """The files of the dataset of `stopped_runs.options` by a run that nothing disturbs."""
     convert(options(output="clean"), InlineEngine())
     return tree(here / "clean")
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run to a store that was killed is taken over at once, and each batch of results is put at once."""
+    from convert.places import store_log
+    from stores import lease
+
+    monkeypatch.setattr(lease, "TAKEN_OVER_SECONDS", 0.0)
+    monkeypatch.setattr(lease, "WATCHED_SECONDS", 0.0)
+    monkeypatch.setattr(store_log, "PUT_SECONDS", 0.0)
+
+
+@pytest.fixture
+def place(here: Path) -> Place:
+    """A store for the dataset of `here`."""
+    from store_runs import in_memory
+
+    return in_memory(here)
+
+
+@pytest.fixture
+def expected(here: Path) -> dict[str, bytes]:
+    """The dataset of `Place.run` with MORE, made locally."""
+    from store_runs import MORE
+
+    convert(options(output="expected", **MORE), InlineEngine())
+    return tree(here / "expected")

@@ -17,13 +17,12 @@ from google_server import google_options, google_server
 from naive_conversion import END, make_documents, tree
 from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from stopped_runs import options
-from store_runs import MORE, Place, in_memory, whole
+from store_runs import MORE, Place, whole
 
 import convert.encode.worker
 from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.errors import BadInput, Refused, UsageError
-from convert.places import store_log
 from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
@@ -31,32 +30,13 @@ from stores import AlreadyThere, Entry, lease, open_store
 from stores.object import ObjectStore
 
 pytest.importorskip("obstore", reason="obstore is not installed")
+pytestmark = pytest.mark.usefixtures("at_once")
 
 
 @pytest.fixture(scope="module")
 def moto() -> Iterator[str]:
     with moto_server() as address:
         yield address
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that was killed is taken over at once, and each batch of results is put at once."""
-    monkeypatch.setattr(lease, "TAKEN_OVER_SECONDS", 0.0)
-    monkeypatch.setattr(lease, "WATCHED_SECONDS", 0.0)
-    monkeypatch.setattr(store_log, "PUT_SECONDS", 0.0)
-
-
-@pytest.fixture
-def place(here: Path) -> Place:
-    return in_memory(here)
-
-
-@pytest.fixture
-def expected(here: Path) -> dict[str, bytes]:
-    """The dataset of `Place.run` with MORE, made locally."""
-    run_conversion(options(output="expected", **MORE), InlineEngine())
-    return tree(here / "expected")
 
 
 # -- the same bytes

@@ -8,40 +8,18 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from naive_conversion import tree
-from stopped_runs import encode_or_fail, options
+from stopped_runs import encode_or_fail
 from store_runs import MORE, Harm, HarmedStore, Killed, Place, in_memory, whole
 
 import convert.encode.worker
-from convert import convert as run_conversion
 from convert.driver import finalizer
 from convert.errors import BadInput, Refused, StorageError
 from convert.places import store_log
 from convert.places.unpublished import UnpublishedStore
-from engines.inline_engine import InlineEngine
-from stores import Entry, StoreError, StoreNotFound, lease, open_store
+from stores import Entry, StoreError, StoreNotFound, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that was killed is taken over at once, and each batch of results is put at once."""
-    monkeypatch.setattr(lease, "TAKEN_OVER_SECONDS", 0.0)
-    monkeypatch.setattr(lease, "WATCHED_SECONDS", 0.0)
-    monkeypatch.setattr(store_log, "PUT_SECONDS", 0.0)
-
-
-@pytest.fixture
-def place(here: Path) -> Place:
-    return in_memory(here)
-
-
-@pytest.fixture
-def expected(here: Path) -> dict[str, bytes]:
-    """The dataset of `Place.run` with MORE, made locally."""
-    run_conversion(options(output="expected", **MORE), InlineEngine())
-    return tree(here / "expected")
+pytestmark = pytest.mark.usefixtures("at_once")
 
 
 def stop(place: Place, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
