@@ -48,8 +48,8 @@ def initial_letters(
 ) -> list[int]:
     """The code points of an initial alphabet, of a text the first, or the bytes: characters of the byte alphabet.
 
-    BadArgument for another character ("Ġ" is the space), and if there are more than the limit, of which BpeTrainer
-    drops any.
+    BadArgument for another character ("Ġ" is the space), and if there are more letters than limit_alphabet: BpeTrainer
+    would leave out any of them.
     """
     found: list[int] = []
     for text in initial_alphabet or ():

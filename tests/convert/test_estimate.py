@@ -220,7 +220,7 @@ def test_what_a_store_and_a_driver_have_to_do_is_told(here: Path, capsys: pytest
     out = capsys.readouterr().out
     assert "  driver     about " in out
     assert "  requests   about 165 to stores" in out  # and 1,120 a GB
-    for number in range(30):  # 30 requests at least, of which their few bytes told nothing
+    for number in range(30):  # each object takes a request, however few its bytes are
         open_store("memory://estimate/in").put(f"{number}.txt", b"the mill")
     assert main(["memory://estimate/in/", *command[1:], "out"]) == 0
     assert "  requests   about 60 to stores" in capsys.readouterr().out
