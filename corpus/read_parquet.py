@@ -26,6 +26,7 @@ from corpus.documents import Event, Reading
 from corpus.errors import BadInput, printable
 from corpus.marked_records import MarkedRecords
 from corpus.marked_rows import ROWS, marked_columns, marked_rows
+from corpus.parquet_pages import ColumnChunks, dictionary_page_bytes
 from corpus.rules import IntakeRules, MarkRules
 from corpus.source_list import Piece, Source
 from stores import RandomFile
@@ -39,15 +40,12 @@ REPEATED_BYTES = 32 << 20
 # Where Arrow gives a number in a dictionary for each row: it makes the dictionary anew for each read.
 DICTIONARY_ROWS = 1024
 _READ_BYTES = 1 << 20
-_I32_FIELD = 0x15  # Thrift's compact protocol: the next field, an i32
-_DICTIONARY_PAGE = 2
-_HEADER_BYTES = 16  # two fields of at most six bytes each
 
 
 class _ParquetText:
     """The text column of an open Parquet file.
 
-    footer_bytes: how long the metadata at the end of the file are, with their length and the mark behind them.
+    chunks: where the pages of its columns lie.
     """
 
     def __init__(self, source: Source, file: RandomFile, text_path: tuple[str, ...]) -> None:
@@ -61,12 +59,10 @@ class _ParquetText:
         self.column = ".".join(text_path)
         self._file: Any = self._opened()
         self._metadata = self._file.metadata
-        footer = bytearray(4)
-        file.readinto_at(file.size - 8, memoryview(footer))
-        self.footer_bytes = int.from_bytes(footer, "little") + 8
+        groups, columns = self._metadata.num_row_groups, self._metadata.num_columns
+        self.chunks: ColumnChunks = self._try(lambda: ColumnChunks(file, groups, columns))
         self._expected_stop = 0
         self._check_column()
-        self._check_encryption()
 
     def _opened(self, **options: Any) -> Any:
         return self._try(
@@ -110,20 +106,9 @@ class _ParquetText:
                 f"{printable(self.path)}: has {len(matches)} columns {self.column!r}; one is needed"
             )
         self._index = matches[0]
-
-    def _check_encryption(self) -> None:
-        """Raise BadInput if the column is encrypted though the footer is not: Arrow ends the process where such a
-        column's metadata are looked at, but a reader raises.
-
-        Behind a footer that can be read in such a file stands its signature, so it is longer than what it says.
-        """
-        if self.group_count and self.footer_bytes != self._metadata.serialized_size + 8:
-            where = f"row group 0, column {self.column!r}: "
-            self._try(
-                lambda: next(
-                    self._file.iter_batches(1, row_groups=[0], columns=[self.column], use_threads=False), None
-                ),
-                where,
+        if self.chunks.is_encrypted(self._index):
+            raise BadInput(
+                f"{printable(self.path)}: column {self.column!r}: not readable as Parquet: it is encrypted"
             )
 
     @property
@@ -142,26 +127,18 @@ class _ParquetText:
         A row group counts as beginning no earlier than the one before it, so the order of the documents is that of
         the file, however it is cut; and within the file, whatever it says.
         """
-        groups = [self._metadata.row_group(index) for index in range(self._metadata.num_row_groups)]
-        starts = accumulate((min(self._start(group), size - 1) for group in groups), max)
+        starts = accumulate(
+            (min(self.column_range(group)[0], size - 1) for group in range(self.group_count)), max
+        )
         first_row = 0
-        for index, (group, start) in enumerate(zip(groups, starts, strict=True)):
+        for group, start in enumerate(starts):
             if piece.start <= start < piece.stop:
-                yield index, first_row
-            first_row += group.num_rows
-
-    def _start(self, group: Any) -> int:
-        column = group.column(self._index)
-        places = [column.data_page_offset]
-        if column.has_dictionary_page and column.dictionary_page_offset is not None:
-            places.append(column.dictionary_page_offset)
-        return max(0, int(min(places)))
+                yield group, first_row
+            first_row += self._metadata.row_group(group).num_rows
 
     def column_range(self, group: int) -> tuple[int, int]:
         """The bytes of the file [start, stop) that the column of a row group lies in."""
-        column = self._metadata.row_group(group).column(self._index)
-        start = self._start(self._metadata.row_group(group))
-        return start, start + max(0, int(column.total_compressed_size))
+        return self.chunks.range_of(group, self._index)
 
     def expect(self, groups: Sequence[int]) -> None:
         """The column of these row groups will be read in order: they are fetched together as far as little else lies
@@ -199,16 +176,16 @@ class _ParquetText:
         A value may stand in a file once for many rows, in a dictionary or as a beginning that others share. What rows
         come to is not known before they are read, so they are few where one of the repeated values may be long.
         """
-        column = self._metadata.row_group(group).column(self._index)
-        repeated_bytes = dictionary_page_bytes(self._bytes, self._start(self._metadata.row_group(group)))
+        column_bytes = self.chunks.unpacked_bytes(group, self._index)
+        repeated_bytes = dictionary_page_bytes(self._bytes, self.column_range(group)[0])
         if self._is_dictionary and repeated_bytes:
             return DICTIONARY_ROWS
-        row_bytes = max(1, column.total_uncompressed_size // max(1, self._metadata.row_group(group).num_rows))
+        row_bytes = max(1, column_bytes // max(1, self._metadata.row_group(group).num_rows))
         rows = min(READ_ROWS, max(1, BATCH_BYTES // row_bytes))
         if rows * repeated_bytes > REPEATED_BYTES:
             repeated_bytes = self._longest_in_dictionary(group, repeated_bytes)
-        if "DELTA_BYTE_ARRAY" in column.encodings:
-            repeated_bytes = max(repeated_bytes, column.total_uncompressed_size)
+        if self.chunks.has_delta_byte_array(group, self._index):
+            repeated_bytes = max(repeated_bytes, column_bytes)
         return int(min(rows, max(1, REPEATED_BYTES // max(1, repeated_bytes))))
 
     def _longest_in_dictionary(self, group: int, dictionary_bytes: int) -> int:
@@ -231,7 +208,7 @@ def documents(reading: Reading) -> Iterator[Event]:
         yield from _marked_documents(reading, MarkedRecords(reading.rules), reading.rules.marks)
         return
     with _ParquetText(source, reading.file, reading.rules.text_path) as file:
-        reading.need(source.size_bytes - file.footer_bytes, source.size_bytes)
+        reading.need(source.size_bytes - file.chunks.footer_bytes, source.size_bytes)
         groups = list(file.groups(source.size_bytes, reading.piece))
         for number, (group, row) in enumerate(groups):
             file.expect([group for group, _ in groups[number:]])
@@ -254,12 +231,12 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
         opened = ArrowFile(reading.file) if source.version else source.path
         with pyarrow.parquet.ParquetFile(opened, page_checksum_verification=True) as file:
             columns = marked_columns(file.schema_arrow.names, marks, source.shown)
-            footer_bytes = file.metadata.serialized_size + 8
-            reading.need(source.size_bytes - footer_bytes, source.size_bytes)
+            metadata = file.metadata
+            chunks = ColumnChunks(reading.file, metadata.num_row_groups, metadata.num_columns)
+            reading.need(source.size_bytes - chunks.footer_bytes, source.size_bytes)
             first_row = before = 0
-            for group in range(file.metadata.num_row_groups):
-                facts = file.metadata.row_group(group)
-                start, stop = _group_range(facts)
+            for group in range(metadata.num_row_groups):
+                start, stop = chunks.range_of(group)
                 start = before = max(before, min(start, source.size_bytes - 1))  # as for _ParquetText.groups
                 if piece.start <= start < piece.stop:
                     reading.need(start, min(max(start, stop), source.size_bytes))
@@ -270,25 +247,12 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
                         rows = enumerate(batch.to_pylist(), row)
                         yield from marked_rows(reading, marked, rows, start - piece.start)
                         row += batch.num_rows
-                first_row += facts.num_rows
+                first_row += metadata.row_group(group).num_rows
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         detail = printable(" ".join(str(error).split()))[:300]
         raise BadInput(f"{shown}: not readable as Parquet: {detail}") from None
-
-
-def _group_range(facts: Any) -> tuple[int, int]:
-    """The bytes of the file [start, stop) that the columns of a row group lie in, as its metadata has it."""
-    starts, stops = [], []
-    for index in range(facts.num_columns):
-        column = facts.column(index)
-        places = [column.data_page_offset]
-        if column.has_dictionary_page and column.dictionary_page_offset is not None:
-            places.append(column.dictionary_page_offset)
-        starts.append(max(0, min(places)))
-        stops.append(starts[-1] + max(0, column.total_compressed_size))
-    return min(starts, default=0), max(stops, default=0)
 
 
 def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:
@@ -319,30 +283,3 @@ def _text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple
             if text_bytes >= sample_bytes:
                 break
         return rows, file.row_count, texts
-
-
-def dictionary_page_bytes(file: RandomFile, place: int) -> int:
-    """How long the dictionary is, unpacked, whose page begins at this byte of a Parquet file; 0 if none begins there.
-
-    No value of it is longer. It is what the page's header says, to which a reader holds it.
-    """
-    buffer = bytearray(_HEADER_BYTES)
-    with memoryview(buffer) as view:
-        header = bytes(view[: file.readinto_at(place, view)])
-    kind, stop = _i32(header, 0)
-    size, _ = _i32(header, stop)
-    return max(0, size) if kind == _DICTIONARY_PAGE else 0
-
-
-def _i32(header: bytes, place: int) -> tuple[int, int]:
-    """(the next field of a struct in Thrift's compact protocol, the place behind it); -1 for what is no i32."""
-    if header[place : place + 1] != bytes([_I32_FIELD]):
-        return -1, place
-    value = shift = 0
-    for stop in range(place + 2, min(len(header), place + 6) + 1):
-        byte = header[stop - 1]
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), stop
-    return -1, place

@@ -1,7 +1,8 @@
-// The module corpus._core: UTF-8, separators, special tokens, hashes, JSON Lines; arguments checked, the GIL
-// released. corpus/_core.pyi says what each call takes and gives.
+// The module corpus._core: UTF-8, separators, special tokens, hashes, JSON Lines, Parquet; arguments checked,
+// the GIL released. corpus/_core.pyi says what each call takes and gives.
 #include "json_line.hpp"
 #include "json_lines.hpp"
+#include "parquet_footer.hpp"
 
 #include "bindings/arguments.hpp"
 #include "common/content_hash.hpp"
@@ -213,6 +214,20 @@ NB_MODULE(_core, m) {
       .def_prop_ro("place", &JsonLine::place)
       .def_prop_ro("is_blank", &JsonLine::is_blank)
       .def_prop_ro("replaced", [](const JsonLine &line) { return line.replaced(); });
+  m.def(
+      "parquet_chunks",
+      [](nb::object footer, size_t columns) {
+        const BufferView bytes(footer);
+        std::vector<int64_t> facts;
+        {
+          nb::gil_scoped_release unlocked;
+          for (const auto &[start, stop, unpacked, encodings] :
+               parquet_chunks(bytes.data(), bytes.size(), columns))
+            facts.insert(facts.end(), {start, stop, unpacked, encodings});
+        }
+        return owned_array(std::move(facts));
+      },
+      nb::arg("footer"), nb::arg("columns"));
   m.def("simd_variants", &bpe::simd_variant_names);
   m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
   if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from targets_corpus import read_documents
 from targets_datasets import grown_files, write_litdata, write_mds, write_megatron
@@ -25,6 +27,7 @@ from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_growth import MOST_GROWTH
 from corpus.errors import BadInput
+from corpus.rules import MarkRules
 from flat_tokens.errors import DatasetError
 from flat_tokens.exchange.formats import reader_of
 from flat_tokens.exchange.inputs import ReadOptions
@@ -159,3 +162,18 @@ def test_a_separator_in_a_message_is_escaped(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the header is no row of CSV") as caught:
         read_documents(path)
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("marks", [None, MarkRules("text", "text")], ids=["text", "marks"])
+def test_levels_that_do_not_fit_their_histograms_ended_the_process(
+    marks: MarkRules | None, tmp_path: Path
+) -> None:
+    """pyarrow ends the process where such a column's metadata are looked at from Python."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["a", "b"]}), path)
+    data = path.read_bytes()
+    optional, required = b"\x25\x02\x18\x04text", b"\x25\x00\x18\x04text"
+    assert data.count(optional) == 1
+    path.write_bytes(data.replace(optional, required))
+    with pytest.raises(BadInput, match="not readable as Parquet: Definition level histogram size mismatch"):
+        read_documents(path, marks)
