@@ -5,8 +5,8 @@
 // stepped over. Arrow has them, too, but ends the process where what stands beside them is damaged or
 // encrypted.
 //
-// Cost: one pass over the footer. Memory: four numbers for each column chunk, which takes ten bytes there at
-// least.
+// Cost: one pass over the footer. Memory: four numbers for each column chunk, which takes three bytes there
+// at least.
 #pragma once
 
 #include <cstddef>

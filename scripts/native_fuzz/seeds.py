@@ -92,7 +92,17 @@ KINDS: Final = {
     "model_json": "json",
     "rank_file": "ranks",
     **dict.fromkeys(
-        ("utf8", "content_hash", "matches", "rows", "vocabulary_image", "charsmap", "stored_ids"), "bytes"
+        (
+            "utf8",
+            "content_hash",
+            "matches",
+            "parquet_footer",
+            "rows",
+            "vocabulary_image",
+            "charsmap",
+            "stored_ids",
+        ),
+        "bytes",
     ),
 }
 # What comes before the text, where it must not be lost among options.
