@@ -6,7 +6,7 @@ links are followed. What URLs stand for is found in corpus/source_urls.py. Every
 found before the work starts and told in one error.
 """
 
-# ruff: noqa: PTH112, PTH115, PTH116, PTH118, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
+# ruff: noqa: PTH115, PTH116, PTH118, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
 from __future__ import annotations
 
 import glob
@@ -187,9 +187,11 @@ class _Search(NamedTuple):
                 matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
                 if not matches:
                     self.problems.append(f"{argument} matches no file")
-                # "**" also yields the folders whose files it yields.
-                folders = {match for match in matches if "**" in argument and os.path.isdir(match)}
-                datasets = outermost(filter(is_zarr_group, folders))
+                # "**" goes through folders that nobody named, and may yield them beside their files.
+                passed = matches if "**" in argument else []
+                folders = set(filter(os.path.isdir, passed))
+                entered = folders | {os.path.dirname(match) or "." for match in passed}  # noqa: PTH120
+                datasets = outermost(filter(is_zarr_group, entered))
                 self.problems.extend(f"{folder}: {DATASET_WITHIN}" for folder in datasets)
                 for match in matches if not datasets else ():
                     if match not in folders:

@@ -115,12 +115,14 @@ def test_a_dataset_in_a_folder_of_texts_was_read_as_texts(here: Path, metadata: 
         (here / place).mkdir(parents=True)
         (here / place / metadata).write_text("{}")
     (here / "texts/a.txt").write_text("the mill")
-    for argument in ("texts", "texts/*", "texts/**", "**"):
+    (here / "texts/made.zarr/quarantine.jsonl").write_text("{}")
+    for argument in ("texts", "texts/*", "texts/**", "**", "**/*.jsonl", "texts/**/quarantine*"):
         with pytest.raises(
             BadArgument, match=r"^texts/made\.zarr: is a zarr dataset, not text; .*elsewhere$"
         ):
             find_sources([argument])
-    assert [source.path for source in find_sources(["texts/a.txt"])] == ["texts/a.txt"]
+    for named in ("texts/a.txt", "texts/made.zarr/quarantine.jsonl"):
+        assert [source.path for source in find_sources([named])] == [named]
 
 
 def test_a_dataset_among_objects_was_read_as_texts() -> None:
