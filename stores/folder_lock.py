@@ -47,6 +47,7 @@ class FolderLock:
                     f"cannot look for; if it is not at work any more, delete {printable(self._path)} and run the same "
                     "command again"
                 )
+            _write_holder(file)
         except BlockingIOError:
             holder_text = _describe(_holder(file))
             file.close()
@@ -56,12 +57,6 @@ class FolderLock:
         except BaseException:
             file.close()
             raise
-        file.truncate(0)
-        started = datetime.now(UTC).isoformat(timespec="seconds")
-        json.dump(
-            {"host": system.host_name(), "process": os.getpid(), "started": started, "boot": boot_id()}, file
-        )
-        file.flush()
         self._file = file
 
     def remove_folder(self) -> None:
@@ -86,6 +81,20 @@ def boot_id() -> str | None:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return None
+
+
+def _write_holder(lock: IO[str]) -> None:
+    """Put into a lock file that this process holds it. A network disk shows other hosts only what was synced."""
+    lock.truncate(0)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    json.dump(
+        {"host": system.host_name(), "process": os.getpid(), "started": started, "boot": boot_id()}, lock
+    )
+    lock.flush()
+    try:
+        os.fsync(lock.fileno())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, lock.name) from None
 
 
 def _holder(lock: IO[str]) -> dict[str, Any]:
