@@ -247,6 +247,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where inputs and outputs lie")
     options = parser.parse_args()
     failed = False
+    if options.folder:
+        options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="load-", dir=options.folder) as folder:
         made = Parts(Path(folder), options)
         for name in options.part:
