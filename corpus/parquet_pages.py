@@ -60,9 +60,7 @@ def dictionary_page_bytes(file: RandomFile, place: int) -> int:
 
     No value of it is longer. It is what the page's header says, to which a reader holds it.
     """
-    buffer = bytearray(_HEADER_BYTES)
-    with memoryview(buffer) as view:
-        header = bytes(view[: file.readinto_at(place, view)])
+    header = bytes(read_at(file, place, _HEADER_BYTES))
     kind, stop = _i32(header, 0)
     size, _ = _i32(header, stop)
     return max(0, size) if kind == _DICTIONARY_PAGE else 0

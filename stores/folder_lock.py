@@ -94,7 +94,8 @@ def _write_holder(lock: IO[str]) -> None:
     try:
         os.fsync(lock.fileno())
     except OSError as error:
-        raise OSError(error.errno, error.strerror, lock.name) from None
+        error.filename = lock.name
+        raise
 
 
 def _holder(lock: IO[str]) -> dict[str, Any]:
