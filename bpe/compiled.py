@@ -26,7 +26,6 @@ from bpe.formats.huggingface_decoder import decoder_from_json, decoder_to_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
-from bpe.text_form import with_spaces
 from bpe.vocabulary import TextRules
 from corpus._core import xxh64
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MAGIC: Final = b"tokmill\x00"
-FORM: Final = 5  # raised when the header's fields change
+FORM: Final = 6  # raised when the header's fields change
 _START: Final = struct.Struct("<8sQQQ")
 
 
@@ -50,7 +49,6 @@ def compile_parts(parts: Parts) -> bytes:
         "truncation": parts.truncation,
         "padding": parts.padding,
         "text_rules": None if parts.vocabulary.text_rules is None else asdict(parts.vocabulary.text_rules),
-        "has_spaces": parts.has_spaces,
         "decoder": None if parts.decoder is None else [decoder_to_json(parts.decoder)],
     }
     text = json.dumps(header).encode()
@@ -90,10 +88,9 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     normalizer = normalizer_from_json(header["normalizer"])
     post = header["post_processor"]
     text_rules = None if header["text_rules"] is None else TextRules(**header["text_rules"])
-    spaces = header["has_spaces"]
     encoder = _core.TokenizerCore.from_image(
         body[header_bytes:],
-        core_tokens(added, with_spaces(normalizer) if spaces else normalizer),
+        core_tokens(added, normalizer),
         None if text_rules is not None else pretokenizer.automaton,
         header["ignore_merges"],
     )

@@ -1,10 +1,11 @@
 """Does a test fail when the code is changed a little?
 
     python scripts/check_mutants.py [--mutants 100 [--of-each]] [--seed 0] [--under stores convert/places ...]
-        [--native] [--log FILE]
+        [--native | --variant arm64|avx512] [--log FILE]
 
 Bounds, conditions, numbers, order, calls and checks left out, in Python or (--native) in the core, a seeded sample of
-all; each is made in a copy of the tree, where the quick tests near the module run (scripts/mutants/).
+all; each is made in a copy of the tree, where the quick tests near the module run (scripts/mutants/). --variant: in the
+code for these instructions, which scripts/check_variants tries, where need be under an emulator.
 One line for each survivor that scripts/mutants/judged.txt does not name, and at last a line of figures. Exit status 1
 if there was one. With --log what was tried already is not tried again. Needs the extra `test`, for the core a compiler.
 """
@@ -20,9 +21,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from mutants.native_changes import native_changes
 from mutants.python_changes import python_changes
 from mutants.switched_core import SwitchedCore
 from mutants.trial import Outcome, Tree
+from mutants.variant_trial import VARIANTS, VariantTree, check_unchanged
 
 ROOT = Path(__file__).resolve().parents[1]
 JUDGED = Path("scripts") / "mutants" / "judged.txt"
@@ -41,12 +44,14 @@ TABLES = ("unicode_ranges.py", "unicode_tables.cpp", "word_characters.cpp", "wor
 SURVIVED = ("survived", "unreached", "untested")
 VERDICTS = ("equivalent", "cost", "told")
 
-_tree: list[Tree] = []  # of a worker process
+_tree: list[Tree | VariantTree] = []  # of a worker process
 
 
 def main() -> int:
     options = parse()
     root: Path = options.root
+    if options.variant:
+        check_unchanged(root, options.variant)
     covering = Covering(root)
     judged = read_judged(root / JUDGED)
     changes = sample(root, options)
@@ -65,8 +70,12 @@ def main() -> int:
         core = SwitchedCore(root, place, waiting, options.jobs) if options.native and waiting else None
         if core:  # what is built by itself comes last
             waiting.sort(key=lambda change: change.key not in core.numbers)
-        arguments = (root, place, (options.times or place / "times").resolve(), core)
-        with ProcessPoolExecutor(options.jobs, context, begin, arguments) as pool:
+        make: Callable[[], Tree | VariantTree]
+        if options.variant:
+            make = partial(VariantTree, root, place, options.variant)
+        else:
+            make = partial(Tree, root, place, (options.times or place / "times").resolve(), core)
+        with ProcessPoolExecutor(options.jobs, context, begin, (make,)) as pool:
             jobs = {
                 pool.submit(attempt, change, tests_of(change), options.test_seconds, stop): change
                 for change in waiting
@@ -104,6 +113,7 @@ def parse() -> argparse.Namespace:
     add("--seed", type=int, default=0)
     add("--under", nargs="+", default=list(PACKAGES), metavar="PATH", help="packages, folders, files")
     add("--native", action="store_true", help="the core in place of Python")
+    add("--variant", choices=VARIANTS, help="the core's code for these instructions")
     add("--only", nargs="+", metavar="KEY", help="these alone")
     add("--log", type=Path, metavar="FILE", help="what came of each, a line of JSON each")
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)))
@@ -123,11 +133,11 @@ def parse() -> argparse.Namespace:
 
 def sample(root: Path, options: argparse.Namespace) -> list[Change]:
     """So many changes of the files, in random order; of each path, one after another, where that is asked for."""
-    make = native_changes if options.native else python_changes
+    make = native_changes if options.native or options.variant else python_changes
     found = [
         [
             change
-            for path in sorted(files(root / under, options.native))
+            for path in sorted(files(root / under, options))
             for change in make(path.relative_to(root).as_posix(), path.read_text())
         ]
         for under in options.under
@@ -141,16 +151,18 @@ def sample(root: Path, options: argparse.Namespace) -> list[Change]:
     return [change for turn in zip_longest(*chosen) for change in turn if change]
 
 
-def files(path: Path, native: bool) -> list[Path]:
-    """The sources there, without generated ones and those of instructions that this processor doesn't have."""
+def files(path: Path, options: argparse.Namespace) -> list[Path]:
+    """The sources there, without generated ones; of the core those of the variant, or those that run here."""
     found = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    suffixes = (".cpp", ".hpp") if native else (".py",)
+    suffixes = (".cpp", ".hpp") if options.native or options.variant else (".py",)
+
+    def is_tried(name: str) -> bool:
+        if options.variant:
+            return VARIANTS[options.variant] in name
+        return not any(foreign in name for foreign in foreign_instructions())
+
     return [
-        file
-        for file in found
-        if file.suffix in suffixes
-        and file.name not in TABLES
-        and not any(name in file.name for name in foreign_instructions())
+        file for file in found if file.suffix in suffixes and file.name not in TABLES and is_tried(file.name)
     ]
 
 
@@ -163,8 +175,8 @@ def foreign_instructions() -> tuple[str, ...]:
     return tuple(name for name, flag in needed.items() if flag not in known)
 
 
-def begin(root: Path, folder: Path, times: Path, core: SwitchedCore | None) -> None:
-    _tree.append(Tree(root, folder, times, core))
+def begin(make: Callable[[], Tree | VariantTree]) -> None:
+    _tree.append(make())
 
 
 def attempt(change: Change, tests: list[str], test_seconds: float, stop: float) -> Outcome | None:

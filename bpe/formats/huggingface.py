@@ -29,7 +29,7 @@ from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
 from bpe.formats.text_keys import text_keys
 from bpe.normalizers import make_normalizer
-from bpe.text_form import LOWER_BLOCK, has_spaces, with_spaces
+from bpe.text_form import LOWER_BLOCK, has_spaces
 from bpe.vocabulary import TextRules
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -80,7 +80,7 @@ def read_whole(data: bytes) -> ReadFile:
         if text not in envelope.special_tokens:
             entry_of(text, f"model.vocab, id {id_}")  # raises
     ignore_merges = root["model"].get("ignore_merges", False)
-    rules, spaces = None, False
+    rules = None
     if text_rules is not None:
         unk_id = None if text_rules.unk_token is None else model.id_of(text_rules.unk_token)
         if text_rules.unk_token is not None and unk_id is None:
@@ -92,10 +92,7 @@ def read_whole(data: bytes) -> ReadFile:
             text_rules, envelope.pretokenizer, envelope.normalizer, envelope.added_tokens, mark is not None
         )
         rules = text_rules.for_core(unk_id, spaces)
-    normalizer = envelope.normalizer
-    if spaces:
-        normalizer = with_spaces(normalizer)
-    tokens = core_tokens(envelope.added_tokens, normalizer)
+    tokens = core_tokens(envelope.added_tokens, envelope.normalizer)
     automaton = None if text_rules is not None else envelope.pretokenizer.automaton
     try:
         encoder = file.encoder(tokens, automaton, ignore_merges, rules)

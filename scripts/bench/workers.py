@@ -37,6 +37,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
@@ -74,14 +75,16 @@ def main() -> None:
         for path in options.corpus:
             for megabytes in options.text_mb:
                 text = Path(scratch) / f"{path.stem}-{megabytes:g}.txt"
-                text.write_bytes(drawn(path, megabytes))
-                texts.append(harness.describe(text, text.read_bytes()))
+                with text.open("wb") as file:
+                    file.writelines(drawn(path, megabytes))
+                with text.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+                    texts.append(harness.describe(text, content))
                 rows += measured(text, options)
                 text.unlink()
     harness.save("workers", machine, rows, texts, [])
 
 
-def drawn(path: Path, megabytes: float) -> bytes:
+def drawn(path: Path, megabytes: float) -> Iterator[bytes]:
     """The documents of a file in an order of their own each time; the rare words of each time are its own, too.
 
     A text that only repeats itself has nothing new after its first copy, which flatters few workers: each has then seen
@@ -90,7 +93,6 @@ def drawn(path: Path, megabytes: float) -> bytes:
     documents = path.read_bytes().split(harness.SEPARATOR)
     counts = Counter(chain.from_iterable(map(WORDS.findall, documents)))
     rng = random.Random(path.stem)
-    chosen: list[bytes] = []
     size = 0
     for copy in count():
         table = bytes.maketrans(LETTERS, b"".join(turned(row, copy) for row in ALPHABET))
@@ -98,11 +100,10 @@ def drawn(path: Path, megabytes: float) -> bytes:
         rng.shuffle(documents)
         for document in documents:
             changed = WORDS.sub(partial(turned_word, words), document) if copy else document
-            chosen.append(changed)
+            yield harness.SEPARATOR + changed if size else changed
             size += len(changed) + len(harness.SEPARATOR)
             if size >= megabytes * 1e6:
-                return harness.SEPARATOR.join(chosen)
-    raise AssertionError
+                return
 
 
 def turned(letters: bytes, places: int) -> bytes:

@@ -121,13 +121,20 @@ constexpr const char *nasty_pieces[] = {" ",
                                         "aB",
                                         "HTMLParser"};
 
+// Of three bytes, many enough that no two of a register are alike, few enough that pairs come again.
+inline std::string ideograph(Random &random) {
+  std::string character;
+  append_character(character, 0x4E00 + 61 * static_cast<uint32_t>(below(random, 96)));
+  return character;
+}
+
 inline std::string make_text(Random &random, size_t size) {
-  const size_t kind = below(random, 6);
+  const size_t kind = below(random, 10);
   const uint32_t repeated = any_character(random);
   std::string text;
   while (text.size() < size) {
     std::string piece;
-    const size_t choice = kind == 5 ? below(random, 4) : kind;
+    const size_t choice = kind == 9 ? below(random, 8) : kind;
     if (choice == 0) { // words
       if (below(random, 3) > 0)
         piece = " ";
@@ -140,6 +147,21 @@ inline std::string make_text(Random &random, size_t size) {
     } else if (choice == 3) { // few letters, so merges go deep
       for (size_t i = below(random, 30) + 1; i > 0; --i)
         piece += "abc -\n"[below(random, below(random, 4) == 0 ? 6 : 3)];
+    } else if (choice == 4) { // Chinese
+      for (size_t i = below(random, 60) + 1; i > 0; --i)
+        piece += ideograph(random);
+      if (below(random, 2) == 0)
+        piece += "abc"[below(random, 3)];
+      if (below(random, 3) == 0)
+        piece += nasty_pieces[below(random, std::size(nasty_pieces))];
+    } else if (choice == 5) { // a character alone in blocks of ASCII
+      piece.assign(below(random, 200), 'a');
+      append_character(piece, any_character(random));
+    } else if (choice == 6) { // lines that are indented
+      piece = "\n" + std::string(below(random, 70), " \t"[below(random, 8) == 0]);
+      piece.append(below(random, 9), 'a');
+    } else if (choice == 7) { // characters of four bytes that have most of them alike
+      append_character(piece, 0x10000 + static_cast<uint32_t>(below(random, 0x3000)));
     } else { // a run
       append_character(piece, below(random, 50) == 0 ? any_character(random) : repeated);
     }

@@ -47,18 +47,42 @@ inline Rules make_rules(Random &random, const char *name, bool is_rank_file, boo
   Rules rules{name, {}, {}, is_rank_file};
   for (int byte = 0; byte < 256; ++byte)
     rules.entries.emplace_back(1, static_cast<char>(byte));
-  std::vector<std::string> parts = {"a", "b", "c", " ",    "-",    "\n",   "e",    "t",
-                                    "1", "2", "3", "\xe4", "\xb8", "\xad", "\xd0", "\xb6"};
   std::set<std::string> known(rules.entries.begin(), rules.entries.end());
-  while (known.size() < 1200) {
-    const std::string left = parts[below(random, parts.size())];
-    const std::string right = below(random, 10) == 0 ? left : parts[below(random, parts.size())]; // runs
+  const auto add = [&](const std::string &left, const std::string &right) {
     const std::string both = left + right;
     if (both.size() > 40 || !known.insert(both).second)
-      continue;
+      return false;
     rules.merges.emplace_back(left, right);
     rules.entries.push_back(both);
-    parts.push_back(both);
+    return true;
+  };
+  // Characters of one id, two and three, pairs of them, with a letter, and parts of two that stand side by
+  // side.
+  std::vector<std::string> characters;
+  for (int i = 0; i < 100; ++i) {
+    const std::string character = ideograph(random);
+    const size_t first = below(random, 2); // its first two bytes merge first, or its last two
+    add(character.substr(first, 1), character.substr(first + 1, 1));
+    const size_t cut = first == 0 ? 2 : 1;
+    if (below(random, 3) > 0 && add(character.substr(0, cut), character.substr(cut)))
+      characters.push_back(character);
+  }
+  for (int i = 0; i < 300; ++i)
+    add(characters[below(random, characters.size())], characters[below(random, characters.size())]);
+  for (int i = 0; i < 60; ++i)
+    add(characters[below(random, characters.size())], std::string(1, "abc"[below(random, 3)]));
+  for (int i = 0; i < 30; ++i) {
+    const size_t left = below(random, 2) + 1, right = below(random, 2) + 1;
+    const std::string last = ideograph(random).substr(left), first = ideograph(random).substr(0, right);
+    if (known.contains(last) && known.contains(first))
+      add(last, first);
+  }
+  std::vector<std::string> parts = {"a", "b", "c", " ", "-", "\n", "e", "t", "1", "2", "3", "\xd0", "\xb6"};
+  while (known.size() < 1800) {
+    const std::string left = parts[below(random, parts.size())];
+    const std::string right = below(random, 10) == 0 ? left : parts[below(random, parts.size())]; // runs
+    if (add(left, right))
+      parts.push_back(left + right);
   }
   if (shuffled) {
     std::shuffle(rules.entries.begin() + (is_rank_file ? 256 : 0), rules.entries.end(), random);

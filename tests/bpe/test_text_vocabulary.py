@@ -23,6 +23,7 @@ from bpe.vocabulary import TextRules, Vocabulary
 PARTS = [
     *WORDS, " ", "  ", "▁", "\n", "\r", "\t", "€", "𝄞", "中", "ﬁ", "é", "e\u0301", "<0x0A>", "<0x", "0A>", "<unk>",
     "<s>", "<|user|>", "<|end|>", " <td>", "th", "\u00a0", "\u3000", "\x00", "\U0010ffff", "###", "##", "</w>", "ÿ",
+    " word x ",
 ]  # fmt: skip
 
 

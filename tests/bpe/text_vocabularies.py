@@ -140,6 +140,20 @@ def _gemma() -> dict[str, Any]:
     return root
 
 
+def _runs(**parts: Any) -> dict[str, Any]:
+    """No merge joins a line break or a tab with anything else, and each run of them is an added token."""
+    root = _gemma()
+    root["added_tokens"] += [
+        added(character, root["model"]["vocab"][character], special=False) for character in "\n\t"
+    ]
+    root["model"]["merges"] = [
+        merge
+        for merge in root["model"]["merges"]
+        if len(set("".join(merge))) == 1 or not {"\n", "\t"} & set("".join(merge))
+    ]
+    return root | parts
+
+
 def _byte_merges() -> dict[str, Any]:
     root = _llama()
     vocab = root["model"]["vocab"]
@@ -200,6 +214,8 @@ _BUILDERS = {
     "llama": _llama,
     "phi": _phi,
     "gemma": _gemma,
+    "runs": _runs,
+    "runs-prepended": lambda: _runs(normalizer=PREPEND),
     "unknown": lambda: _llama(byte_fallback=False, fuse_unk=False),
     "unknown-fused": lambda: _llama(byte_fallback=False),
     "no-unknown": lambda: _llama(byte_fallback=False, unk_token=None, decoder=None),
