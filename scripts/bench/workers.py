@@ -77,7 +77,7 @@ def main() -> None:
                 text = Path(scratch) / f"{path.stem}-{megabytes:g}.txt"
                 with text.open("wb") as file:
                     file.writelines(drawn(path, megabytes))
-                with text.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+                with text.open("rb") as made, mmap.mmap(made.fileno(), 0, prot=mmap.PROT_READ) as content:
                     texts.append(harness.describe(text, content))
                 rows += measured(text, options)
                 text.unlink()
