@@ -8,16 +8,14 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 from mutants.change import Change
 from mutants.trial import Outcome
 
-VARIANTS = {
-    "arm64": "neon",
-    "avx512": "avx512",
-}  # an option of check_variants: what the names of the files say
+VARIANTS = {"arm64": "neon", "avx512": "avx512"}  # options of check_variants, and what files are named for
 SOURCES = ("bpe/native", "scripts/native")
 CHECK = "scripts/check_variants"
 ENDLESS_SECONDS = 300.0
@@ -26,10 +24,10 @@ NOT_COMPILED = 123  # by xargs
 
 
 def check_unchanged(root: Path, kind: str) -> None:
-    """Build what the copies begin with. RuntimeError if the check fails without a change."""
+    """Build what the copies begin with. Ends the program if a tool is missing, or the check fails without a change."""
     code, told = _check(root, kind, {})
     if code:
-        raise RuntimeError(f"{CHECK} --{kind} fails on unchanged sources:\n{told}")
+        sys.exit(f"error: {CHECK} --{kind} fails on unchanged sources: {told.strip()}")
 
 
 class VariantTree:
