@@ -71,6 +71,7 @@ def main() -> None:
     machine = harness.facts()
     rows: list[harness.Row] = []
     texts: list[harness.Row] = []
+    options.scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
         for path in options.corpus:
             for megabytes in options.text_mb:

@@ -1,3 +1,4 @@
+#include "cache/block_keys_avx2.hpp"
 #include "merge/merge_long_by_lanes.hpp"
 #include "merge/merge_short_by_lanes.hpp"
 #include "simd/lanes_avx2.hpp"
@@ -7,7 +8,7 @@
 namespace bpe {
 
 constinit const SimdVariant avx2_variant =
-    variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>, ShortSideBySide<Avx2Lanes>::merge,
-                         LongSideBySide<Avx2Lanes, Avx2Simd>::merge);
+    variant_of<Avx2Simd, Avx2BlockKeys>("avx2", valid_prefix<Avx2Simd>, ShortSideBySide<Avx2Lanes>::merge,
+                                        LongSideBySide<Avx2Lanes, Avx2Simd>::merge);
 
 } // namespace bpe

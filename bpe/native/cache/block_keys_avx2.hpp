@@ -1,0 +1,95 @@
+// Keys of the up to sixteen pretokens of a block, four at a time. Only for sources compiled for
+// simd_avx2.hpp.
+//
+// No branch asks for a pretoken's size: which are too long for a key is told by the block's mask.
+#pragma once
+
+#include "cache/walk_keys.hpp"
+
+#include <immintrin.h>
+
+namespace bpe {
+namespace {
+
+// For a pretoken's size: which of sixteen loaded bytes are its own, and the length in its place; all zero for
+// one that is too long.
+struct alignas(32) KeyBytes {
+  uint8_t own[16], length[16];
+};
+constexpr auto key_bytes = [] {
+  struct {
+    KeyBytes of[65];
+  } bytes{};
+  for (unsigned size = 1; size <= CacheKey::max_bytes; ++size) {
+    for (unsigned i = 0; i < size; ++i)
+      bytes.of[size].own[i] = 0xFF;
+    bytes.of[size].length[15] = static_cast<uint8_t>(size);
+  }
+  return bytes;
+}();
+
+struct Avx2BlockKeys {
+  static constexpr size_t reads = 64 + 16; // from p on
+
+  static __m128i load(const void *from) { return _mm_loadu_si128(static_cast<const __m128i *>(from)); }
+
+  // The products of a key's quarters.
+  static __m128i products(__m128i key) {
+    const __m128i salted = _mm_add_epi32(key, load(CacheKey::salts));
+    return _mm_mul_epu32(salted, _mm_srli_epi64(salted, 32));
+  }
+  // The sums of two keys' products, each folded into the lower half of its lane.
+  static __m128i folded(__m128i products, __m128i next_products) {
+    const __m128i sums = _mm_add_epi64(_mm_unpacklo_epi64(products, next_products),
+                                       _mm_unpackhi_epi64(products, next_products));
+    return _mm_xor_si128(sums, _mm_srli_epi64(sums, 32));
+  }
+
+  // Those boundaries of which the pretoken before has more than CacheKey::max_bytes.
+  static uint64_t ends_of_long(uint64_t boundaries) {
+    uint64_t near = boundaries | 1; // less than max_bytes behind a start
+    near |= near << 1;
+    near |= near << 2;
+    near |= near << 4;
+    near |= near << (CacheKey::max_bytes - 8);
+    return boundaries & ~(near << 1);
+  }
+
+  [[gnu::always_inline]] static void make(const uint8_t *p, const uint8_t *block, uint64_t boundaries,
+                                          const uint8_t *readable, WalkedKeys &out) {
+    if (static_cast<size_t>(readable - p) < reads) [[unlikely]]
+      return PlainBlockKeys::make(p, block, boundaries, readable, out);
+    CacheKey *const keys = out.keys + out.count;
+    uint32_t *const hashes = out.hashes + out.count;
+    const unsigned count = static_cast<unsigned>(_mm_popcnt_u64(boundaries));
+    uint64_t start = 0, rest = boundaries;
+    for (unsigned i = 0; i < count; i += 4) {
+      __m128i product[4];
+      for (unsigned k = 0; k < 4; ++k) {
+        const uint64_t end = _tzcnt_u64(rest); // 64 behind the last: what is made of it is written over
+        rest = _blsr_u64(rest);
+        const KeyBytes &bytes = key_bytes.of[end - start];
+        const __m128i key = _mm_or_si128(_mm_and_si128(load(p + start), load(bytes.own)), load(bytes.length));
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(keys + i + k), key);
+        product[k] = products(key);
+        start = end;
+      }
+      const __m128 first = _mm_castsi128_ps(folded(product[0], product[1]));
+      const __m128 second = _mm_castsi128_ps(folded(product[2], product[3]));
+      _mm_storeu_ps(reinterpret_cast<float *>(hashes + i), _mm_shuffle_ps(first, second, 0b10'00'10'00));
+    }
+    for (uint64_t longs = ends_of_long(boundaries); longs != 0; longs &= longs - 1) [[unlikely]] {
+      const int end = lowest(longs);
+      const uint64_t before = boundaries & below(end);
+      const int begin = before != 0 ? highest(before) : 0;
+      const size_t item = out.count + static_cast<size_t>(_mm_popcnt_u64(before));
+      out.bytes[item] = p + begin;
+      out.values[item] = static_cast<uint32_t>(end - begin);
+      out.long_items[out.long_count++] = static_cast<uint8_t>(item);
+    }
+    out.count += count;
+  }
+};
+
+} // namespace
+} // namespace bpe
