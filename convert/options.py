@@ -86,8 +86,8 @@ class ConvertOptions:
     input_format: auto (by the file's name), text, jsonl, parquet, arrow, csv, tsv or tar. text_field: the field or
     column of the text, or a JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose
     completion alone is to be learned, in place of text_field. messages_field: the field of chats, whose assistant
-    messages are to be learned; chat_template: the file of their template (None: the tokenizer's own). on_error: what a
-    bad record does; max_errors: how many are tolerated, None for any number.
+    messages are to be learned; chat_template: the file or URL of their template (None: the tokenizer's own). on_error:
+    what a bad record does; max_errors: how many are tolerated, None for any number.
     special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
     for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each
     document that has tokens; None: nothing.
@@ -245,7 +245,8 @@ class ConvertOptions:
         from bpe.chat_rules import chat_rules
 
         is_needed = self.messages_field is not None
-        return replace(self, chat=chat_rules(self.tokenizer, tokenizer, self.chat_template, is_needed))
+        rules = chat_rules(self.tokenizer, tokenizer, self.chat_template, is_needed, self.storage_options)
+        return replace(self, chat=rules)
 
     @property
     def worker_count(self) -> int:

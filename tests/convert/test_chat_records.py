@@ -32,6 +32,7 @@ from corpus.chat_template import ChatTemplate
 from corpus.marked_records import RecordFault
 from corpus.rules import ChatRules
 from engines.inline_engine import InlineEngine
+from stores import open_store
 
 
 def test_special_tokens_in_messages_stay_text(here: Path) -> None:
@@ -269,3 +270,33 @@ def test_an_output_that_would_replace_the_template(here: Path) -> None:
     ):
         convert(options(**CHATS, chat_template="out.partial/t.jinja", overwrite=True), InlineEngine())
     assert Path("out.partial/t.jinja").read_text() == CHATML
+
+
+def test_a_tokenizer_and_its_template_on_a_store(here: Path) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    write_chats(Path("c.jsonl"), make_chats(12, 5))
+    Path("model").mkdir()
+    write_template(Path("model"), INLINE)
+    Path("model/tok.json").write_bytes(Path("tok.json").read_bytes())
+    Path("other.jinja").write_text(CHATML)
+    url = "memory://chats/model"
+    for name in ("tok.json", "tokenizer_config.json"):
+        open_store(url).put(name, Path("model", name).read_bytes())
+    open_store("memory://chats").put("other.jinja", CHATML.encode())
+    for output, tokenizer, template in (
+        ("own", "model/tok.json", None),
+        ("own-stored", f"{url}/tok.json", None),
+        ("other", "model/tok.json", "other.jinja"),
+        ("other-stored", f"{url}/tok.json", "memory://chats/other.jinja"),
+    ):
+        convert(options(**CHATS, tokenizer=tokenizer, chat_template=template, output=output), InlineEngine())
+    assert rows_of(Path("own")) == rows_of(Path("own-stored")) != rows_of(Path("other"))
+    assert rows_of(Path("other")) == rows_of(Path("other-stored"))
+    absent = "memory://chats/absent.jinja"
+    with pytest.raises(UsageError, match=f"--chat-template {absent}: no such file"):
+        convert(
+            options(**CHATS, tokenizer=f"{url}/tok.json", chat_template=absent, output="c"), InlineEngine()
+        )
+    open_store(url).delete(["tokenizer_config.json"])
+    with pytest.raises(UsageError, match=f"beside {url}/tok.json there is no chat_template.jinja"):
+        convert(options(**CHATS, tokenizer=f"{url}/tok.json", output="c"), InlineEngine())
