@@ -1,7 +1,8 @@
 // Keys of the up to sixteen pretokens of a block, four at a time. Only for sources compiled for
 // simd_avx2.hpp.
 //
-// No branch asks for a pretoken's size: which are too long for a key is told by the block's mask.
+// Sixteen are made, however many there are, and no branch asks for a pretoken's size: which are too long for
+// a key is told by the block's mask.
 #pragma once
 
 #include "cache/walk_keys.hpp"
@@ -45,7 +46,7 @@ struct Avx2BlockKeys {
     return _mm_xor_si128(sums, _mm_srli_epi64(sums, 32));
   }
 
-  // Those boundaries of which the pretoken before has more than CacheKey::max_bytes.
+  // The boundaries of which the pretoken before has more than CacheKey::max_bytes.
   static uint64_t ends_of_long(uint64_t boundaries) {
     uint64_t near = boundaries | 1; // less than max_bytes behind a start
     near |= near << 1;
@@ -55,15 +56,15 @@ struct Avx2BlockKeys {
     return boundaries & ~(near << 1);
   }
 
-  [[gnu::always_inline]] static void make(const uint8_t *p, const uint8_t *block, uint64_t boundaries,
-                                          const uint8_t *readable, WalkedKeys &out) {
+  // See PlainBlockKeys.
+  [[gnu::always_inline]] static uint64_t make(const uint8_t *p, const uint8_t *block, uint64_t boundaries,
+                                              const uint8_t *readable, WalkedKeys &out) {
     if (static_cast<size_t>(readable - p) < reads) [[unlikely]]
       return PlainBlockKeys::make(p, block, boundaries, readable, out);
     CacheKey *const keys = out.keys + out.count;
     uint32_t *const hashes = out.hashes + out.count;
-    const unsigned count = static_cast<unsigned>(_mm_popcnt_u64(boundaries));
     uint64_t start = 0, rest = boundaries;
-    for (unsigned i = 0; i < count; i += 4) {
+    for (unsigned i = 0; i < walk_step; i += 4) {
       __m128i product[4];
       for (unsigned k = 0; k < 4; ++k) {
         const uint64_t end = _tzcnt_u64(rest); // 64 behind the last: what is made of it is written over
@@ -78,16 +79,18 @@ struct Avx2BlockKeys {
       const __m128 second = _mm_castsi128_ps(folded(product[2], product[3]));
       _mm_storeu_ps(reinterpret_cast<float *>(hashes + i), _mm_shuffle_ps(first, second, 0b10'00'10'00));
     }
-    for (uint64_t longs = ends_of_long(boundaries); longs != 0; longs &= longs - 1) [[unlikely]] {
+    const uint64_t taken = boundaries ^ rest;
+    for (uint64_t longs = ends_of_long(taken); longs != 0; longs &= longs - 1) [[unlikely]] {
       const int end = lowest(longs);
-      const uint64_t before = boundaries & below(end);
+      const uint64_t before = taken & below(end);
       const int begin = before != 0 ? highest(before) : 0;
       const size_t item = out.count + static_cast<size_t>(_mm_popcnt_u64(before));
       out.bytes[item] = p + begin;
       out.values[item] = static_cast<uint32_t>(end - begin);
       out.long_items[out.long_count++] = static_cast<uint8_t>(item);
     }
-    out.count += count;
+    out.count += static_cast<size_t>(_mm_popcnt_u64(taken));
+    return rest;
   }
 };
 

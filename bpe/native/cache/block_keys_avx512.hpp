@@ -52,17 +52,19 @@ struct Avx512BlockKeys {
     return _mm512_xor_si512(sums, _mm512_srli_epi64(sums, 32));
   }
 
-  [[gnu::always_inline]] static void make(const uint8_t *p, const uint8_t *block, uint64_t boundaries,
-                                          const uint8_t *, WalkedKeys &out) {
+  // See PlainBlockKeys.
+  [[gnu::always_inline]] static uint64_t make(const uint8_t *p, const uint8_t *block, uint64_t boundaries,
+                                              const uint8_t *, WalkedKeys &out) {
+    const uint64_t taken = _pdep_u64(0xFFFF, boundaries); // the first sixteen
     const BlockKeyConstants &constants = block_key_constants;
     constexpr uint64_t last_bytes = 0x8000'8000'8000'8000;
     const __m512i text = _mm512_loadu_si512(block);
     const __m128i ends =
-        _mm512_castsi512_si128(_mm512_maskz_compress_epi8(boundaries, constant(constants.numbers)));
+        _mm512_castsi512_si128(_mm512_maskz_compress_epi8(taken, constant(constants.numbers)));
     const __m128i starts = _mm_slli_si128(ends, 1);
     const __m128i sizes = _mm_sub_epi8(ends, starts);
     const __m512i all_starts = _mm512_castsi128_si512(starts), all_sizes = _mm512_castsi128_si512(sizes);
-    const unsigned count = static_cast<unsigned>(_mm_popcnt_u64(boundaries));
+    const unsigned count = static_cast<unsigned>(_mm_popcnt_u64(taken));
     const __mmask16 there = static_cast<__mmask16>(_bzhi_u32(0xFFFF, count));
     CacheKey *const keys = out.keys + out.count;
     __m512i product[4];
@@ -94,6 +96,7 @@ struct Avx512BlockKeys {
       }
     }
     out.count += count;
+    return boundaries ^ taken;
   }
 };
 

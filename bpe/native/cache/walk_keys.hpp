@@ -1,7 +1,7 @@
 // From a window of text, of which the starts of pretokens are known, to cache keys: 64 bytes at a time.
 //
-// A block starts at a pretoken's start, so the pretokens that end in it lie in it whole. At most 16 pretokens
-// are taken, so that no branch asks how many there were: the next block starts that much earlier.
+// A block starts at a pretoken's start, so the pretokens that end in it lie in it whole. At most walk_step of
+// them are taken: the next block starts that much earlier.
 #pragma once
 
 #include "cache/key_walk.hpp"
@@ -26,17 +26,6 @@ inline int highest(uint64_t mask) {
   return 63 - __builtin_clzll(mask);
 }
 
-// The first 16 bits of a mask.
-inline uint64_t first_sixteen(uint64_t mask) {
-#if defined(__BMI2__)
-  return __builtin_ia32_pdep_di(0xFFFF, mask);
-#else
-  for (int more = __builtin_popcountll(mask) - 16; more > 0; --more)
-    mask &= ~bit(highest(mask));
-  return mask;
-#endif
-}
-
 // In a block that is not all ASCII: the boundaries before the first pretoken that is not looked up whole, and
 // the size of that. A word is looked up whole, however long it is: it comes again as it is.
 struct SplitAhead {
@@ -59,13 +48,15 @@ inline SplitAhead split_ahead(const uint8_t *block, uint64_t boundaries, uint64_
   return {boundaries, 0};
 }
 
-// The keys of a block's pretokens, one by one. block: the text at p, or a copy of its last bytes.
+// The keys of the first pretokens of a block, one by one. block: the text at p, or a copy of its last bytes.
 struct PlainBlockKeys {
-  static void make(const uint8_t *p, const uint8_t *, uint64_t boundaries, const uint8_t *readable,
-                   WalkedKeys &out) {
+  // Returns the boundaries behind those that are taken.
+  static uint64_t make(const uint8_t *p, const uint8_t *, uint64_t boundaries, const uint8_t *readable,
+                       WalkedKeys &out) {
     size_t i = out.count;
+    const size_t stop = i + walk_step;
     int start = 0;
-    for (; boundaries != 0; boundaries &= boundaries - 1) {
+    for (; boundaries != 0 && i < stop; boundaries &= boundaries - 1) {
       const int end = lowest(boundaries);
       const size_t size = static_cast<size_t>(end - start);
       if (size > CacheKey::max_bytes) [[unlikely]] {
@@ -81,6 +72,7 @@ struct PlainBlockKeys {
       start = end;
     }
     out.count = i;
+    return boundaries;
   }
 };
 
@@ -90,7 +82,7 @@ bool walk_keys(const WindowView &window, size_t &at, const uint8_t *readable, Wa
   bool stopped = false;
   WalkedKeys made = out; // in registers
   while (offset < window.certain && made.count + walk_step <= made.room && !stopped) {
-    uint64_t boundaries = first_sixteen(bits_from(window.starts, offset) & ~uint64_t{1});
+    uint64_t boundaries = bits_from(window.starts, offset) & ~uint64_t{1};
     const uint8_t *const p = window.origin + offset, *block = p;
     uint8_t tail[64];
     if (readable - p < 64) [[unlikely]] {
@@ -107,8 +99,9 @@ bool walk_keys(const WindowView &window, size_t &at, const uint8_t *readable, Wa
       stopped = true;
       break;
     }
-    BlockKeys::make(p, block, boundaries, readable, made);
-    offset += static_cast<size_t>(highest(boundaries));
+    const uint64_t rest = BlockKeys::make(p, block, boundaries, readable, made);
+    stopped &= rest == 0;
+    offset += static_cast<size_t>(highest(boundaries & ~rest));
   }
   at = offset;
   out.count = made.count;
