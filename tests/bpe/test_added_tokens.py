@@ -260,6 +260,29 @@ def test_a_token_in_whitespace_that_another_took_is_found_at_the_end_of_the_text
         assert ours.encode(text) == theirs_of(theirs, text), text
 
 
+@pytest.mark.parametrize("kind", ["NFC", "Lowercase"])
+def test_tokens_are_found_in_normalized_text_of_many_blocks(kind: str, listed: Any) -> None:
+    """Long texts are normalized in parts, but tokens are looked for in the whole, across the borders of these."""
+    tokenizer = listed(special_tokens=[])
+    first = tokenizer.vocab_size
+    tokens = [
+        AddedToken(text, first + i, normalized=True) for i, text in enumerate((" " * 7, "éé", "the end"))
+    ]
+    pair = both(document_of(tokenizer, tokens, {"type": kind}))
+    assert pair is not None
+    ours, theirs = pair
+    plain, changed = "a fox  jumps. " * 7_000, "e\u0301e\u0301 The END "
+    for text in (
+        plain,
+        plain + changed + plain,
+        changed * 9_000 + plain,
+        " " * 200_001,
+        " " * 100_000 + changed,
+        "e\u0301" * 70_000,
+    ):
+        assert ours.encode(text) == theirs_of(theirs, text), text[:20]
+
+
 def test_tokens_that_are_one_text_once_normalized_are_refused(listed: Any) -> None:
     first = listed(special_tokens=[]).vocab_size
     tokens = [AddedToken("<é>", first, normalized=True), AddedToken("<e\u0301>", first + 1, normalized=True)]

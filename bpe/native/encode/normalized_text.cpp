@@ -12,9 +12,17 @@ namespace bpe {
 
 namespace {
 
-constexpr size_t first_try_bytes = size_t{64} << 10; // stays in the second-level cache from step to step
+constexpr size_t least_block_bytes = size_t{64} << 10; // stays in the second-level cache from step to step
 constexpr size_t buffer_bytes = size_t{512} << 10;
 constexpr size_t kept_bytes = size_t{4} << 20; // of memory that a text without borders took
+
+// Where the first block of a text ends, or all of it: at a border, which may be far off.
+size_t block_end(const Normalizer &normalizer, std::string_view text) {
+  for (size_t bytes = least_block_bytes; bytes < text.size(); bytes *= 2)
+    if (const size_t border = normalizer.last_border(text, bytes))
+      return border;
+  return text.size();
+}
 
 } // namespace
 
@@ -24,18 +32,9 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
     return encode_prefixed(session, normalizer, automaton, text, readable, start);
   bool is_whole = true, begins_input = start == TextStart::input; // what is encoded next
   size_t try_bytes =
-      first_try_bytes; // doubled where no cut is found, so that a giant pretoken costs linear time
-  size_t next_block = first_try_bytes; // the same for borders
+      least_block_bytes; // doubled where no cut is found, so that a giant pretoken costs linear time
   while (!text.empty()) {
-    size_t stop = text.size();
-    if (stop > next_block) {
-      stop = normalizer.last_border(text, next_block);
-      if (stop == 0) {
-        next_block *= 2;
-        continue;
-      }
-    }
-    next_block = first_try_bytes;
+    const size_t stop = block_end(normalizer, text);
     const bool is_last = stop == text.size();
     const std::string_view block = text.substr(0, stop);
     const std::string_view normalized = normalizer.apply(block, scratch_, start);
@@ -53,7 +52,7 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
       const size_t cut = last_safe_cut(automaton, text_.data() + waiting_, text_.size() - waiting_);
       encode_up_to(session, waiting_ + cut, begins_input);
       begins_input = begins_input && cut == 0;
-      try_bytes = std::max(first_try_bytes, 2 * (text_.size() - waiting_));
+      try_bytes = std::max(least_block_bytes, 2 * (text_.size() - waiting_));
     }
   }
 }
@@ -84,12 +83,24 @@ void NormalizedText::encode_prefixed(EncoderSession &session, const Normalizer &
 
 std::string_view NormalizedText::whole(EncoderSession &session, const Normalizer &normalizer,
                                        std::string_view text, TextStart start) {
-  const std::string_view normalized = normalizer.apply(text, scratch_, start);
-  if (normalized.data() == text.data())
-    return text;
-  append(session, normalized);
+  const std::string_view given = text;
+  bool is_same = true;
+  while (!text.empty()) {
+    const std::string_view block = text.substr(0, block_end(normalizer, text));
+    const std::string_view normalized = normalizer.apply(block, scratch_, start);
+    if (is_same && normalized.data() != block.data()) {
+      append(session, given.substr(0, given.size() - text.size()));
+      is_same = false;
+    }
+    if (!is_same)
+      append(session, normalized);
+    start = normalizer.start_behind(start, normalized);
+    text.remove_prefix(block.size());
+  }
+  if (is_same)
+    return given;
   const size_t begin = std::exchange(waiting_, text_.size());
-  return {reinterpret_cast<const char *>(text_.data()) + begin, normalized.size()};
+  return {reinterpret_cast<const char *>(text_.data()) + begin, text_.size() - begin};
 }
 
 // Behind what waits. Where there is no room, all before is finished first, so that its memory is free.
