@@ -12,6 +12,7 @@ from bpe.tokenizer import Tokenizer
 from corpus.errors import BadArgument, printable
 from corpus.rules import ChatRules
 from stores import NO_OPTIONS, StoreDenied, StoreNotFound, is_url, open_store, shown_url, split_key
+from stores.url import parse
 
 LARGEST_BYTES = 16 << 20
 TEMPLATE_NAME, CONFIG_NAME = "chat_template.jinja", "tokenizer_config.json"
@@ -90,7 +91,7 @@ def _read(folder: str, name: str, storage_options: Mapping[str, str]) -> tuple[s
 
     BadArgument for a pipe: read again it would be empty."""
     path = Path(folder) / name
-    place = f"{shown_url(folder).rstrip('/')}/{name}" if is_url(folder) else str(path)
+    place = parse(folder).below(name).shown if is_url(folder) else str(path)
     try:
         if is_url(folder):
             data = bytes(open_store(folder, storage_options).read_begin(name, LARGEST_BYTES + 1)[0])
