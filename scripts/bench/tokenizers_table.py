@@ -111,17 +111,17 @@ def measure(path: Path, corpus: Sequence[Path], options: argparse.Namespace) -> 
             report.notes.append(f"{path.stem}: {name} does not load it: `{contender.refused}`")
             del loaded[name]
     try:
+        if options.memory_mb and OURS in loaded:  # while its caches are empty
+            ran = loaded[OURS].run("memory", corpus[0], options.memory_mb * 1e6)
+            report.memory = ran.get("peak_bytes")
+            if "failed" in ran:
+                report.notes.append(f"{path.stem}: one document of {options.memory_mb} MB: {ran['failed']}")
         for text in corpus:
             right = same_ids(report, path, loaded, text, options)
             report.rows.append(one_thread(report, path, loaded, text, options, right))
             for threads in options.threads:
                 if threads > 1 and right:
                     report.rows.append(more_threads(report, path, loaded[OURS], text, threads, options))
-        if options.memory_mb and OURS in loaded:
-            ran = loaded[OURS].run("memory", corpus[0], options.memory_mb * 1e6)
-            report.memory = ran.get("peak_bytes")
-            if "failed" in ran:
-                report.notes.append(f"{path.stem}: one document of {options.memory_mb} MB: {ran['failed']}")
     finally:
         for contender in loaded.values():
             contender.close()
