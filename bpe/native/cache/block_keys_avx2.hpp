@@ -46,7 +46,7 @@ struct Avx2BlockKeys {
     return _mm_xor_si128(sums, _mm_srli_epi64(sums, 32));
   }
 
-  // The boundaries of which the pretoken before has more than CacheKey::max_bytes.
+  // Boundaries where a pretoken of more than CacheKey::max_bytes ends.
   static uint64_t ends_of_long(uint64_t boundaries) {
     uint64_t near = boundaries | 1; // less than max_bytes behind a start
     near |= near << 1;
@@ -85,9 +85,7 @@ struct Avx2BlockKeys {
       const uint64_t before = taken & below(end);
       const int begin = before != 0 ? highest(before) : 0;
       const size_t item = out.count + static_cast<size_t>(_mm_popcnt_u64(before));
-      out.bytes[item] = p + begin;
-      out.values[item] = static_cast<uint32_t>(end - begin);
-      out.long_items[out.long_count++] = static_cast<uint8_t>(item);
+      add_long(out, item, p + begin, static_cast<size_t>(end - begin));
     }
     out.count += static_cast<size_t>(_mm_popcnt_u64(taken));
     return rest;

@@ -89,10 +89,7 @@ struct Avx512BlockKeys {
       _mm_store_si128(reinterpret_cast<__m128i *>(size_of), sizes);
       for (; longs != 0; longs &= longs - 1) {
         const unsigned k = _tzcnt_u32(longs);
-        const size_t item = out.count + k;
-        out.bytes[item] = p + start_of[k];
-        out.values[item] = size_of[k];
-        out.long_items[out.long_count++] = static_cast<uint8_t>(item);
+        add_long(out, out.count + k, p + start_of[k], size_of[k]);
       }
     }
     out.count += count;

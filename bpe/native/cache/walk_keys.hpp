@@ -48,6 +48,13 @@ inline SplitAhead split_ahead(const uint8_t *block, uint64_t boundaries, uint64_
   return {boundaries, 0};
 }
 
+// Item number `item` is a long pretoken, whose key is left to the caller.
+inline void add_long(WalkedKeys &out, size_t item, const uint8_t *bytes, size_t size) {
+  out.bytes[item] = bytes;
+  out.values[item] = static_cast<uint32_t>(size);
+  out.long_items[out.long_count++] = static_cast<uint8_t>(item);
+}
+
 // The keys of the first pretokens of a block, one by one. block: the text at p, or a copy of its last bytes.
 struct PlainBlockKeys {
   // Returns the boundaries behind those that are taken.
@@ -60,9 +67,7 @@ struct PlainBlockKeys {
       const int end = lowest(boundaries);
       const size_t size = static_cast<size_t>(end - start);
       if (size > CacheKey::max_bytes) [[unlikely]] {
-        out.bytes[i] = p + start;
-        out.values[i] = static_cast<uint32_t>(size);
-        out.long_items[out.long_count++] = static_cast<uint8_t>(i);
+        add_long(out, i, p + start, size);
       } else {
         const CacheKey key = key_of(p + start, size, readable);
         out.keys[i] = key;

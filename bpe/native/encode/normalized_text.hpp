@@ -22,8 +22,9 @@ public:
   // session finished.
   void encode(EncoderSession &session, const Normalizer &normalizer, const Automaton &automaton,
               std::string_view text, const uint8_t *readable, TextStart start);
-  // The text as the normalizer has it, at once: for tokens that are looked for in it. It is the text itself
-  // if that stays as it is, else it lies here until the next call, and bytes up to readable() may be read.
+  // The text as the normalizer has it, in one piece: for tokens that are looked for in it. It is the text
+  // itself if that stays as it is, else it lies here until the next call, and bytes up to readable() may be
+  // read.
   std::string_view whole(EncoderSession &session, const Normalizer &normalizer, std::string_view text,
                          TextStart start);
   const uint8_t *readable() const { return text_.readable(); }
