@@ -1,4 +1,4 @@
-"""Ctrl-C and requests to end (SIGTERM), taken where the work can be kept: first asked for, then done."""
+"""Ctrl-C and requests to end (SIGTERM, SIGHUP), taken where the work can be kept: first asked for, then done."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from bpe.errors import Stopped
+from engines.stop_signals import STOP_SIGNALS
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _T = TypeVar("_T")
 
 
 class StopSignals:
     """Used as a context. The first signal only makes `asked()` true, except in `at_once`; a second one raises Stopped.
 
-    Outside the main thread signals stay as they are.
+    One that is ignored (nohup) stays so. Outside the main thread signals stay as they are.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class StopSignals:
 
     @property
     def exit_code(self) -> int:
-        """130 after Ctrl-C, 143 after SIGTERM."""
+        """130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP."""
         return 128 + (self._received or signal.SIGINT)
 
     def at_once(self, work: Callable[[], _T]) -> _T:
@@ -61,8 +61,9 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            for number in _SIGNALS:
-                self._before[number] = signal.signal(number, self._handle)
+            for number in STOP_SIGNALS:
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(

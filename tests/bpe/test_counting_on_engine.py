@@ -357,7 +357,7 @@ def started(tmp_path: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_is_one_line_and_leaves_nothing(number: int, tmp_path: Path) -> None:
     rng = random.Random(1)
     text = " ".join(f"{rng.random()}" for _ in range(20_000))

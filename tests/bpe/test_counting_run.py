@@ -44,7 +44,7 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
                 signal.signal(number, handler)
         return code, capfd.readouterr().err
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     return command
 
 
@@ -74,7 +74,9 @@ class Steps:
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         taken = getattr(signal.getsignal(self._number), "__name__", "") == "_handle"
         name = frame.f_code.co_filename
-        if event == "call" and BPE in name and "tests" not in name and taken:
+        # What is raised where a generator is closed, Python only prints.
+        called = event == "call" and frame.f_code.co_name != "<genexpr>"
+        if called and BPE in name and "tests" not in name and taken:
             self.count += 1
             if self.count in self._at:
                 signal.raise_signal(self._number)
@@ -126,7 +128,9 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "sigterm", "sighup"]
+)
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_one_signal_at_any_step_loses_nothing(command: list[str], number: int, here: Path, run: Run) -> None:
     """Signals while counts were written, or kept, lost them."""

@@ -9,8 +9,10 @@ import pytest
 from bpe.cli.stop_signals import StopSignals
 from bpe.errors import Stopped
 
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_the_first_one_is_held_and_the_second_is_not(number: signal.Signals, code: int) -> None:
     before = signal.getsignal(number)
     with StopSignals() as signals:
@@ -34,3 +36,15 @@ def test_work_that_may_end_at_once_does_and_does_not_begin_after_a_signal() -> N
         with pytest.raises(Stopped) as stopped:
             signals.at_once(lambda: done.append(2))
         assert (done, stopped.value.exit_code) == ([], 143)
+
+
+@pytest.mark.parametrize("number", [number for number, _ in SIGNALS])
+def test_one_that_is_ignored_stays_so(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with StopSignals() as signals:
+            signal.raise_signal(number)
+            assert not signals.asked()
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)

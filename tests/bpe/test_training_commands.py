@@ -380,7 +380,9 @@ def signal_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return install
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "sigterm", "sighup"]
+)
 def test_counting_that_is_interrupted_goes_on(
     number: int, run: Run, signal_in: Any, texts: list[Path], tmp_path: Path
 ) -> None:
@@ -492,9 +494,10 @@ def test_no_memory_for_merging_keeps_the_counts(
 
 
 def test_signals_are_as_before_afterwards(run: Run, texts: list[Path], tmp_path: Path) -> None:
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    before = [signal.getsignal(number) for number in numbers]
     run("count", *texts, "--output", tmp_path / "c")
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert [signal.getsignal(number) for number in numbers] == before
 
 
 def test_special_tokens_that_the_counts_were_not_cut_at_are_named(
