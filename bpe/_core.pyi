@@ -33,6 +33,7 @@ class Automaton:
         page_of: NDArray[np.uint16],
         pages: NDArray[np.uint8],
         back: tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint16], int] | None = None,
+        by_joins: bool = False,
     ) -> None:
         """The fields of Tables; ValueError for tables that lead out of one another."""
     @property

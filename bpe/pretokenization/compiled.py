@@ -200,4 +200,5 @@ def core_automaton(tables: Tables) -> _core.Automaton:
         None
         if tables.back is None
         else (tables.back.rows, tables.back.row_of, tables.back.settled, tables.back.end),
+        tables.by_joins,
     )

@@ -134,4 +134,5 @@ def _tables(class_of: NDArray[np.int64], joins: NDArray[np.bool_]) -> Tables:
         ~joins,
         page_of,
         pages,
+        by_joins=True,
     )

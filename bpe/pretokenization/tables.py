@@ -54,6 +54,7 @@ class Tables:
     due. at_end, pending: by state, the starts that are certain where the text ends, and the oldest that is pending.
     cuts: bool[classes, classes], see `_cuts`. page_of: uint16[0x110000 / 64]
     and pages: uint8[pages, 64], the class of a code point. initial: the state at the start of a text.
+    by_joins: whether it cuts where no merge reaches (joins.py), so that other safe borders do as well.
     """
 
     then: NDArray[np.uint8]
@@ -66,6 +67,7 @@ class Tables:
     page_of: NDArray[np.uint16]
     pages: NDArray[np.uint8]
     back: Back | None = None
+    by_joins: bool = False
 
 
 def tables_of(automaton: Automaton) -> Tables:

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tokenizers
-from text_vocabularies import NAMES, WORDS, text_vocabulary
+from chinese_texts import text_of
+from text_vocabularies import NAMES, WORDS, chinese_vocabulary, text_vocabulary
 
 from bpe import Tokenizer
 from bpe.added_tokens import core_tokens
@@ -125,6 +126,27 @@ def test_long_documents_without_a_space(name: str) -> None:
         ids = ids_of(theirs, text)
         assert ours.encode(text) == ids, (name, alphabet)
         assert ours.encode_documents(text.encode(), threads=3).tokens.tolist() == ids
+
+
+@pytest.mark.parametrize("spaces", ["prepended", "kept"])
+@pytest.mark.parametrize("unknown", ["as bytes", "fused", "left out"])
+@pytest.mark.parametrize("merges", [20, 400])
+def test_chinese_and_what_stands_between(variant: str, merges: int, unknown: str, spaces: str) -> None:
+    document = chinese_vocabulary(merges, unknown, spaces)
+    ours = Tokenizer.from_parts(huggingface.read(document.encode()))
+    theirs = tokenizers.Tokenizer.from_str(document)
+    rng = random.Random(f"{merges} {unknown} {spaces}")
+    texts = [text_of(rng, size) for size in [*range(1, 40), *[60] * 60, *[400] * 20, 20_000]]
+    texts += [
+        "".join(
+            rng.choices(["天地", "人", "龍", "，", "\n", " ", "the ", "é", "“", "▁"], k=rng.randint(1, 40))
+        )
+        for _ in range(300)
+    ]
+    rows = ours.encode_documents("<|sep|>".join(texts).encode(), "<|sep|>")
+    for text, row in zip(texts, rows, strict=True):
+        assert row.tolist() == ids_of(theirs, text), text
+        assert ours.encode(text) == row.tolist()
 
 
 @pytest.mark.parametrize("name", NAMES)

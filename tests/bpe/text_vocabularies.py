@@ -7,6 +7,7 @@ import random
 from functools import cache
 from typing import Any
 
+from chinese_texts import text_of
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 WORDS = (
@@ -99,6 +100,30 @@ def _llama(**parts: Any) -> dict[str, Any]:
         "fuse_unk": True,
     }
     return document(trained(420), BYTES, **(fields | parts))
+
+
+@cache
+def chinese_vocabulary(merges: int, unknown: str, spaces: str) -> str:
+    """The tokenizer.json of a training on Chinese and what stands between, without two of its letters and an emoji."""
+    tokenizer = Tokenizer(models.BPE())
+    blocks = normalizers.Replace(" ", "▁")
+    tokenizer.normalizer = (
+        normalizers.Sequence([normalizers.Prepend("▁"), blocks]) if spaces == "prepended" else blocks
+    )
+    rng = random.Random(merges)
+    texts = [text_of(rng, 60).translate(dict.fromkeys(map(ord, "龍鳳😀"))) for _ in range(300)]
+    trainer = trainers.BpeTrainer(
+        vocab_size=2 + len(set("".join(texts) + "▁")) + merges,
+        special_tokens=["<unk>", "<s>"],
+        show_progress=False,
+        max_token_length=6,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    fields = {"unk_token": None if unknown == "left out" else "<unk>", "fuse_unk": unknown == "fused"}
+    as_bytes = unknown == "as bytes"
+    return json.dumps(
+        document(tokenizer.to_str(), BYTES if as_bytes else None, byte_fallback=as_bytes, **fields)
+    )
 
 
 def _phi() -> dict[str, Any]:

@@ -65,8 +65,10 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
                                         const std::vector<Due> &actions,
                                         const std::vector<std::vector<Start>> &at_end,
                                         const std::vector<std::optional<Start>> &oldest_pending, Cuts cuts,
-                                        Pages page_of, Bytes pages, const std::optional<Back> &back) {
+                                        Pages page_of, Bytes pages, const std::optional<Back> &back,
+                                        bool by_joins) {
   auto made = std::make_shared<Automaton>();
+  made->by_joins = by_joins;
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
     throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");
   made->then.assign(then.data(), then.data() + then.size());
@@ -146,7 +148,7 @@ void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
       .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"),
            nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("cuts"),
-           nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none())
+           nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none(), nb::arg("by_joins") = false)
       .def_ro("drops", &Automaton::drops)
       .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"),
            nb::arg("asks_for_input"), nb::arg("stays"))

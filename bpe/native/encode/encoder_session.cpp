@@ -20,8 +20,11 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
       merge_long_pretokens_(simd_variant().merge_long_pretokens),
       ignore_merges_(ignore_merges && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
-  if (automaton)
+  if (automaton) {
     window_.emplace(*automaton);
+    if (automaton->by_joins && !ignore_merges_)
+      joins_ = automaton;
+  }
   if (automaton && automaton->later)
     later_.emplace(*(later_phases_ = automaton->later.get()));
 }
@@ -88,8 +91,18 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
   size_t input_bytes = 0;
   if (later_ && later_phases_->asks_for_input && begins_input && size > 0)
     input_bytes = read_char(text, text + size).length;
+  constexpr size_t after_walk = 256; // bytes; there is more to walk over soon
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
-    window_->open(at);
+    const uint8_t *const walked = joins_ ? walk_unscanned(at, stop, readable) : at;
+    if (walked > at) {
+      at = walked;
+      if (at == stop)
+        break;
+      window_->reset(at, static_cast<size_t>(stop - at), readable);
+      window_->open(at, after_walk);
+    } else {
+      window_->open(at);
+    }
     if (window_->certain() == 0) {
       const uint8_t *const end = window_->end_of_long_piece();
       if (!window_->drops_first())

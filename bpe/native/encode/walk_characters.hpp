@@ -1,9 +1,9 @@
 // From Chinese text to ids, sixteen characters at a time.
 //
 // Nearly all borders between characters are safe (character_table.hpp), and between those a character has the
-// same ids whatever the pretokens are. A border that is not safe is looked at only where no pretoken ends.
-// Two characters that merge with nothing else are looked up as a pair; what is left is handed over as a part
-// for the cache, or to be cut in the ordinary way.
+// same ids whatever the pretokens are. A border that is not safe is looked at only where no pretoken ends, or
+// where nobody looked for those. Two characters that merge with nothing else are looked up as a pair; what is
+// left is handed over as a part for the cache, or to be cut in the ordinary way.
 //
 // Built for each SIMD variant, hence the unnamed namespace. `Block` is of character_block.hpp or
 // character_block_avx512.hpp.
@@ -35,6 +35,10 @@ template <class Block> void walk_characters(const Characters &characters, Charac
   const uint32_t *last_part_out = out;
   walk.part_count = 0;
   walk.full = false;
+  const bool looked = walk.window.starts != nullptr;
+  const auto is_apart = [&](const uint8_t *border) {
+    return characters.joined_bytes[border[-1] << 8 | border[0]] == 0;
+  };
   for (;;) {
     // A block has at most eight parts.
     if (out > walk.out_stop || walk.part_count > CharacterWalk::most_parts / 2) {
@@ -46,8 +50,10 @@ template <class Block> void walk_characters(const Characters &characters, Charac
     if (count == 0)
       break;
     // Bit i: a pretoken starts at character i, which may be the one behind the block.
-    const uint32_t starts = every_third(bits_from(walk.window.starts, static_cast<size_t>(p - origin))) |
-                            static_cast<uint32_t>(p == origin);
+    const uint32_t starts =
+        looked ? every_third(bits_from(walk.window.starts, static_cast<size_t>(p - origin))) |
+                     static_cast<uint32_t>(p == origin)
+               : 0;
     uint32_t joined = 0, partly = 0; // a bit for the border behind each character
     for (uint32_t rest = block.partly_joined & ~(starts >> 1); rest != 0; rest &= rest - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
@@ -63,7 +69,7 @@ template <class Block> void walk_characters(const Characters &characters, Charac
     const uint8_t *const end = p + 3 * count;
     const bool goes_on = block.ends && end < stop;
     const bool boundary = (starts >> count & 1) != 0; // at `end`
-    if (goes_on && !boundary && characters.joined_bytes[end[-1] << 8 | end[0]] != 0)
+    if (goes_on && !boundary && !is_apart(end))
       joined |= uint32_t{1} << (count - 1);
     unsigned done = 0, keep = count;
     bool stopped = false;
@@ -99,8 +105,10 @@ template <class Block> void walk_characters(const Characters &characters, Charac
       break;
     if (!goes_on || keep < count)
       continue;
-    if (!boundary || *p != '\n' ||
-        (bits_from(walk.window.starts, static_cast<size_t>(p + 1 - origin)) & 1) == 0)
+    if (*p != '\n')
+      break;
+    if (looked ? !boundary || (bits_from(walk.window.starts, static_cast<size_t>(p + 1 - origin)) & 1) == 0
+               : p + 1 < stop && !is_apart(p + 1)) // that before it is no joined one
       break;
     *out++ = characters.line_feed_id;
     if (++p == stop)

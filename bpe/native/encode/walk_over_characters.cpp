@@ -1,12 +1,16 @@
 // How an encoder session goes through Chinese: by the walk of character_walk.hpp, and by pretokens where that
-// stops.
+// stops. Where a text is one pretoken (bpe/pretokenization/joins.py), any safe border ends a piece: there the
+// walk comes first, and the automaton looks only at what it leaves.
 #include "cache/short_key.hpp"
 #include "encode/encoder_session.hpp"
+#include "text/utf8.hpp"
 #include "text/wordless_leads.hpp"
 
 namespace bpe {
 
 namespace {
+
+constexpr size_t most_others = 8; // pretokens between Chinese ones
 
 // Of a character that seldom stands among others: not E2, the quotes and dashes of English, whose words would
 // miss the cache.
@@ -23,15 +27,9 @@ bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop)
          !vocabulary_.merges_characters() && has_character_ids();
 }
 
-// `offset` moves to a pretoken's start behind which there are other characters, or to the last certain one.
-void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
-  constexpr size_t most_others = 8; // pretokens between Chinese ones
-  const uint8_t *const origin = window_->origin();
-  const size_t certain = window_->certain();
-  CharacterWalk walk;
-  walk.window = window_->view();
-  walk.at = offset;
-  while (walk.at < certain) {
+// Until the walk stops. What it found is pushed.
+void EncoderSession::walk_on(CharacterWalk &walk, const uint8_t *readable) {
+  do {
     Batch &batch = open_batch(2 * CharacterWalk::most_parts + 1);
     const uint32_t *ids = batch.ready_ids + batch.ready_count;
     walk.out = batch.ready_ids + batch.ready_count;
@@ -49,8 +47,53 @@ void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
     }
     push_ids(static_cast<size_t>(walk.out - ids));
     batch.ready_count = static_cast<size_t>(walk.out - batch.ready_ids); // now that all is in this batch
-    if (walk.full || walk.at == certain)
-      continue;
+  } while (walk.full && walk.at < walk.window.certain);
+}
+
+// From a piece's start on, and over some pieces between such characters, without a scan. Returns a safe
+// border; `at` if there is nothing to walk over.
+const uint8_t *EncoderSession::walk_unscanned(const uint8_t *at, const uint8_t *stop,
+                                              const uint8_t *readable) {
+  while (at < stop && may_walk_characters(at, stop)) {
+    CharacterWalk walk;
+    walk.window = {at, nullptr, static_cast<size_t>(stop - at)};
+    walk.at = 0;
+    walk_on(walk, readable);
+    const uint8_t *p = at + walk.at;
+    for (size_t others = 0; p < stop && (others == 0 || !is_character_lead(*p)); ++others) {
+      const uint8_t *const border = others < most_others ? next_border(p, stop) : p;
+      if (border == p)
+        return p;
+      push_cut(p, p, border, readable);
+      p = border;
+    }
+    at = p;
+  }
+  return at;
+}
+
+// The first border behind p that no merge reaches across; p if it is far.
+const uint8_t *EncoderSession::next_border(const uint8_t *p, const uint8_t *stop) const {
+  constexpr ptrdiff_t most = 64;
+  for (const uint8_t *left = p, *right; left - p < most; left = right) {
+    right = left + read_char(left, stop).length;
+    if (right == stop || joins_->may_cut(left, right) || (*right >= 0x80 && !may_join(p, right, stop)))
+      return right;
+  }
+  return p;
+}
+
+// `offset` moves to a pretoken's start behind which there are other characters, or to the last certain one.
+void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
+  const uint8_t *const origin = window_->origin();
+  const size_t certain = window_->certain();
+  CharacterWalk walk;
+  walk.window = window_->view();
+  walk.at = offset;
+  for (;;) {
+    walk_on(walk, readable);
+    if (walk.at == certain)
+      break;
     size_t start = window_->last_start(walk.at), end = window_->next_start(walk.at);
     walk.at =
         static_cast<size_t>(push_start(origin + start, origin + walk.at, origin + end, readable) - origin);

@@ -33,6 +33,8 @@ struct CharacterClasses {
   uint8_t of_character(const uint8_t *p) const {
     return page(p)[p[p[0] < 0xE0 ? 1 : p[0] < 0xF0 ? 2 : 3] & 63u];
   }
+  // Of a character of any length at p.
+  uint8_t of(const uint8_t *p) const { return of_byte[*p] == unclear ? of_character(p) : of_byte[*p]; }
 };
 
 // The automaton over one byte or two at a time, whose states are those in which nothing is due, from 0 on.
@@ -97,6 +99,9 @@ struct Automaton {
   std::vector<Actions> at_end;       // by state
   std::vector<Start> oldest_pending; // by state
   bool drops;                        // whether any piece is left out
+  // Whether it cuts where no merge reaches (bpe/pretokenization/joins.py): then pieces may be others, as long
+  // as their borders are safe ones.
+  bool by_joins = false;
   std::vector<uint8_t>
       cuts; // [left class * row + right class]: whether a text may be cut between such characters
   Steps steps;
@@ -108,6 +113,10 @@ struct Automaton {
   // std::invalid_argument.
   void complete(size_t class_count);
 
+  // Whether a text may be cut before a character at `right`, `left` being the one before.
+  bool may_cut(const uint8_t *left, const uint8_t *right) const {
+    return cuts[classes.of(left) * row + classes.of(right)] != 0;
+  }
   // The same state with nothing due.
   uint8_t quiet(uint8_t state) const { return then[(steps.class_count - 1) * row + state]; }
 

@@ -23,7 +23,7 @@ void TextWindow::reset(const uint8_t *text, size_t size, const uint8_t *readable
     two_way_->reset(stop_);
 }
 
-void TextWindow::open(const uint8_t *at) {
+void TextWindow::open(const uint8_t *at, size_t most) {
   if (at > origin_) {
     const size_t passed = static_cast<size_t>(at - origin_);
     before_ = two_way_ ? two_way_->state_before(passed) : window_.state_behind(automaton_, passed - 1);
@@ -36,7 +36,11 @@ void TextWindow::open(const uint8_t *at) {
   }
   std::fill(std::begin(registers_), std::end(registers_), nullptr);
   drops_first_ = false;
-  const uint8_t *const end = scan(at, stop_, before_);
+  const uint8_t *stop = stop_;
+  if (static_cast<size_t>(stop - at) > most)
+    for (stop = at + most; continues_character(*stop);)
+      --stop;
+  const uint8_t *const end = scan(at, stop, before_);
   const size_t limit = static_cast<size_t>(settled(end) - at);
   starts_[limit / 64] &= (uint64_t{1} << limit % 64) - 1;
   std::fill(starts_ + limit / 64 + 1, starts_ + static_cast<size_t>(end - at) / 64 + 2, 0);

@@ -23,8 +23,9 @@ public:
   // A text of valid UTF-8; bytes up to `readable` >= text + size may be read.
   void reset(const uint8_t *text, size_t size, const uint8_t *readable);
 
-  // Looks at the text from `at` on: the start of the text or of a piece that is certain.
-  void open(const uint8_t *at);
+  // Looks at the text from `at` on: the start of the text or of a piece that is certain. At so many bytes at
+  // most, at least 4.
+  void open(const uint8_t *at, size_t most = WindowStates::max_bytes);
 
   WindowView view() const { return {origin_, starts_, certain_}; }
   const uint8_t *origin() const { return origin_; }

@@ -9,7 +9,7 @@ namespace bpe {
 struct WindowView {
   const uint8_t *origin;
   // Bit i: a piece starts at origin + i, or the text ends there; as far as is certain. Two words more than a
-  // window has.
+  // window has. Null: nobody looked (encode/walk_over_characters.cpp).
   const uint64_t *starts;
   // The last start, or the end of the text; 0: the first piece goes on behind the window.
   size_t certain;
