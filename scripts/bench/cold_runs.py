@@ -110,8 +110,10 @@ def serve(name: str, tokenizer: Path, threads: int) -> None:
             if prepared[0] != line:
                 prepared = ("", None)
                 prepared = (line, prepare(encoder, what, Path(path), limit_bytes))
-            if what == "digests":  # nothing is timed, and the threads of a pool do not live on in a fork
-                answer(digests(encoder, loaded, prepared[1]))
+            if (
+                what == "digests"
+            ):  # no fork, in which the threads of a pool do not live on; nor `loaded`: it stays cold
+                answer(digests(encoder, encoder.fresh(), prepared[1]))
                 continue
         except BaseException as error:
             answer({"failed": reason(error)})

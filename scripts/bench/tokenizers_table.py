@@ -111,7 +111,7 @@ def measure(path: Path, corpus: Sequence[Path], options: argparse.Namespace) -> 
             report.notes.append(f"{path.stem}: {name} does not load it: `{contender.refused}`")
             del loaded[name]
     try:
-        if options.memory_mb and OURS in loaded:  # while its caches are empty
+        if options.memory_mb and OURS in loaded:
             ran = loaded[OURS].run("memory", corpus[0], options.memory_mb * 1e6)
             report.memory = ran.get("peak_bytes")
             if "failed" in ran:
