@@ -110,9 +110,8 @@ def serve(name: str, tokenizer: Path, threads: int) -> None:
             if prepared[0] != line:
                 prepared = ("", None)
                 prepared = (line, prepare(encoder, what, Path(path), limit_bytes))
-            if (
-                what == "digests"
-            ):  # no fork, in which the threads of a pool do not live on; nor `loaded`: it stays cold
+            # In no fork, where the threads of a pool do not live on; and not by `loaded`, which stays cold.
+            if what == "digests":
                 answer(digests(encoder, encoder.fresh(), prepared[1]))
                 continue
         except BaseException as error:

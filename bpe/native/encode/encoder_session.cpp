@@ -24,9 +24,9 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
     window_.emplace(*automaton);
     if (automaton->by_joins && !ignore_merges_)
       joins_ = automaton;
+    if (automaton->later)
+      later_.emplace(*(later_phases_ = automaton->later.get()));
   }
-  if (automaton && automaton->later)
-    later_.emplace(*(later_phases_ = automaton->later.get()));
 }
 
 void EncoderSession::reset() {

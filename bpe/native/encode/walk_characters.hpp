@@ -35,7 +35,10 @@ template <class Block> void walk_characters(const Characters &characters, Charac
   const uint32_t *last_part_out = out;
   walk.part_count = 0;
   walk.full = false;
-  const bool looked = walk.window.starts != nullptr;
+  const bool scanned = walk.window.starts != nullptr;
+  const auto starts_from = [&](const uint8_t *at) {
+    return scanned ? bits_from(walk.window.starts, static_cast<size_t>(at - origin)) : 0;
+  };
   const auto is_apart = [&](const uint8_t *border) {
     return characters.joined_bytes[border[-1] << 8 | border[0]] == 0;
   };
@@ -50,10 +53,7 @@ template <class Block> void walk_characters(const Characters &characters, Charac
     if (count == 0)
       break;
     // Bit i: a pretoken starts at character i, which may be the one behind the block.
-    const uint32_t starts =
-        looked ? every_third(bits_from(walk.window.starts, static_cast<size_t>(p - origin))) |
-                     static_cast<uint32_t>(p == origin)
-               : 0;
+    const uint32_t starts = every_third(starts_from(p)) | static_cast<uint32_t>(p == origin);
     uint32_t joined = 0, partly = 0; // a bit for the border behind each character
     for (uint32_t rest = block.partly_joined & ~(starts >> 1); rest != 0; rest &= rest - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
@@ -105,10 +105,9 @@ template <class Block> void walk_characters(const Characters &characters, Charac
       break;
     if (!goes_on || keep < count)
       continue;
-    if (*p != '\n')
-      break;
-    if (looked ? !boundary || (bits_from(walk.window.starts, static_cast<size_t>(p + 1 - origin)) & 1) == 0
-               : p + 1 < stop && !is_apart(p + 1)) // that before it is no joined one
+    // Where nobody looked, the border before it is no joined one by now.
+    if (*p != '\n' ||
+        !(scanned ? boundary && (starts_from(p + 1) & 1) != 0 : p + 1 == stop || is_apart(p + 1)))
       break;
     *out++ = characters.line_feed_id;
     if (++p == stop)

@@ -18,9 +18,7 @@ void PieceStream::feed(const uint8_t *text, size_t size, bool final) {
     const uint8_t first = lead_[0];
     if (lead_size_ < (first < 0xC0 ? 1u : first < 0xE0 ? 2u : first < 0xF0 ? 3u : 4u))
       continue;
-    uint8_t kind = automaton.classes.of_byte[first];
-    if (kind == CharacterClasses::unclear)
-      kind = automaton.classes.of_character(lead_);
+    const uint8_t kind = automaton.classes.of(lead_);
     std::copy_backward(characters_, characters_ + oldest - 1, characters_ + oldest);
     characters_[0] = size_;
     size_ += lead_size_;

@@ -2,6 +2,8 @@
 
 #include "text/utf8.hpp"
 
+#include <algorithm>
+
 namespace bpe {
 
 size_t last_safe_cut(const Automaton &automaton, const uint8_t *text, size_t size) {
@@ -12,13 +14,9 @@ size_t last_safe_cut(const Automaton &automaton, const uint8_t *text, size_t siz
     do
       --at;
     while (at > 0 && end - at < 4 && continues_character(text[at]));
-    size_t left = automaton.classes.of_byte[text[at]];
-    if (left == CharacterClasses::unclear) {
-      uint8_t character[4] = {};
-      for (size_t i = at; i < end; ++i)
-        character[i - at] = text[i];
-      left = automaton.classes.of_character(character);
-    }
+    uint8_t character[4] = {}; // nothing behind the text is read, whatever bytes it ends with
+    std::copy(text + at, text + end, character);
+    const size_t left = automaton.classes.of(character);
     if (end < size && cuts[left * Automaton::row + right] != 0)
       return end;
     right = left;

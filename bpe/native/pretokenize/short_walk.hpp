@@ -37,9 +37,7 @@ inline ShortWalk short_walk(const Automaton &automaton, const uint8_t *text, siz
   size_t state = automaton.initial;
   for (size_t i = 0; i < size;) {
     const uint8_t first = text[i];
-    uint8_t kind = automaton.classes.of_byte[first];
-    if (kind == CharacterClasses::unclear)
-      kind = automaton.classes.of_character(text + i);
+    const uint8_t kind = automaton.classes.of(text + i);
     *++last = i;
     i += first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
     state = automaton.then[kind * Automaton::row + state];

@@ -48,9 +48,7 @@ void TwoWayScan::forward(const uint8_t *from, const uint8_t *stop, uint8_t state
   settled_ = 0;
   for (size_t i = 0; i < size;) {
     const uint8_t *const p = from + i;
-    uint8_t kind = automaton_.classes.of_byte[*p];
-    if (kind == CharacterClasses::unclear)
-      kind = automaton_.classes.of_character(p);
+    const uint8_t kind = automaton_.classes.of(p);
     classes_[i] = kind;
     states_[i] = state;
     state = then[kind * Automaton::row + state];
