@@ -171,6 +171,15 @@ Check check_short_merges(const std::string &variant, const Rules &rules, Random 
   return check;
 }
 
+// A few runs of some length; every other run one of a few letters.
+std::string make_runs(Random &random, size_t size) {
+  std::string text;
+  const size_t letters = below(random, 4) + 1, longest = size_t{1} << (below(random, 9) + 2);
+  while (text.size() < size)
+    text.append(below(random, longest) + 1, "-a b"[below(random, letters)]);
+  return text.substr(0, size);
+}
+
 Check check_long_merges(const std::string &variant, const Rules &rules, Random &random, size_t rounds) {
   Check check;
   bpe::choose_simd_variant(variant);
@@ -188,7 +197,7 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
     sizes.push_back(size);
   for (size_t round = 0; round < rounds; ++round)
     for (const size_t size : sizes) {
-      GuardedText text(make_text(random, size), true);
+      GuardedText text(below(random, 2) == 0 ? make_text(random, size) : make_runs(random, size), true);
       std::memset(scratch.get(), static_cast<int>(below(random, 256)),
                   sizeof *scratch); // it says it holds nothing
       std::vector<uint32_t> found(size);
@@ -198,15 +207,6 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
                    "merge_rank_at_a_time", size);
     }
   return check;
-}
-
-// A few runs of some length; every other run one of a few letters.
-std::string make_runs(Random &random, size_t size) {
-  std::string text;
-  const size_t letters = below(random, 4) + 1, longest = size_t{1} << (below(random, 9) + 2);
-  while (text.size() < size)
-    text.append(below(random, longest) + 1, "-a b"[below(random, letters)]);
-  return text.substr(0, size);
 }
 
 // Many at once, of sizes around the widths of lanes and words of bits, runs and equal ones among them.

@@ -261,3 +261,28 @@ def test_a_byte_whose_entry_comes_late(last_rank: int) -> None:
     words = [" " + "".join(rng.choices("abz", k=rng.randint(1, 40))) for _ in range(1000)]
     want = [encode_pretoken(word.encode(), id_of, None, ignore_merges=True) for word in words]
     assert tokenizer.encode("".join(words)) == list(itertools.chain.from_iterable(want))
+
+
+def test_runs_between_others_with_ranks_in_any_order(variant: str) -> None:
+    """A merge in a run may make a pair of a lower rank possible, within it or with what stands beside it."""
+    for seed in range(100, 120):
+        rng = random.Random(seed)
+        parts, merges = [b"a", b"b", b"c"], []
+        while len(merges) < 12:
+            left = rng.choice(parts)
+            right = left if len(merges) % 3 == 0 else rng.choice(parts)
+            if (left, right) not in merges and len(left + right) <= 30:
+                merges.append((left, right))
+                parts += [left + right] if left + right not in parts else []
+        rng.shuffle(merges)
+        entries = dict(enumerate(dict.fromkeys(parts + BYTES)))
+        tokenizer = Tokenizer(entries, merges)
+        ids = {entry: id_ for id_, entry in entries.items()}
+        ranks = {pair: rank for rank, pair in enumerate(merges)}
+        for _ in range(10):
+            runs = (
+                rng.choice([b"a", b"b", b"c"]) * rng.choice([1, 1, 2, 3, 9, 10, 11, 20]) for _ in range(60)
+            )
+            text = b"".join(runs)[: rng.choice([80, 130, 300])]
+            found = tokenizer.encode_pretokens(text, np.array([len(text)], np.uint64))
+            assert found.tolist() == encode_pretoken(text, ids, ranks), (seed, text, merges)

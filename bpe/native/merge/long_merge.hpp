@@ -13,12 +13,12 @@ namespace bpe {
 
 inline constexpr size_t max_rank_merge_bytes = 4094; // and a place before and behind: 64 groups of 64 places
 
-// Working memory of a thread, 49 KiB. Holds nothing between calls.
+// Working memory of a thread, 57 KiB. Holds nothing between calls.
 struct RankMergeScratch {
   alignas(64) uint32_t ranks[4096]; // of the pair that starts at the place
   uint32_t symbols[4096];
-  uint16_t next[4096], previous[4096];
-  alignas(64) uint32_t least[64]; // rank of each group
+  uint16_t next[4096], previous[4096], counts[4096]; // see merge_rank_at_a_time.hpp
+  alignas(64) uint32_t least[64];                    // rank of each group
 };
 
 // The symbols of bytes[0, size), 1 <= size <= max_rank_merge_bytes, as merge_by_heap.hpp gives them, into
