@@ -165,17 +165,24 @@ void PretokenCache::grow() {
 }
 
 // The pretokens of eight lines go to the same lines, of either half where the table has grown. They are put
-// there anew, so that no line nearer to a pretoken than its own has an empty slot.
-template <class Keep> void PretokenCache::place_block_anew(size_t block, Keep keep) {
+// there anew, so that no line nearer to a pretoken than its own has an empty slot. Returns how many are kept.
+template <class Keep> size_t PretokenCache::place_block_anew(size_t block, Keep keep) {
   Slot old[block_slots];
   std::memcpy(old, own_slots_ + block, sizeof old);
   std::memset(own_slots_ + block, 0, sizeof old);
-  for (const Slot &slot : old) {
-    if (slot.high == 0 || !keep(slot))
-      continue;
+  // Listed first, without a branch: which slots are empty can't be predicted.
+  uint8_t kept[block_slots];
+  size_t count = 0;
+  for (size_t i = 0; i < block_slots; ++i) {
+    kept[count] = static_cast<uint8_t>(i);
+    count += (old[i].high != 0) & keep(old[i]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Slot &slot = old[kept[i]];
     if (Slot *const room = empty_slot(slot.key().hash() & mask_)) // sixteen have room in sixteen
       *room = slot;
   }
+  return count;
 }
 
 // Room for `words` behind the used ones, and for max_ids beyond, which may be copied along; null: refused.
@@ -208,10 +215,7 @@ void PretokenCache::forget_arena() {
   arena_words_ = 0;
   used_ = 0;
   for (size_t block = 0; block < slot_count_; block += block_slots)
-    place_block_anew(block, [&](const Slot &slot) {
-      used_ += !slot.is_in_arena();
-      return !slot.is_in_arena();
-    });
+    used_ += place_block_anew(block, [](const Slot &slot) { return !slot.is_in_arena(); });
 }
 
 } // namespace bpe

@@ -190,7 +190,7 @@ private:
   Slot *slot_for_new(uint32_t hash);
   Slot *empty_slot(size_t place) const;
   void grow();
-  template <class Keep> void place_block_anew(size_t block, Keep keep);
+  template <class Keep> size_t place_block_anew(size_t block, Keep keep);
   uint32_t *arena_room(size_t words, uint32_t hash, Slot *&slot);
   bool make_arena_room(size_t words);
   void forget_arena();
