@@ -277,6 +277,14 @@ def test_a_mark_is_found_wherever_it_stands_in_ascii() -> None:
         assert ours.apply_to_text(text) == text.replace("\u0301", ""), place
 
 
+@pytest.mark.parametrize("name", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_what_changes_is_found_wherever_it_stands(name: str, variant: str) -> None:
+    for beside in ("a", "\u0437", "\u5b57", "\u3057", "\u0915", "\u0915\u094d", "\U00020000", "\U0001d15e"):
+        for changed in ("\u0301", "\u0344", "\u0958", "\u3099", "\uf900", "\U0001d160"):
+            for before in (*range(33), *range(55, 70), *range(125, 133)):
+                check(name, f"{beside * before}{changed}{beside * (before % 7)}")
+
+
 def test_text_that_stays_is_not_copied() -> None:
     text = "naïve 日本語 한국어 Việt नमस्ते עברית".encode()
     for name in ("NFC", "Precompiled", "Strip", "neither", "Prepend nothing", "Replace ab"):

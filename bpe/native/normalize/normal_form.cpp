@@ -2,6 +2,7 @@
 
 #include "normalize/composing_pairs.hpp"
 #include "normalize/unicode_tables.hpp"
+#include "simd/simd_variants.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
@@ -119,48 +120,34 @@ NormalForm::NormalForm(bool composed, bool compatible) : composed_(composed) {
   }
   classes_.share_pages();
   decompositions_.share_pages();
-  length_of_clean_ = classes_.lengths_of_zero();
-  for (uint32_t c = 0; c < 64 * clean_of_three_.size(); ++c)
-    clean_of_three_[c / 64] |= uint64_t{classes_[c] == 0} << c % 64;
+  std::vector<uint32_t> unclean;
+  for (uint32_t c = 0; c < code_point_count; ++c)
+    if (classes_[c] != 0)
+      unclean.push_back(c);
+  unclean_ = CharacterSet(unclean);
 }
 
 // The first from p on, where a stretch begins; empty, at `stop`, if there is none.
 NormalForm::Stretch NormalForm::next_doubtful(const uint8_t *p, const uint8_t *stop) const {
-  const uint8_t *base = p; // the clean character right before p, or p
+  const auto find_in_set = simd_variant().find_in_set;
+  constexpr ptrdiff_t near_bytes = 64; // of a mark: there are more in such a script
+  const uint8_t *const start = p, *far = p;
   while (p < stop) {
-    if (stop - p >= 32 && is_ascii(p, 8)) {
-      while (stop - p >= 32 && is_ascii(p, 32))
-        p += 32;
-      if (stop - p >= 8 && is_ascii(p, 8))
-        p += 8;
-      base = p - 1;
-      continue;
-    }
-    if (*p < 0x80) {
-      base = p++;
-      continue;
-    }
-    // Steps of a known length wait for no load.
-    if (stop - p >= 3 && is_clean_of_three(p)) {
-      do
-        p += 3;
-      while (stop - p >= 3 && is_clean_of_three(p));
-      base = p - 3;
-      continue;
-    }
-    if (stop - p >= 2 && length_of_clean_[*p] == 2) {
-      do
-        p += 2;
-      while (stop - p >= 2 && length_of_clean_[*p] == 2);
-      base = p - 2;
-      continue;
-    }
+    if (p >= far)
+      p = start +
+          find_in_set(unclean_, start, static_cast<size_t>(p - start), static_cast<size_t>(stop - start));
+    while (stop - p >= 3 && is_of_three(p) && !has_of_three(unclean_, p))
+      p += 3;
+    if (p == stop)
+      break;
     Char c = read_char(p, stop);
     uint8_t number = classes_[c.code_point];
     if (number == 0) {
-      base = p;
       p += c.length;
       continue;
+    }
+    const uint8_t *base = p; // the clean character right before p, or p
+    while (base > start && continues_character(*--base)) {
     }
     bool in_doubt = false;
     uint8_t last = 0; // the class of the mark before
@@ -175,7 +162,7 @@ NormalForm::Stretch NormalForm::next_doubtful(const uint8_t *p, const uint8_t *s
     } while (number != 0);
     if (in_doubt)
       return {base, p};
-    base = p;
+    far = p + std::min(near_bytes, stop - p);
   }
   return {stop, stop};
 }

@@ -11,8 +11,8 @@
 
 #include "normalize/page_table.hpp"
 #include "normalize/step.hpp"
+#include "text/character_set.hpp"
 
-#include <array>
 #include <vector>
 
 namespace bpe {
@@ -36,18 +36,13 @@ private:
 
   NormalForm(bool composed, bool compatible);
   Stretch next_doubtful(const uint8_t *p, const uint8_t *stop) const;
-  // Whether a character of three bytes stands at p that is clean.
-  bool is_clean_of_three(const uint8_t *p) const {
-    return (p[0] & 0xF0) == 0xE0 && (clean_of_three_[(p[0] & 15) << 6 | (p[1] & 63)] >> (p[2] & 63) & 1) != 0;
-  }
   bool compose_directly(Stretch stretch, ByteBuffer &out) const;
   void decompose(Stretch stretch, Parts &parts) const;
   void append_stretch(Stretch stretch, Parts &parts, ByteBuffer &out) const;
 
   const bool composed_;
   PageTable<uint8_t> classes_;
-  std::array<uint8_t, 256> length_of_clean_{};  // by first byte, of characters that are all clean
-  std::array<uint64_t, 1024> clean_of_three_{}; // a bit for each code point below 2^16
+  CharacterSet unclean_; // all that are not clean
   // Combining class << 24 | place in pool_ of how many parts it has and these; place 0: it is its own part.
   PageTable<uint32_t> decompositions_;
   std::vector<uint32_t> pool_{0};

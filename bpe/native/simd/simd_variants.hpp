@@ -10,7 +10,7 @@
 #include "merge/long_merge.hpp"
 #include "merge/short_merge.hpp"
 #include "pretokenize/scan_window.hpp"
-#include "text/first_two_bytes.hpp"
+#include "text/character_set.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +34,9 @@ struct SimdVariant {
   // The first place of text[start, size), not empty, that has a pair, a zero byte behind the text counted; or
   // `size`.
   size_t (*find_first_two)(const FirstTwoBytes &pairs, const uint8_t *text, size_t start, size_t size);
+
+  // The same for a character of a set; see character_set.hpp.
+  size_t (*find_in_set)(const CharacterSet &set, const uint8_t *text, size_t start, size_t size);
 
   FindCharacters find_characters;
   EmitCharacters emit_characters;

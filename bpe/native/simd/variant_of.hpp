@@ -8,7 +8,7 @@
 #include "merge/merge_rank_at_a_time.hpp"
 #include "pretokenize/scan_window.hpp"
 #include "simd/simd_variants.hpp"
-#include "text/first_two_bytes.hpp"
+#include "text/character_set.hpp"
 
 namespace bpe {
 namespace {
@@ -24,6 +24,7 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
           walk_characters<Block>,
           valid_prefix,
           find_first_two<Simd>,
+          find_in_set<Simd>,
           find_characters<Block>,
           emit_characters<Block>,
           merge_short_pretokens,

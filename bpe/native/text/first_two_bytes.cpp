@@ -1,11 +1,12 @@
 #include "text/first_two_bytes.hpp"
 
 #include <iterator>
-#include <set>
 
 namespace bpe {
 
-FirstTwoBytes::FirstTwoBytes(const std::vector<std::string_view> &tokens) {
+namespace {
+
+std::set<unsigned> first_two_of(const std::vector<std::string_view> &tokens) {
   std::set<unsigned> pairs;
   for (const std::string_view token : tokens) {
     const unsigned first = static_cast<uint8_t>(token[0]) << 8u;
@@ -14,8 +15,17 @@ FirstTwoBytes::FirstTwoBytes(const std::vector<std::string_view> &tokens) {
     for (unsigned second = 0; token.size() == 1 && second < 256; ++second)
       pairs.insert(first | second);
   }
+  return pairs;
+}
+
+} // namespace
+
+FirstTwoBytes::FirstTwoBytes(const std::vector<std::string_view> &tokens)
+    : FirstTwoBytes(first_two_of(tokens)) {}
+
+FirstTwoBytes::FirstTwoBytes(const std::set<unsigned> &pairs) {
   // Pairs that differ in the last four bits alone are a group that no other pair looks like, and else those
-  // of one first byte. Groups share a bit where there are more than eight.
+  // of one first byte. Neighbours share a bit where there are more than eight.
   constexpr size_t most_groups = 8;
   const auto groups_by = [&](unsigned bits) {
     std::set<unsigned> groups;
@@ -27,9 +37,10 @@ FirstTwoBytes::FirstTwoBytes(const std::vector<std::string_view> &tokens) {
   std::set<unsigned> groups = groups_by(bits);
   if (groups.size() > most_groups)
     groups = groups_by(bits = 8);
+  const size_t count = std::max(groups.size(), most_groups);
   for (const unsigned pair : pairs) {
     const auto group = std::distance(groups.begin(), groups.find(pair >> bits));
-    const auto bit = static_cast<uint8_t>(1u << static_cast<size_t>(group) % most_groups);
+    const auto bit = static_cast<uint8_t>(1u << static_cast<size_t>(group) * most_groups / count);
     first_high[pair >> 12] |= bit;
     first_low[pair >> 8 & 15] |= bit;
     second_high[pair >> 4 & 15] |= bit;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct FirstTwoBytes {
   FirstTwoBytes() = default;
   // A token of one byte has all pairs that begin with it. None is empty.
   explicit FirstTwoBytes(const std::vector<std::string_view> &tokens);
+  // Of these, first byte << 8 | second.
+  explicit FirstTwoBytes(const std::set<unsigned> &pairs);
 
   alignas(16) uint8_t first_low[16] = {}, first_high[16] = {}, second_low[16] = {}, second_high[16] = {};
   uint64_t allowed[1024] = {}; // a bit for each pair, first byte first
@@ -33,14 +36,16 @@ inline bool has_first_two(const FirstTwoBytes &pairs, const uint8_t *place) {
   return (pairs.allowed[pair / 64] >> pair % 64 & 1) != 0;
 }
 
-// The first place of text[start, size) that has a pair, or whose last byte begins one; `size` if there is
-// none.
-template <class Simd>
-size_t find_first_two(const FirstTwoBytes &pairs, const uint8_t *text, size_t start, size_t size) {
+// The first place of text[start, size) that has a pair, or whose last byte begins one, and is_wanted, a
+// pointer to two bytes at least; `size` if there is none.
+template <class Simd, class IsWanted>
+[[gnu::always_inline]] inline size_t find_by_first_two(const FirstTwoBytes &pairs, const uint8_t *text,
+                                                       size_t start, size_t size, IsWanted is_wanted) {
   constexpr size_t bytes_at_once = 64, bytes_ahead = 2048; // see find_bytes
   const auto first_of = [&](const uint8_t *block) {
     for (uint64_t met = Simd::first_two(pairs, block); met != 0; met &= met - 1)
-      if (const auto place = static_cast<size_t>(__builtin_ctzll(met)); has_first_two(pairs, block + place))
+      if (const auto place = static_cast<size_t>(__builtin_ctzll(met));
+          has_first_two(pairs, block + place) && is_wanted(block + place))
         return place;
     return bytes_at_once;
   };
@@ -49,9 +54,20 @@ size_t find_first_two(const FirstTwoBytes &pairs, const uint8_t *text, size_t st
     if (const size_t place = first_of(text + start); place < bytes_at_once)
       return start + place;
   }
-  uint8_t rest[bytes_at_once + 1] = {}; // and a byte behind its last place
-  std::memcpy(rest, text + start, size - start);
-  return start + std::min(first_of(rest), size - start);
+  // The last places have zeros behind them. A copy of a known size is no loop.
+  constexpr size_t last_bytes = bytes_at_once + 1;
+  uint8_t last[2 * last_bytes] = {};
+  const size_t left = size - start;
+  if (size >= last_bytes)
+    std::memcpy(last, text + size - last_bytes, last_bytes);
+  else
+    std::memcpy(last + last_bytes - left, text + start, left);
+  return start + std::min(first_of(last + last_bytes - left), left);
+}
+
+template <class Simd>
+size_t find_first_two(const FirstTwoBytes &pairs, const uint8_t *text, size_t start, size_t size) {
+  return find_by_first_two<Simd>(pairs, text, start, size, [](const uint8_t *) { return true; });
 }
 
 } // namespace
