@@ -78,9 +78,9 @@ CharacterMap CharacterMap::followed_by(const CharacterMap &other) const {
 
 void CharacterMap::finish() {
   pool_.resize(pool_.size() + ByteBuffer::spare_bytes);
-  for (uint32_t c = 0; c < code_point_count; ++c)
-    if (places_[c] != 0)
-      max_growth_ = std::max(max_growth_, (image(c).size() + utf8_of(c).size() - 1) / utf8_of(c).size());
+  places_.for_each_set([&](uint32_t c) {
+    max_growth_ = std::max(max_growth_, (image(c).size() + utf8_of(c).size() - 1) / utf8_of(c).size());
+  });
   places_.share_pages();
   length_of_same_ = places_.lengths_of_zero();
   ascii_stays_ = short_ascii_ = lowers_ascii_ = true;

@@ -121,9 +121,7 @@ NormalForm::NormalForm(bool composed, bool compatible) : composed_(composed) {
   classes_.share_pages();
   decompositions_.share_pages();
   std::vector<uint32_t> unclean;
-  for (uint32_t c = 0; c < code_point_count; ++c)
-    if (classes_[c] != 0)
-      unclean.push_back(c);
+  classes_.for_each_set([&](uint32_t c) { unclean.push_back(c); });
   unclean_ = CharacterSet(unclean);
 }
 

@@ -32,6 +32,13 @@ public:
     }
     pages_[number][code_point % page_size] = value;
   }
+  // Calls give(code point) for each that has another value than 0, ascending.
+  template <class Give> void for_each_set(Give give) const {
+    for (uint32_t page = 0; page < numbers_.size(); ++page)
+      for (uint32_t i = 0; numbers_[page] != 0 && i < page_size; ++i) // page 0 has no values
+        if (pages_[numbers_[page]][i] != Value{})
+          give(page * page_size + i);
+  }
   // Equal pages become one.
   void share_pages() {
     if (pages_.size() <= few_pages)

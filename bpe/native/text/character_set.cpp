@@ -2,23 +2,24 @@
 
 #include "text/utf8.hpp"
 
-#include <set>
+#include <string>
+#include <string_view>
 
 namespace bpe {
 
 CharacterSet::CharacterSet(const std::vector<uint32_t> &code_points) {
-  std::set<unsigned> pairs;
+  std::string texts;
+  texts.reserve(4 * code_points.size()); // so that what is there stays
+  std::vector<std::string_view> characters;
   for (const uint32_t c : code_points) {
-    uint8_t bytes[4];
-    const size_t length = write_utf8(c, bytes);
-    for (unsigned second = 0; length == 1 && second < 256; ++second)
-      pairs.insert(bytes[0] << 8u | second);
-    if (length > 1)
-      pairs.insert(bytes[0] << 8u | bytes[1]);
+    char bytes[4];
+    const size_t length = write_utf8(c, reinterpret_cast<uint8_t *>(bytes));
+    texts.append(bytes, length);
+    characters.push_back(std::string_view(texts).substr(texts.size() - length));
     if (length == 3)
       of_three[c / 64] |= uint64_t{1} << c % 64;
   }
-  begins = FirstTwoBytes(pairs);
+  begins = FirstTwoBytes(characters);
 }
 
 } // namespace bpe

@@ -1,12 +1,11 @@
 #include "text/first_two_bytes.hpp"
 
 #include <iterator>
+#include <set>
 
 namespace bpe {
 
-namespace {
-
-std::set<unsigned> first_two_of(const std::vector<std::string_view> &tokens) {
+FirstTwoBytes::FirstTwoBytes(const std::vector<std::string_view> &tokens) {
   std::set<unsigned> pairs;
   for (const std::string_view token : tokens) {
     const unsigned first = static_cast<uint8_t>(token[0]) << 8u;
@@ -15,15 +14,6 @@ std::set<unsigned> first_two_of(const std::vector<std::string_view> &tokens) {
     for (unsigned second = 0; token.size() == 1 && second < 256; ++second)
       pairs.insert(first | second);
   }
-  return pairs;
-}
-
-} // namespace
-
-FirstTwoBytes::FirstTwoBytes(const std::vector<std::string_view> &tokens)
-    : FirstTwoBytes(first_two_of(tokens)) {}
-
-FirstTwoBytes::FirstTwoBytes(const std::set<unsigned> &pairs) {
   // Pairs that differ in the last four bits alone are a group that no other pair looks like, and else those
   // of one first byte. Neighbours share a bit where there are more than eight.
   constexpr size_t most_groups = 8;

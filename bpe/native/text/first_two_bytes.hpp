@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <set>
 #include <string_view>
 #include <vector>
 
@@ -22,8 +21,6 @@ struct FirstTwoBytes {
   FirstTwoBytes() = default;
   // A token of one byte has all pairs that begin with it. None is empty.
   explicit FirstTwoBytes(const std::vector<std::string_view> &tokens);
-  // Of these, first byte << 8 | second.
-  explicit FirstTwoBytes(const std::set<unsigned> &pairs);
 
   alignas(16) uint8_t first_low[16] = {}, first_high[16] = {}, second_low[16] = {}, second_high[16] = {};
   uint64_t allowed[1024] = {}; // a bit for each pair, first byte first
