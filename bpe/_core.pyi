@@ -29,7 +29,7 @@ class Automaton:
         actions: Sequence[tuple[Sequence[Start], Sequence[tuple[int, Start]]]],
         at_end: Sequence[Sequence[Start]],
         oldest_pending: Sequence[Start | None],
-        cuts: NDArray[np.bool_],
+        borders: NDArray[np.uint8],
         page_of: NDArray[np.uint16],
         pages: NDArray[np.uint8],
         back: tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint16], int] | None = None,

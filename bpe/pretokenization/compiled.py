@@ -194,7 +194,7 @@ def core_automaton(tables: Tables) -> _core.Automaton:
         [(due.certain, due.registers) for due in tables.actions],
         tables.at_end,
         tables.pending,
-        tables.cuts,
+        tables.borders,
         tables.page_of,
         tables.pages,
         None

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.pretokenization.code_points import END
-from bpe.pretokenization.tables import ROW, Tables, pages_of_classes
+from bpe.pretokenization.tables import ROW, Border, Tables, pages_of_classes
 
 MOST_CLASSES: Final = 60
 _ALONE: Final = 0  # the class of characters that join nothing
@@ -131,7 +131,7 @@ def _tables(class_of: NDArray[np.int64], joins: NDArray[np.bool_]) -> Tables:
         (),
         ((),) * states,
         (None,) * states,
-        ~joins,
+        np.where(joins, Border.INSIDE, Border.CUT).astype(np.uint8),
         page_of,
         pages,
         by_joins=True,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
@@ -32,6 +33,15 @@ GROUPS: Final = (
 )
 
 
+class Border(IntEnum):
+    """Between characters of two classes, whatever lies around them, a text may be CUT; no piece starts there, it is
+    INSIDE of one; or it DEPENDS."""
+
+    DEPENDS = 0
+    CUT = 1
+    INSIDE = 2
+
+
 @dataclass(frozen=True)
 class Back:
     """What an automaton that goes back has besides (`two_way`).
@@ -52,9 +62,9 @@ class Tables:
     """then: uint8[classes + 1, 256], the state behind a byte of a class; the last class is that of a byte within a
     character. group_ends: the end of each of GROUPS among the states; from the last one on, `actions[state - end]` are
     due. at_end, pending: by state, the starts that are certain where the text ends, and the oldest that is pending.
-    cuts: bool[classes, classes], see `_cuts`. page_of: uint16[0x110000 / 64]
-    and pages: uint8[pages, 64], the class of a code point. initial: the state at the start of a text.
-    by_joins: whether it cuts where no merge reaches (joins.py), so that other safe borders do as well.
+    borders: uint8[classes, classes], a `Border` each. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the
+    class of a code point. initial: the state at the start of a text. by_joins: whether it cuts where no merge reaches
+    (joins.py), so that other safe borders do as well.
     """
 
     then: NDArray[np.uint8]
@@ -63,7 +73,7 @@ class Tables:
     actions: tuple[Actions, ...]
     at_end: tuple[tuple[Start, ...], ...]
     pending: tuple[Start | None, ...]
-    cuts: NDArray[np.bool_]
+    borders: NDArray[np.uint8]
     page_of: NDArray[np.uint16]
     pages: NDArray[np.uint8]
     back: Back | None = None
@@ -101,7 +111,7 @@ def tables_of(automaton: Automaton) -> Tables:
         tuple(due for _, due in twins if _group(due) == len(GROUPS)),
         tuple(automaton.at_end[state] for state, _ in twins),
         tuple(automaton.oldest_pending[state] for state, _ in twins),
-        _cuts(then, actions, automaton.at_end),
+        _borders(then, actions, automaton),
         page_of,
         pages,
     )
@@ -131,26 +141,30 @@ def alike(rows: Sequence[Sequence[Hashable]]) -> list[list[int]]:
     return list(columns.values())
 
 
-def _cuts(
-    then: list[list[int]], actions: list[list[Actions]], at_end: list[tuple[Start, ...]]
-) -> NDArray[np.bool_]:
-    """Whether a text may be cut between characters of two classes, whatever lies around them.
-
-    That is so if from every state the second one starts a piece and leads where it leads as the first of a text, and if
-    what else it makes certain would be certain, too, did the text end before it.
+def _borders(then: list[list[int]], actions: list[list[Actions]], automaton: Automaton) -> NDArray[np.uint8]:
+    """A text may be cut if from every state the second character starts a piece and leads where it leads as the first
+    of a text, and if what else it makes certain would be certain, too, did the text end before it. The second one is
+    inside of a piece if from every state it starts none, and no start is pending behind it.
     """
     classes = range(len(then[0]))
-    cuts = np.zeros((len(classes), len(classes)), np.bool_)
+    borders = np.full((len(classes), len(classes)), Border.DEPENDS, np.uint8)
     for left in classes:
         behind = {row[left] for row in then}
         for right in classes:
-            cuts[left, right] = actions[0][right] == Actions((_HERE,), ()) and all(
+            if actions[0][right] == Actions((_HERE,), ()) and all(
                 then[state][right] == then[0][right]
                 and not actions[state][right].registers
-                and {*actions[state][right].certain} == {_HERE, *map(_older, at_end[state])}
+                and {*actions[state][right].certain} == {_HERE, *map(_older, automaton.at_end[state])}
                 for state in behind
-            )
-    return cuts
+            ):
+                borders[left, right] = Border.CUT
+            elif all(
+                all(start.age != 1 for start in actions[state][right].certain)
+                and automaton.oldest_pending[then[state][right]] is None
+                for state in behind
+            ):
+                borders[left, right] = Border.INSIDE
+    return borders
 
 
 def _older(start: Start) -> Start:

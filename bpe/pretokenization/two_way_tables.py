@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.pretokenization.tables import ROW, Back, Tables, alike, pages_of
+from bpe.pretokenization.tables import ROW, Back, Border, Tables, alike, pages_of
 from bpe.pretokenization.two_way import Before, TwoWay
 from bpe.pretokenization.ways import NotBoundedError
 
@@ -48,7 +48,7 @@ def two_way_tables_of(automaton: TwoWay) -> Tables:
         (),
         ((),) * states,
         (None,) * states,
-        _cuts(automaton, first),
+        np.where(_cuts(automaton, first), Border.CUT, Border.DEPENDS).astype(np.uint8),
         page_of,
         pages,
         Back(

@@ -59,12 +59,12 @@ inline std::vector<Pattern> read_tables(const char *path) {
       oldest = {0, bpe::Automaton::nothing, 0};
       each([&] { oldest = start(); });
     }
-    std::vector<uint8_t> cuts, pages;
-    each([&] { cuts.push_back(static_cast<uint8_t>(number())); });
-    const size_t class_count = made->then.size() / bpe::Automaton::row - 1; // as a cut has it
-    made->cuts.resize(made->then.size());
-    for (size_t place = 0; place < cuts.size(); ++place)
-      made->cuts[place / class_count * bpe::Automaton::row + place % class_count] = cuts[place];
+    std::vector<uint8_t> borders, pages;
+    each([&] { borders.push_back(static_cast<uint8_t>(number())); });
+    const size_t class_count = made->then.size() / bpe::Automaton::row - 1; // as a border has it
+    made->borders.resize(made->then.size());
+    for (size_t place = 0; place < borders.size(); ++place)
+      made->borders[place / class_count * bpe::Automaton::row + place % class_count] = borders[place];
     each([&] { made->classes.page_of.push_back(static_cast<uint16_t>(number())); });
     each([&] { pages.push_back(static_cast<uint8_t>(number())); });
     made->classes.pages.resize(pages.size() / 64);

@@ -56,7 +56,7 @@ def numbers_of(tables: Tables) -> Iterable[int]:
         yield from counted_starts(starts)
     for pending in tables.pending:
         yield from counted_starts(() if pending is None else (pending,))
-    yield from counted(tables.cuts.astype(int).ravel().tolist())
+    yield from counted(tables.borders.ravel().tolist())
     yield from counted(tables.page_of.tolist())
     yield from counted(tables.pages.ravel().tolist())
     if tables.back is None:

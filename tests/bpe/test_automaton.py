@@ -35,7 +35,7 @@ from bpe.pretokenization.components import (
 )
 from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.stages import phases_of
-from bpe.pretokenization.tables import Tables, starts_of, tables_of
+from bpe.pretokenization.tables import Border, Tables, starts_of, tables_of
 from bpe.pretokenization.ways import NotBoundedError, Ways
 
 SPELLINGS: dict[Behavior, str] = {
@@ -63,8 +63,18 @@ def tables(stages: Sequence[Stage]) -> Tables:
 def pieces(of: Tables, text: str) -> list[str]:
     """The pieces that are not dropped."""
     starts = starts_of(of, text)
+    check_borders(of, text, {start for start, _ in starts})
     stops = [*(start for start, _ in starts[1:]), len(text)][: len(starts)]
     return [text[start:stop] for (start, drops), stop in zip(starts, stops, strict=True) if not drops]
+
+
+def check_borders(of: Tables, text: str, starts: set[int]) -> None:
+    """What two characters tell of the border between them holds here."""
+    class_of = of.pages[of.page_of].reshape(-1)
+    for place in range(1, len(text)):
+        border = of.borders[class_of[ord(text[place - 1])], class_of[ord(text[place])]]
+        if border != Border.DEPENDS:
+            assert (border == Border.CUT) == (place in starts), (text, place)
 
 
 def texts(rng: random.Random, count: int) -> list[str]:

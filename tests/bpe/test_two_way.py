@@ -175,7 +175,7 @@ def test_tables_that_lead_nowhere_are_refused() -> None:
             (),
             tables.at_end,
             tables.pending,
-            tables.cuts,
+            tables.borders,
             tables.page_of,
             tables.pages,
             back,  # type: ignore[arg-type]

@@ -110,6 +110,27 @@ def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, li
     )
 
 
+@pytest.mark.parametrize("kind", ["trained", "with parts"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_pieces_of_any_length_between(variant: str, pattern: str, kind: str) -> None:
+    """A scan that begins behind a walk meets pieces longer than it looks at first, and than a window."""
+    entries, merges = vocabulary(kind)
+    with_pattern = _core.TokenizerCore(entries, merges, {}, automaton_of(pattern), False)
+    given = _core.TokenizerCore(entries, merges, {}, None, False)
+    rng = random.Random(f"{pattern} {kind}")
+    for _ in range(25):
+        text = ""
+        while len(text) < 3000:
+            text += text_of(rng, rng.choice([1, 4, 30, 100]))
+            run = rng.choice(
+                [*LETTERS, "，", "。", "…", "\u3000", "\u3099", "a", "é", "😀", "'", "7", " ", "\n"]
+            )
+            text += run * rng.choice([1, 2, 20, 60, 90, 300, 1500])
+        data = text.encode()
+        made = with_pattern.encode_documents(data, SEPARATOR, 1)[0]
+        assert np.array_equal(made, given.encode_pretokens(data, pretoken_ends(data, pattern)))
+
+
 def test_a_text_may_end_anywhere(variant: str) -> None:
     """Nothing behind the end is read: each text is the end of its buffer, and another text goes on behind it."""
     entries, merges = vocabulary("trained")

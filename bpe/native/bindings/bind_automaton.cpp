@@ -17,7 +17,6 @@ namespace bpe::python {
 namespace {
 
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig>;
-using Cuts = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig>;
 using Pages = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig>;
 using Rows = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig>;
 using RowNumbers = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig>;
@@ -64,9 +63,9 @@ TwoWay two_way_of(const Back &back) {
 std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std::vector<unsigned> &group_ends,
                                         const std::vector<Due> &actions,
                                         const std::vector<std::vector<Start>> &at_end,
-                                        const std::vector<std::optional<Start>> &oldest_pending, Cuts cuts,
-                                        Pages page_of, Bytes pages, const std::optional<Back> &back,
-                                        bool by_joins) {
+                                        const std::vector<std::optional<Start>> &oldest_pending,
+                                        Bytes borders, Pages page_of, Bytes pages,
+                                        const std::optional<Back> &back, bool by_joins) {
   auto made = std::make_shared<Automaton>();
   made->by_joins = by_joins;
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
@@ -89,10 +88,10 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
   };
   made->drops = std::any_of(made->actions.begin(), made->actions.end(), drops) ||
                 std::any_of(made->at_end.begin(), made->at_end.end(), drops);
-  made->cuts.resize(then.shape(0) * Automaton::row);
-  for (size_t left = 0; left < std::min(cuts.shape(0), then.shape(0)); ++left)
-    for (size_t right = 0; right < std::min(cuts.shape(1), Automaton::row); ++right)
-      made->cuts[left * Automaton::row + right] = cuts(left, right);
+  made->borders.resize(then.shape(0) * Automaton::row);
+  for (size_t left = 0; left < std::min(borders.shape(0), then.shape(0)); ++left)
+    for (size_t right = 0; right < std::min(borders.shape(1), Automaton::row); ++right)
+      made->borders[left * Automaton::row + right] = borders(left, right);
   made->classes.page_of.assign(page_of.data(), page_of.data() + page_of.size());
   made->classes.pages.resize(pages.shape(0));
   for (size_t page = 0; page < pages.shape(0); ++page)
@@ -147,7 +146,7 @@ nb::tuple pretokens(const Automaton &automaton, nb::object buffer) {
 void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
       .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"),
-           nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("cuts"),
+           nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("borders"),
            nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none(), nb::arg("by_joins") = false)
       .def_ro("drops", &Automaton::drops)
       .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"),

@@ -1,6 +1,7 @@
 // The contract of the walk over text that is mostly characters of three bytes (walk_characters.hpp).
 #pragma once
 
+#include "pretokenize/automaton.hpp"
 #include "pretokenize/window_view.hpp"
 #include "vocabulary/character_table.hpp"
 
@@ -20,8 +21,10 @@ struct CharacterWalk {
   static constexpr size_t most_parts = 16;
 
   WindowView window;
-  size_t at;                // a pretoken's start, or a safe border; moves to where the walk stopped
-  uint32_t *out;            // where ids go; moves behind the last
+  const Automaton
+      *borders;  // of text whose starts are not known: what tells them; null: all joined ones are inside
+  size_t at;     // a pretoken's start, or a safe border; moves to where the walk stopped
+  uint32_t *out; // where ids go; moves behind the last
   const uint32_t *out_stop; // character_walk_room behind it may be written
   Part parts[most_parts];
   size_t part_count;

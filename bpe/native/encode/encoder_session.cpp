@@ -22,8 +22,8 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
       cache_(budget, cache_share_bytes) {
   if (automaton) {
     window_.emplace(*automaton);
-    if (automaton->by_joins && !ignore_merges_)
-      joins_ = automaton;
+    if (automaton->two_way.rights == 0 && !automaton->drops && !automaton->later && !ignore_merges_)
+      borders_ = automaton;
     if (automaton->later)
       later_.emplace(*(later_phases_ = automaton->later.get()));
   }
@@ -91,21 +91,26 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
   size_t input_bytes = 0;
   if (later_ && later_phases_->asks_for_input && begins_input && size > 0)
     input_bytes = read_char(text, text + size).length;
-  constexpr size_t after_walk = 256; // bytes; there is more to walk over soon
+  constexpr ptrdiff_t worth = 256; // bytes: behind a walk as long there is more to walk over soon
+  const uint8_t *walked = text;    // up to a safe border, where a walk came before the scan
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
-    const uint8_t *const walked = joins_ ? walk_unscanned(at, stop, readable) : at;
-    if (walked > at) {
-      at = walked;
-      if (at == stop)
+    size_t most = WindowStates::max_bytes;
+    if (borders_ && walked <= at) {
+      walked = walk_unscanned(at, stop, readable);
+      if (walked == stop)
         break;
-      window_->reset(at, static_cast<size_t>(stop - at), readable);
-      window_->open(at, after_walk);
-    } else {
-      window_->open(at);
+      if (walked > at) {
+        most = walked - at < worth ? most : worth;
+        at = last_piece(at, walked, stop);
+        window_->reset(at, static_cast<size_t>(stop - at), readable);
+      }
     }
+    window_->open(at, most);
     if (window_->certain() == 0) {
       const uint8_t *const end = window_->end_of_long_piece();
-      if (!window_->drops_first())
+      if (walked > at)
+        push_cut(at, walked, end, readable);
+      else if (!window_->drops_first())
         push_piece(at, end, readable, input_bytes);
       at = end;
       input_bytes = 0;
@@ -116,13 +121,13 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
     else if (later_)
       encode_staying(readable, input_bytes);
     else
-      encode_window(0, readable);
+      encode_window(walked > at ? static_cast<size_t>(walked - at) : 0, readable);
     at += window_->certain();
     input_bytes = 0;
   }
 }
 
-// The pieces of the window that are certain, from `offset` on.
+// What of the window is certain, from `offset` on: a piece's start, or a safe border in one.
 void EncoderSession::encode_window(size_t offset, const uint8_t *readable) {
   const uint8_t *const origin = window_->origin(), *const stop = origin + window_->certain();
   while (offset < window_->certain()) {

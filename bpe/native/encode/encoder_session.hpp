@@ -99,6 +99,7 @@ private:
   void walk_keys(size_t &offset, const uint8_t *readable);
   const uint8_t *walk_unscanned(const uint8_t *at, const uint8_t *stop, const uint8_t *readable);
   const uint8_t *next_border(const uint8_t *p, const uint8_t *stop) const;
+  const uint8_t *last_piece(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   void walk_characters(size_t &offset, const uint8_t *readable);
   void walk_on(CharacterWalk &walk, const uint8_t *readable);
   const uint8_t *push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
@@ -140,8 +141,8 @@ private:
   const MergeLongPretokens merge_long_pretokens_;
   const bool ignore_merges_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
-  std::optional<TextWindow> window_; // if there is an automaton
-  const Automaton *joins_ = nullptr; // the same if any safe border may end a piece
+  std::optional<TextWindow> window_;   // if there is an automaton
+  const Automaton *borders_ = nullptr; // its automaton if texts are walked over before they are scanned
   const LaterPhases *later_phases_ = nullptr;
   std::optional<LaterPieces> later_; // if it has such phases
   PretokenCache cache_;

@@ -1,9 +1,10 @@
 // From Chinese text to ids, sixteen characters at a time.
 //
 // Nearly all borders between characters are safe (character_table.hpp), and between those a character has the
-// same ids whatever the pretokens are. A border that is not safe is looked at only where no pretoken ends, or
-// where nobody looked for those. Two characters that merge with nothing else are looked up as a pair; what is
-// left is handed over as a part for the cache, or to be cut in the ordinary way.
+// same ids whatever the pretokens are. A border that is not safe is looked at only where no pretoken ends;
+// where nobody looked for those, its two characters tell, or the walk stops. Two characters that merge with
+// nothing else are looked up as a pair; what is left is handed over as a part for the cache, or to be cut in
+// the ordinary way.
 //
 // Built for each SIMD variant, hence the unnamed namespace. `Block` is of character_block.hpp or
 // character_block_avx512.hpp.
@@ -66,9 +67,18 @@ template <class Block> void walk_characters(const Characters &characters, Charac
       pairs[i] = characters.pair_before(p + 3 * (i + 1));
       joined |= uint32_t{pairs[i] != Characters::no_pair} << i;
     }
+    uint32_t unknown = 0; // whether a pretoken starts behind the character
+    for (uint32_t rest = walk.borders ? joined : 0; rest != 0; rest &= rest - 1) {
+      const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
+      const Automaton::Border border = walk.borders->border(p + 3 * i, p + 3 * (i + 1));
+      unknown |= uint32_t{border == Automaton::depends} << i;
+      joined ^= uint32_t{border == Automaton::cut} << i;
+    }
     const uint8_t *const end = p + 3 * count;
     const bool goes_on = block.ends && end < stop;
-    const bool boundary = (starts >> count & 1) != 0; // at `end`
+    const bool boundary = // at `end`
+        goes_on && walk.borders ? walk.borders->border(end - 3, end) == Automaton::cut
+                                : (starts >> count & 1) != 0;
     if (goes_on && !boundary && !is_apart(end))
       joined |= uint32_t{1} << (count - 1);
     unsigned done = 0, keep = count;
@@ -76,12 +86,12 @@ template <class Block> void walk_characters(const Characters &characters, Charac
     while (joined != 0) {
       const unsigned first = static_cast<unsigned>(__builtin_ctz(joined));
       const unsigned size = static_cast<unsigned>(__builtin_ctz(~(joined >> first))) + 1;
-      if (first + size > count) { // it goes on behind the block
+      const uint32_t borders = ((uint32_t{1} << (size - 1)) - 1) << first;
+      if (first + size > count || (borders & unknown) != 0) { // it goes on behind the block, or perhaps ends
         keep = first;
         stopped = first == 0 || goes_on;
         break;
       }
-      const uint32_t borders = ((uint32_t{1} << (size - 1)) - 1) << first;
       joined ^= borders;
       if (size == 2 && (partly & borders) == 0) {
         const uint32_t pair = pairs[first];

@@ -1,8 +1,9 @@
 // How an encoder session goes through Chinese: by the walk of character_walk.hpp, and by pretokens where that
-// stops. Where a text is one pretoken (bpe/pretokenization/joins.py), any safe border ends a piece: there the
-// walk comes first, and the automaton looks only at what it leaves.
+// stops. Where two characters tell enough of the borders between pretokens, the walk comes first, and the
+// automaton looks only at what it leaves.
 #include "cache/short_key.hpp"
 #include "encode/encoder_session.hpp"
+#include "pretokenize/safe_cut.hpp"
 #include "text/utf8.hpp"
 #include "text/wordless_leads.hpp"
 
@@ -16,6 +17,9 @@ constexpr size_t most_others = 8; // pretokens between Chinese ones
 // miss the cache.
 bool is_character_lead(uint8_t byte) {
   return byte > 0xE2 && byte < 0xF0 && is_wordless_lead(byte);
+}
+bool is_three_byte_lead(uint8_t byte) {
+  return byte >> 4 == 0xE;
 }
 
 } // namespace
@@ -51,36 +55,55 @@ void EncoderSession::walk_on(CharacterWalk &walk, const uint8_t *readable) {
 }
 
 // From a piece's start on, and over some pieces between such characters, without a scan. Returns a safe
-// border; `at` if there is nothing to walk over.
+// border, or one between pieces; `at` if there is nothing to walk over.
 const uint8_t *EncoderSession::walk_unscanned(const uint8_t *at, const uint8_t *stop,
                                               const uint8_t *readable) {
-  while (at < stop && may_walk_characters(at, stop)) {
-    CharacterWalk walk;
-    walk.window = {at, nullptr, static_cast<size_t>(stop - at)};
-    walk.at = 0;
-    walk_on(walk, readable);
-    const uint8_t *p = at + walk.at;
-    for (size_t others = 0; p < stop && (others == 0 || !is_character_lead(*p)); ++others) {
-      const uint8_t *const border = others < most_others ? next_border(p, stop) : p;
-      if (border == p)
-        return p;
-      push_cut(p, p, border, readable);
-      p = border;
+  if (!may_walk_characters(at, stop))
+    return at;
+  for (size_t others = 0; at < stop; ++others) {
+    if (is_character_lead(*at) && stop - at > 3 && is_three_byte_lead(at[3])) { // one is not worth a walk
+      CharacterWalk walk;
+      walk.window = {at, nullptr, static_cast<size_t>(stop - at)};
+      walk.borders = borders_->by_joins ? nullptr : borders_;
+      walk.at = 0;
+      walk_on(walk, readable);
+      if (walk.at > 0)
+        others = 0;
+      at += walk.at;
+      if (at == stop)
+        break;
     }
-    at = p;
+    const uint8_t *const border = others < most_others ? next_border(at, stop) : at;
+    if (border == at)
+      break;
+    push_cut(at, at, border, readable);
+    at = border;
   }
   return at;
 }
 
-// The first border behind p that no merge reaches across; p if it is far.
+// The first border behind p that no merge reaches across; p if it is far or hangs on what lies around.
 const uint8_t *EncoderSession::next_border(const uint8_t *p, const uint8_t *stop) const {
   constexpr ptrdiff_t most = 64;
   for (const uint8_t *left = p, *right; left - p < most; left = right) {
     right = left + read_char(left, stop).length;
-    if (right == stop || joins_->may_cut(left, right) || (*right >= 0x80 && !may_join(p, right, stop)))
+    if (right == stop)
       return right;
+    const Automaton::Border border = borders_->border(left, right);
+    if (border == Automaton::cut || (*right >= 0x80 && !may_join(p, right, stop)))
+      return right;
+    if (border == Automaton::depends)
+      return p;
   }
   return p;
+}
+
+// Where the last piece starts that is known to start at or before p, a border that a walk came to from a
+// start on.
+const uint8_t *EncoderSession::last_piece(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const {
+  if (borders_->by_joins) // any safe border may end a piece
+    return p;
+  return start + last_safe_cut(*borders_, start, static_cast<size_t>(p - start) + read_char(p, stop).length);
 }
 
 // `offset` moves to a pretoken's start behind which there are other characters, or to the last certain one.
@@ -89,6 +112,7 @@ void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
   const size_t certain = window_->certain();
   CharacterWalk walk;
   walk.window = window_->view();
+  walk.borders = nullptr;
   walk.at = offset;
   for (;;) {
     walk_on(walk, readable);

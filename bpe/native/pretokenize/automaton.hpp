@@ -24,17 +24,19 @@ struct CharacterClasses {
   alignas(64) uint8_t of_byte[256];
 
   // Of 2 to 4 bytes at p.
-  const Page &page(const uint8_t *p) const {
+  [[gnu::always_inline]] const Page &page(const uint8_t *p) const {
     const size_t number = p[0] < 0xE0   ? p[0] & 31u
                           : p[0] < 0xF0 ? (p[0] & 15u) << 6 | (p[1] & 63u)
                                         : (p[0] & 7u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u);
     return pages[page_of[number]];
   }
-  uint8_t of_character(const uint8_t *p) const {
+  [[gnu::always_inline]] uint8_t of_character(const uint8_t *p) const {
     return page(p)[p[p[0] < 0xE0 ? 1 : p[0] < 0xF0 ? 2 : 3] & 63u];
   }
   // Of a character of any length at p.
-  uint8_t of(const uint8_t *p) const { return of_byte[*p] == unclear ? of_character(p) : of_byte[*p]; }
+  [[gnu::always_inline]] uint8_t of(const uint8_t *p) const {
+    return of_byte[*p] == unclear ? of_character(p) : of_byte[*p];
+  }
 };
 
 // The automaton over one byte or two at a time, whose states are those in which nothing is due, from 0 on.
@@ -102,8 +104,10 @@ struct Automaton {
   // Whether it cuts where no merge reaches (bpe/pretokenization/joins.py): then pieces may be others, as long
   // as their borders are safe ones.
   bool by_joins = false;
-  std::vector<uint8_t>
-      cuts; // [left class * row + right class]: whether a text may be cut between such characters
+  // What a border between two characters is, by their classes, whatever lies around them: a text may be cut
+  // there; no piece starts there; or it depends.
+  enum Border : uint8_t { depends, cut, inside };
+  std::vector<uint8_t> borders; // [left class * row + right class]
   Steps steps;
   TwoWay two_way;
   std::shared_ptr<const LaterPhases> later; // what becomes of the pieces then; null: they stay
@@ -113,9 +117,9 @@ struct Automaton {
   // std::invalid_argument.
   void complete(size_t class_count);
 
-  // Whether a text may be cut before a character at `right`, `left` being the one before.
-  bool may_cut(const uint8_t *left, const uint8_t *right) const {
-    return cuts[classes.of(left) * row + classes.of(right)] != 0;
+  // Of the border before a character at `right`, `left` being the one before.
+  [[gnu::always_inline]] Border border(const uint8_t *left, const uint8_t *right) const {
+    return static_cast<Border>(borders[classes.of(left) * row + classes.of(right)]);
   }
   // The same state with nothing due.
   uint8_t quiet(uint8_t state) const { return then[(steps.class_count - 1) * row + state]; }

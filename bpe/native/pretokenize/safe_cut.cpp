@@ -7,7 +7,7 @@
 namespace bpe {
 
 size_t last_safe_cut(const Automaton &automaton, const uint8_t *text, size_t size) {
-  const uint8_t *const cuts = automaton.cuts.data();
+  const uint8_t *const borders = automaton.borders.data();
   size_t right = 0; // its class
   for (size_t at = size; at > 0;) {
     const size_t end = at;
@@ -17,7 +17,7 @@ size_t last_safe_cut(const Automaton &automaton, const uint8_t *text, size_t siz
     uint8_t character[4] = {}; // nothing behind the text is read, whatever bytes it ends with
     std::copy(text + at, text + end, character);
     const size_t left = automaton.classes.of(character);
-    if (end < size && cuts[left * Automaton::row + right] != 0)
+    if (end < size && borders[left * Automaton::row + right] == Automaton::cut)
       return end;
     right = left;
   }
