@@ -21,10 +21,10 @@ struct CharacterWalk {
   static constexpr size_t most_parts = 16;
 
   WindowView window;
-  const Automaton
-      *borders;  // of text whose starts are not known: what tells them; null: all joined ones are inside
-  size_t at;     // a pretoken's start, or a safe border; moves to where the walk stopped
-  uint32_t *out; // where ids go; moves behind the last
+  // Where no starts are known: what tells whether a pretoken starts at a joined border; null: none does.
+  const Automaton *borders = nullptr;
+  size_t at;                // a pretoken's start, or a safe border; moves to where the walk stopped
+  uint32_t *out;            // where ids go; moves behind the last
   const uint32_t *out_stop; // character_walk_room behind it may be written
   Part parts[most_parts];
   size_t part_count;

@@ -18,9 +18,6 @@ constexpr size_t most_others = 8; // pretokens between Chinese ones
 bool is_character_lead(uint8_t byte) {
   return byte > 0xE2 && byte < 0xF0 && is_wordless_lead(byte);
 }
-bool is_three_byte_lead(uint8_t byte) {
-  return byte >> 4 == 0xE;
-}
 
 } // namespace
 
@@ -61,7 +58,8 @@ const uint8_t *EncoderSession::walk_unscanned(const uint8_t *at, const uint8_t *
   if (!may_walk_characters(at, stop))
     return at;
   for (size_t others = 0; at < stop; ++others) {
-    if (is_character_lead(*at) && stop - at > 3 && is_three_byte_lead(at[3])) { // one is not worth a walk
+    // One is not worth a walk.
+    if (is_character_lead(*at) && Characters::starts_at(at + 3, static_cast<size_t>(stop - at) - 3)) {
       CharacterWalk walk;
       walk.window = {at, nullptr, static_cast<size_t>(stop - at)};
       walk.borders = borders_->by_joins ? nullptr : borders_;
@@ -112,7 +110,6 @@ void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
   const size_t certain = window_->certain();
   CharacterWalk walk;
   walk.window = window_->view();
-  walk.borders = nullptr;
   walk.at = offset;
   for (;;) {
     walk_on(walk, readable);
