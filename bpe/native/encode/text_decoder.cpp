@@ -15,7 +15,8 @@ std::string replace_all(std::string_view text, std::string_view what, std::strin
   size_t at = 0;
   for (size_t found; (found = text.find(what, at)) != std::string_view::npos; at = found + what.size())
     out.append(text.substr(at, found - at)).append(by);
-  return out.append(text.substr(at));
+  out.append(text.substr(at));
+  return out;
 }
 
 int hexadecimal(char digit) {

@@ -101,7 +101,8 @@ private:
   std::string joined(Id left, Id right) const {
     std::string bytes;
     bytes.reserve(joined_size(left, right)); // as `+` it may take twice as much on the way
-    return bytes.append(bytes_[left]).append(appended(right));
+    bytes.append(bytes_[left]).append(appended(right));
+    return bytes; // and not what append gives, a reference: that would be a copy
   }
   uint64_t letters_of(std::string_view entry) const {
     if (continues(entry))

@@ -368,7 +368,8 @@ std::string outline(std::string_view document, const ModelJson &model) {
     out.append(document.substr(from, part.start - from)).append(part.stand_in);
     from = part.stop;
   }
-  return out.append(document.substr(from));
+  out.append(document.substr(from));
+  return out;
 }
 
 } // namespace bpe
