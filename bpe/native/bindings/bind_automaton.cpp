@@ -152,9 +152,7 @@ void bind_automaton(nb::module_ &m) {
       .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"),
            nb::arg("asks_for_input"), nb::arg("stays"))
       .def_prop_ro("has_later_phases", [](const Automaton &automaton) { return automaton.later != nullptr; })
-      .def_prop_ro("streams", [](const Automaton &automaton) {
-        return automaton.two_way.rights == 0 && !automaton.later;
-      });
+      .def_prop_ro("streams", &Automaton::streams);
   m.def("pretokens", &pretokens, nb::arg("automaton"), nb::arg("buffer"));
   nb::class_<PieceStream>(m, "PieceStream")
       .def(

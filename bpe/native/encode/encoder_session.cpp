@@ -22,7 +22,7 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
       cache_(budget, cache_share_bytes) {
   if (automaton) {
     window_.emplace(*automaton);
-    if (automaton->two_way.rights == 0 && !automaton->drops && !automaton->later && !ignore_merges_)
+    if (automaton->streams() && !automaton->drops && !ignore_merges_)
       borders_ = automaton;
     if (automaton->later)
       later_.emplace(*(later_phases_ = automaton->later.get()));
@@ -100,7 +100,8 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
       if (walked == stop)
         break;
       if (walked > at) {
-        most = walked - at < worth ? most : worth;
+        if (walked - at >= worth)
+          most = worth;
         at = last_piece(at, walked, stop);
         window_->reset(at, static_cast<size_t>(stop - at), readable);
       }

@@ -117,6 +117,8 @@ struct Automaton {
   // std::invalid_argument.
   void complete(size_t class_count);
 
+  // Whether one look at a text from left to right tells its pieces as they stay.
+  bool streams() const { return two_way.rights == 0 && !later; }
   // Of the border before a character at `right`, `left` being the one before.
   [[gnu::always_inline]] Border border(const uint8_t *left, const uint8_t *right) const {
     return static_cast<Border>(borders[classes.of(left) * row + classes.of(right)]);
