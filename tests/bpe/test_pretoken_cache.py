@@ -33,6 +33,16 @@ def test_a_growing_cache(count: int) -> None:
     check_same_again(text)
 
 
+@pytest.mark.parametrize("count", [1, 300, 342, 700])
+def test_a_cache_grows_at_once_to_what_a_longer_text_needs(count: int) -> None:
+    words = [b"%x" % (i * 2654435761 % 2**32) for i in range(30_000)]
+    encoder = encoder_of()
+    for text in [b" ".join(words[:count]), b" ".join(words)]:
+        expected = encoder_of(cache_bytes=0).encode_documents(text, b"\0", 1)[0]
+        for _ in range(2):
+            assert np.array_equal(encoder.encode_documents(text, b"\0", 1)[0], expected)
+
+
 def test_a_cache_without_an_empty_slot() -> None:
     """So many new words that a table at its full size fills up to the last slot."""
     rng = random.Random(11)

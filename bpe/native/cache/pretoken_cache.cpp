@@ -1,6 +1,7 @@
 #include "cache/pretoken_cache.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -12,6 +13,9 @@ namespace {
 constexpr PretokenCache::Slot no_slots[2]{};
 
 constexpr size_t first_slot_count = 1 << 10;
+// A table that is as large from the start as most text makes it need not be moved. Not larger: text that says
+// the same again and again has no use for it.
+constexpr size_t bytes_a_slot = 64, max_expected_slot_count = 1 << 18;
 // 32 MiB: a larger table serves text whose words seldom come again faster the second time and slower the
 // first, by memory that is new to the process; other text does not need it.
 constexpr size_t max_slot_count = 1 << 20;
@@ -147,16 +151,23 @@ size_t PretokenCache::most_arena_bytes(size_t share_bytes) {
   return std::min(max_arena_bytes, share_bytes / 12 * 5);
 }
 
-// Doubles the table, or has it stay as it is for good.
+void PretokenCache::expect(size_t text_bytes) {
+  expected_slot_count_ = std::bit_ceil(std::min(text_bytes / bytes_a_slot, max_expected_slot_count));
+}
+
+// To what is expected or twice the size, or the table stays as it is for good.
 void PretokenCache::grow() {
-  const size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
-  const size_t most_bytes = most_slot_bytes(share_bytes_);
-  if (wanted * sizeof(Slot) > most_bytes || !slot_memory_.extend(wanted * sizeof(Slot), most_bytes)) {
+  const size_t most_bytes = most_slot_bytes(share_bytes_), old_slot_count = slot_count_;
+  const auto extend_to = [&](size_t count) {
+    return count * sizeof(Slot) <= most_bytes && slot_memory_.extend(count * sizeof(Slot), most_bytes);
+  };
+  const size_t doubled = old_slot_count == 0 ? first_slot_count : 2 * old_slot_count;
+  size_t wanted = std::max(doubled, expected_slot_count_);
+  if (!extend_to(wanted) && !extend_to(wanted = doubled)) {
     full_size_ = true;
     farthest_ = 0;
     return;
   }
-  const size_t old_slot_count = slot_count_;
   slots_ = own_slots_ = static_cast<Slot *>(slot_memory_.data());
   slot_count_ = wanted;
   mask_ = wanted - 1;
@@ -164,8 +175,9 @@ void PretokenCache::grow() {
     place_block_anew(block, [](const Slot &) { return true; });
 }
 
-// The pretokens of eight lines go to the same lines, of either half where the table has grown. They are put
-// there anew, so that no line nearer to a pretoken than its own has an empty slot. Returns how many are kept.
+// The pretokens of eight lines go to the same lines, of any half or lesser part where the table has grown.
+// They are put there anew, so that no line nearer to a pretoken than its own has an empty slot. Returns how
+// many are kept.
 template <class Keep> size_t PretokenCache::place_block_anew(size_t block, Keep keep) {
   Slot old[block_slots];
   std::memcpy(old, own_slots_ + block, sizeof old);

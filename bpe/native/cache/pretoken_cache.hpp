@@ -114,6 +114,8 @@ public:
   // share_bytes: what this cache may take of the budget.
   PretokenCache(CacheBudget &budget, size_t share_bytes);
 
+  // A text of so many bytes comes next: when the table grows, it grows to what such text needs as a rule.
+  void expect(size_t text_bytes);
   // The slot where a key is looked for first: prefetch it, try it, then find().
   const Slot *first_slot(uint32_t hash) const { return slots_ + (hash & mask_); }
   // The same for many, to be kept in registers until it is no longer equal to what the cache gives: places
@@ -199,7 +201,7 @@ private:
   const Slot *slots_; // own_slots_, or stand-ins while there are none
   Slot *own_slots_ = nullptr;
   uint64_t mask_ = 0;
-  size_t used_ = 0, slot_count_ = 0;
+  size_t used_ = 0, slot_count_ = 0, expected_slot_count_ = 0;
   size_t farthest_ = farthest_line; // line from its own in which a pretoken may be, in slots
   bool full_size_ = false;          // then farthest_ is 0
   uint32_t newcomers_ = 0;          // that found their line full since

@@ -59,26 +59,12 @@ void EncoderSession::push_cut(const uint8_t *start, const uint8_t *p, const uint
   }
 }
 
-// Whether ids of characters of three bytes can be looked up. To make their table takes as long as it saves in
-// a good many pretokens, the longer the more entries there are; texts with few such characters, as code and
-// English are, go without.
-bool EncoderSession::has_character_ids() {
-  constexpr size_t entries_a_time = 32;
-  if (!characters_) {
-    if (++done_without_characters_ <= vocabulary_.size() / entries_a_time)
-      return false;
-    characters_ = &lazy_characters_.get();
-    character_view_ = characters_->view();
-  }
-  return characters_->has_ids() && !(ignore_merges_ && characters_->has_unreachable());
-}
-
 // The end of the characters of three bytes from p on that stand between safe borders.
-const uint8_t *EncoderSession::characters_end(const uint8_t *p, const uint8_t *stop) {
+const uint8_t *EncoderSession::characters_end(const uint8_t *p, const uint8_t *stop) const {
   const auto starts_at = [&](const uint8_t *q) {
     return Characters::starts_at(q, static_cast<size_t>(stop - q));
   };
-  if (!starts_at(p) || !has_character_ids())
+  if (!has_character_ids_ || !starts_at(p))
     return p;
   // One by itself, as quotes and dashes are, is not worth a block.
   const uint8_t *const end = p + (starts_at(p + 3) ? find_characters_(character_view_, p, stop) : 3);

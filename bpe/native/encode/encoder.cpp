@@ -38,24 +38,10 @@ void require_utf8(std::string_view text, size_t &at, size_t needed) {
 // A session out of the pool, back in it when the loan ends.
 class Encoder::SessionLoan {
 public:
-  SessionLoan(const Encoder &encoder, size_t threads) : encoder_(encoder) {
-    std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock
-    const std::lock_guard lock(encoder.pool_mutex_);
-    const bool fresh = encoder.idle_.empty();
-    const size_t sessions = std::max(threads, encoder.session_count_ + fresh);
-    const size_t share = encoder.budget_.limit_bytes() / sessions;
-    if (!fresh) {
-      session_ = std::move(encoder.idle_.back()); // the last one given back: its cache lines are still near
-      encoder.idle_.pop_back();
-      if (session_->cache_share_bytes() <= share)
-        return;
-      outgrown = std::move(session_);
-      --encoder.session_count_;
-    }
-    session_ =
-        std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.automaton_.get(),
-                                         encoder.ignore_merges_, encoder.budget_, share);
-    ++encoder.session_count_;
+  // Of `threads` that encode a text of so many bytes together.
+  SessionLoan(const Encoder &encoder, size_t threads, size_t text_bytes) : encoder_(encoder) {
+    open(threads);
+    session_->expect(text_bytes / threads);
   }
   ~SessionLoan() {
     session_->reset();
@@ -72,6 +58,28 @@ public:
   EncoderSession *operator->() const { return session_.get(); }
 
 private:
+  void open(size_t threads) {
+    std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock
+    const std::lock_guard lock(encoder_.pool_mutex_);
+    const bool fresh = encoder_.idle_.empty();
+    const size_t sessions = std::max(threads, encoder_.session_count_ + fresh);
+    const size_t share = encoder_.budget_.limit_bytes() / sessions;
+    if (!fresh) {
+      session_ = std::move(encoder_.idle_.back()); // the last one given back: its cache lines are still near
+      encoder_.idle_.pop_back();
+      if (session_->cache_share_bytes() <= share)
+        return;
+      outgrown = std::move(session_);
+      --encoder_.session_count_;
+    }
+    if (!encoder_.characters_ && !encoder_.vocabulary_.merges_characters())
+      encoder_.characters_ = std::make_unique<CharacterTable>(encoder_.vocabulary_);
+    session_ = std::make_unique<EncoderSession>(encoder_.vocabulary_, encoder_.characters_.get(),
+                                                encoder_.automaton_.get(), encoder_.ignore_merges_,
+                                                encoder_.budget_, share);
+    ++encoder_.session_count_;
+  }
+
   const Encoder &encoder_;
   std::unique_ptr<EncoderSession> session_;
 };
@@ -146,7 +154,7 @@ void Encoder::encode_changed(EncoderSession &session, std::string_view text, con
 }
 
 void Encoder::encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const {
-  const SessionLoan session(*this, 1);
+  const SessionLoan session(*this, 1, text.size());
   encode_text(*session, text, bytes_of(text) + text.size(), special, TextStart::input);
   session->finish();
   ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
@@ -247,7 +255,7 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
 
 EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count,
                                       bool as_rows) const {
-  const SessionLoan session(*this, 1);
+  const SessionLoan session(*this, 1, text.size());
   if (text.size() >= reserve_tokens_at_least)
     session->tokens.try_reserve(text.size());
   const uint8_t *const bytes = bytes_of(text);
@@ -271,15 +279,15 @@ EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *end
   return {std::move(session->tokens), std::move(session->row_ends)};
 }
 
-EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t max_tokens,
+EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t text_bytes,
                                    const EncodePiece &encode, TokenBuffer out) const {
   threads = std::min(threads, piece_count);
   if (threads <= 1) {
-    const SessionLoan session(*this, 1);
+    const SessionLoan session(*this, 1, text_bytes);
     if (out.lent())
       session->tokens = std::move(out);
-    else if (max_tokens >= reserve_tokens_at_least)
-      session->tokens.try_reserve(max_tokens);
+    else if (text_bytes >= reserve_tokens_at_least)
+      session->tokens.try_reserve(text_bytes);
     session->row_ends.push_back(0);
     for (size_t piece = 0; piece < piece_count; ++piece)
       encode(*session, piece);
@@ -288,11 +296,11 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
     return {std::move(session->tokens), std::move(session->row_ends)};
   }
 
-  PieceAssembly assembly(piece_count, most_tokens(max_tokens), std::move(out));
+  PieceAssembly assembly(piece_count, most_tokens(text_bytes), std::move(out));
   std::atomic<size_t> next_piece{0};
   ThreadTeam(static_cast<unsigned>(threads)).run([&](unsigned) {
     try {
-      const SessionLoan session(*this, threads);
+      const SessionLoan session(*this, threads, text_bytes);
       for (size_t piece; (piece = next_piece++) < piece_count;) {
         encode(*session, piece);
         session->finish();

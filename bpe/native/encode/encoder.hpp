@@ -97,17 +97,17 @@ private:
   std::shared_ptr<const AddedTokens> tokens_within_documents(std::string_view separator,
                                                              const AddedTokens &special) const;
   size_t most_tokens(size_t text_bytes) const;
-  EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t max_tokens, const EncodePiece &encode,
+  EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t text_bytes, const EncodePiece &encode,
                             TokenBuffer out = {}) const;
 
   Vocabulary vocabulary_;
-  mutable LazyCharacterTable characters_{vocabulary_};
   AddedTokens added_tokens_;
   std::shared_ptr<const Automaton> automaton_;
   std::shared_ptr<const Normalizer> normalizer_, changes_, both_; // as far as there are any
   bool ignore_merges_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
+  mutable std::unique_ptr<const CharacterTable> characters_; // made for the first session
   mutable std::vector<std::unique_ptr<EncoderSession>> idle_;
   mutable size_t session_count_ = 0;
   mutable std::string known_separator_; // that known_within_ is for

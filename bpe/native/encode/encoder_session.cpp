@@ -9,12 +9,16 @@
 
 namespace bpe {
 
-EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters,
+EncoderSession::EncoderSession(const Vocabulary &vocabulary, const CharacterTable *characters,
                                const Automaton *automaton, bool ignore_merges, CacheBudget &budget,
                                size_t cache_share_bytes)
-    : vocabulary_(vocabulary), lazy_characters_(characters), merge_tables_(vocabulary.merge_tables()),
-      walk_keys_(simd_variant().walk_keys), walk_characters_(simd_variant().walk_characters),
-      find_characters_(simd_variant().find_characters), emit_characters_(simd_variant().emit_characters),
+    : vocabulary_(vocabulary), characters_(characters),
+      character_view_(characters ? characters->view() : Characters{}),
+      has_character_ids_(characters && characters->has_ids() &&
+                         !(ignore_merges && characters->has_unreachable())),
+      merge_tables_(vocabulary.merge_tables()), walk_keys_(simd_variant().walk_keys),
+      walk_characters_(simd_variant().walk_characters), find_characters_(simd_variant().find_characters),
+      emit_characters_(simd_variant().emit_characters),
       merge_short_pretokens_(simd_variant().merge_short_pretokens),
       merge_long_pretoken_(simd_variant().merge_long_pretoken),
       merge_long_pretokens_(simd_variant().merge_long_pretokens),

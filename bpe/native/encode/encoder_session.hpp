@@ -38,7 +38,7 @@ class EncoderSession {
 public:
   // The vocabulary, its characters, the automaton and the budget must outlive the session.
   // automaton: how texts are cut; null: only encode_pretoken() may be called.
-  EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters, const Automaton *automaton,
+  EncoderSession(const Vocabulary &vocabulary, const CharacterTable *characters, const Automaton *automaton,
                  bool ignore_merges, CacheBudget &budget, size_t cache_share_bytes);
 
   // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
@@ -62,6 +62,8 @@ public:
   void finish();
   void reset(); // drops what is pending, tokens and rows included
 
+  // A text of so many bytes comes next.
+  void expect(size_t text_bytes) { cache_.expect(text_bytes); }
   size_t cache_share_bytes() const { return cache_share_bytes_; }
 
 private:
@@ -104,11 +106,10 @@ private:
   void walk_on(CharacterWalk &walk, const uint8_t *readable);
   const uint8_t *push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
                             const uint8_t *readable);
-  bool has_character_ids();
-  bool may_walk_characters(const uint8_t *at, const uint8_t *stop);
+  bool may_walk_characters(const uint8_t *at, const uint8_t *stop) const;
   void push(Item item, const uint8_t *bytes, uint32_t value);
   void push_cut(const uint8_t *start, const uint8_t *p, const uint8_t *stop, const uint8_t *readable);
-  const uint8_t *characters_end(const uint8_t *p, const uint8_t *stop);
+  const uint8_t *characters_end(const uint8_t *p, const uint8_t *stop) const;
   const uint8_t *next_safe_border(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   bool may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
@@ -127,10 +128,9 @@ private:
   RankMergeScratch &rank_scratch();
 
   const Vocabulary &vocabulary_;
-  LazyCharacterTable &lazy_characters_;
-  const CharacterTable *characters_ = nullptr; // once it is worth its making
-  size_t done_without_characters_ = 0;         // how often
-  Characters character_view_{};                // of it
+  const CharacterTable *const characters_; // null: merges are not of bytes
+  const Characters character_view_;
+  const bool has_character_ids_;
   const MergeTables merge_tables_;
   const WalkKeys walk_keys_;
   const WalkCharacters walk_characters_;

@@ -23,9 +23,9 @@ bool is_character_lead(uint8_t byte) {
 
 // Whether a text is to be walked over by characters from `at` on, a pretoken's start: one of them is there,
 // or behind a byte.
-bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop) {
-  return (is_character_lead(*at) || (*at < 0x80 && stop - at >= 2 && is_character_lead(at[1]))) &&
-         !vocabulary_.merges_characters() && has_character_ids();
+bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop) const {
+  return has_character_ids_ &&
+         (is_character_lead(*at) || (*at < 0x80 && stop - at >= 2 && is_character_lead(at[1])));
 }
 
 // Until the walk stops. What it found is pushed.

@@ -22,8 +22,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -116,21 +114,6 @@ private:
   const uint8_t *joined_bytes_;
   uint32_t line_feed_id_;
   bool has_ids_ = true, has_unreachable_ = false;
-};
-
-// The same, made when it is first asked for: texts without many such characters pay nothing. Any thread.
-class LazyCharacterTable {
-public:
-  explicit LazyCharacterTable(const Vocabulary &vocabulary) : vocabulary_(vocabulary) {}
-  const CharacterTable &get() {
-    std::call_once(once_, [this] { table_ = std::make_unique<CharacterTable>(vocabulary_); });
-    return *table_;
-  }
-
-private:
-  const Vocabulary &vocabulary_;
-  std::once_flag once_;
-  std::unique_ptr<CharacterTable> table_;
 };
 
 } // namespace bpe
