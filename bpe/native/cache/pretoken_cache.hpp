@@ -5,9 +5,9 @@
 // are compared, and so do the ids of short ones that have more. A key is in one of the two slots of its cache
 // line or, if both were taken, in the nearest line of the eight beside each other that has an empty slot: a
 // search ends at the first line with one. When a third of it is used the table doubles, in place: eight lines
-// become sixteen, so growing touches the new half only. At its full size a pretoken stays in its own line, so
-// that looking for one never takes a second, and few new ones that find their line full displace an old one.
-// When the arena is full, all that lies there is forgotten.
+// become sixteen, so growing touches the new half only; for a long text it starts larger. At its full size a
+// pretoken stays in its own line, so that looking for one never takes a second, and few new ones that find
+// their line full displace an old one. When the arena is full, all that lies there is forgotten.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.

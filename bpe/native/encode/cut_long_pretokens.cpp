@@ -97,9 +97,8 @@ const uint8_t *EncoderSession::next_safe_border(const uint8_t *start, const uint
 
 // Whether an entry may reach over the border before p, where a character of several bytes starts.
 bool EncoderSession::may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const {
-  if (characters_ && !vocabulary_.fuses_unknown() &&
-      Characters::starts_at(p, static_cast<size_t>(stop - p)) && p - start >= 3 &&
-      Characters::starts_at(p - 3, 3))
+  if (!vocabulary_.fuses_unknown() && Characters::starts_at(p, static_cast<size_t>(stop - p)) &&
+      p - start >= 3 && Characters::starts_at(p - 3, 3))
     return character_view_.may_join(p);
   return vocabulary_.may_join(p[-1], p[0]);
 }

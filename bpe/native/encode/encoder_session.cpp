@@ -12,8 +12,7 @@ namespace bpe {
 EncoderSession::EncoderSession(const Vocabulary &vocabulary, const CharacterTable *characters,
                                const Automaton *automaton, bool ignore_merges, CacheBudget &budget,
                                size_t cache_share_bytes)
-    : vocabulary_(vocabulary), characters_(characters),
-      character_view_(characters ? characters->view() : Characters{}),
+    : vocabulary_(vocabulary), character_view_(characters ? characters->view() : Characters{}),
       has_character_ids_(characters && characters->has_ids() &&
                          !(ignore_merges && characters->has_unreachable())),
       merge_tables_(vocabulary.merge_tables()), walk_keys_(simd_variant().walk_keys),

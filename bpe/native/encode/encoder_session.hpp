@@ -37,7 +37,8 @@ namespace bpe {
 class EncoderSession {
 public:
   // The vocabulary, its characters, the automaton and the budget must outlive the session.
-  // automaton: how texts are cut; null: only encode_pretoken() may be called.
+  // characters: null if the vocabulary merges characters. automaton: how texts are cut; null: only
+  // encode_pretoken() may be called.
   EncoderSession(const Vocabulary &vocabulary, const CharacterTable *characters, const Automaton *automaton,
                  bool ignore_merges, CacheBudget &budget, size_t cache_share_bytes);
 
@@ -128,8 +129,7 @@ private:
   RankMergeScratch &rank_scratch();
 
   const Vocabulary &vocabulary_;
-  const CharacterTable *const characters_; // null: merges are not of bytes
-  const Characters character_view_;
+  const Characters character_view_; // nothing where merges are not of bytes: no pretoken is cut then
   const bool has_character_ids_;
   const MergeTables merge_tables_;
   const WalkKeys walk_keys_;
