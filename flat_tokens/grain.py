@@ -70,7 +70,7 @@ class RowSource:
 
 
 class BatchSource:
-    """Batch i of a Loader or a Mixture as a dict of arrays, this host's rows: for grain's iteration and checkpoints
+    """Batch i of a Loader or a Mixture as a dict of arrays, this rank's rows: for grain's iteration and checkpoints
     around an order that is the Loader's. steps: how many there are; by default the Loader's first epoch. The repr tells
     what the batches follow from. The rest is as of RowSource."""
 
@@ -92,7 +92,7 @@ class BatchSource:
         identity = repr(sorted(loader.identity(self._steps).items()))
         self._repr = (
             f"flat_tokens.BatchSource(steps={self._steps}, order={zlib.crc32(identity.encode()):08x}, "
-            f"host {loader.host_index} of {loader.host_count})"
+            f"rank {loader.rank} of {loader.world_size})"
         )
 
     def __len__(self) -> int:

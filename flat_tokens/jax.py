@@ -1,7 +1,6 @@
-"""Global jax.Arrays from the rows that each host reads; importing this module imports jax.
+"""Global jax.Arrays from the rows that each process reads; importing this module imports jax.
 
-    loader = Loader(train, seq_len=1024, batch_size=64, shard_index=jax.process_index(),
-                    shard_count=jax.process_count())
+    loader = Loader(train, seq_len=1024, batch_size=64, rank=jax.process_index(), world_size=jax.process_count())
     sharding = NamedSharding(mesh, PartitionSpec("data"))
     for batch in global_batches(loader, sharding, step=0): loss = train_step(batch["inputs"], batch["targets"])
 
@@ -9,8 +8,8 @@ inputs and targets are the shifted pair; fields=("input_ids", "labels") are unsh
 (flat_tokens/fields.py). Labels and targets are -100 where nothing is predicted. segment_ids and positions keep
 sequences apart in kernels that take them.
 
-A host reads its own rows only. The sharding cuts the rows over devices so that those of host h hold rows
-[h, h + 1) * batch_size / host_count, as a mesh whose first axis goes over the processes in order does.
+A process reads only its own rows. The sharding must place the rows [rank, rank + 1) * batch_size / world_size on the
+devices of process `rank`, as a mesh does whose first axis lists the processes in order.
 
 cu_seqlens, int32[segments + 1] of the rows of this process, is on its default device and has another shape in each
 step, for which jit compiles anew; max_seqlen is an int."""
@@ -81,7 +80,7 @@ class GlobalBatches(Iterator[dict[str, Any]]):
             self._batches = self._cut.from_step(self._next_step, stop)
         batch = next(self._batches)
         self._next_step += 1
-        return _assembled(batch, self._sharding, len(batch) * self._loader.host_count, self._fields)
+        return _assembled(batch, self._sharding, len(batch) * self._loader.world_size, self._fields)
 
     def state_dict(self) -> dict[str, Any]:
         """Where to go on: small, picklable and made of plain values."""
@@ -95,23 +94,19 @@ class GlobalBatches(Iterator[dict[str, Any]]):
 def global_batches(
     loader: StepBatches,
     sharding: jax.sharding.Sharding,
-    step: int | None = None,
+    step: int = 0,
     stop: int | None = None,
     *,
     fields: Sequence[str] = WITH_STARTS,
     ignore_first_labels: bool = True,
 ) -> GlobalBatches:
     """An iterator of the global batches of a Loader or a Mixture of the steps [step, stop), without end if stop is
-    None, but with drop_last=False to the end of the epoch. step: 0 by default, or where a state was taken that the
-    loader has loaded. fields: the arrays of a batch. ignore_first_labels: False
+    None, but with drop_last=False to the end of the epoch. fields: the arrays of a batch. ignore_first_labels: False
     keeps the labels of the first tokens of sequences. It has state_dict() and load_state_dict(state)."""
     if not isinstance(loader, StepBatches):
         raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
     if not isinstance(sharding, jax.sharding.Sharding):
         raise ArgumentError(f"sharding must be a jax.sharding.Sharding, got {shown(sharding)}")
     made = Fields(fields, ignore_first_labels)
-    stop = loader.last_step(step or 0) if stop is None else stop
-    batches = GlobalBatches(loader, sharding, step or 0, stop, made)
-    if step is None and loader.loaded_step is not None:
-        batches.load_state_dict(loader.state_at(loader.loaded_step))
-    return batches
+    stop = loader.last_step(step) if stop is None else stop
+    return GlobalBatches(loader, sharding, step, stop, made)

@@ -165,9 +165,8 @@ class RowDataset(Dataset[Tensors]):
 
 
 class BatchDataset(IterableDataset[Tensors]):
-    """The batches of a Loader or a Mixture from `step` on, for DataLoader(..., batch_size=None). step: 0 by default, or
-    for the first pass where a state was taken that the loader has loaded. stop: None for no end; with drop_last=False
-    of the Loader, the end of its first epoch by default. fields: the tensors of a batch.
+    """The batches of a Loader or a Mixture from `step` on, for DataLoader(..., batch_size=None). stop: None for no end;
+    with drop_last=False of the Loader, the end of the epoch of `step` by default. fields: the tensors of a batch.
     ignore_first_labels: False keeps the labels of the first tokens of sequences.
 
     Each pass over it begins at `step`, but the first after load_state_dict where the state was taken; with any number
@@ -182,7 +181,7 @@ class BatchDataset(IterableDataset[Tensors]):
     def __init__(
         self,
         loader: StepBatches,
-        step: int | None = None,
+        step: int = 0,
         stop: int | None = None,
         *,
         fields: Sequence[str] = UNSHIFTED,
@@ -191,17 +190,13 @@ class BatchDataset(IterableDataset[Tensors]):
         if not isinstance(loader, StepBatches):
             raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
         self.loader = loader
-        loaded_step = loader.loaded_step if step is None else None
-        first = 0 if step is None else step
-        self.step, self.stop = steps_range(first, loader.last_step(first) if stop is None else stop)
+        self.step, self.stop = steps_range(step, loader.last_step(step) if stop is None else stop)
         self._fields = Fields(fields, ignore_first_labels, FIELDS)
         self._cut = loader.cut_as(np.int64, self._fields.is_cut_with_labels)
         self._next_step = self.step
         self._resumed_at: int | None = None
         self._has_own_state = False  # whether it was loaded in this process, a worker
         self._shared = SharedWithWorkers()
-        if loaded_step is not None:
-            self._go_on_at(loaded_step)
 
     def __iter__(self) -> Iterator[Tensors]:
         worker = get_worker_info()
@@ -230,7 +225,7 @@ class BatchDataset(IterableDataset[Tensors]):
             return
         while stop is None or step < stop:
             self._next_step = step + stride
-            yield _tensors(self._cut.strided_batch(step, stride), self._fields)
+            yield _tensors(self._cut.batch(step), self._fields)
             step += stride
 
     def state_dict(self) -> dict[str, Any]:
@@ -240,11 +235,8 @@ class BatchDataset(IterableDataset[Tensors]):
         return self.loader.state_at(self._next_step)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where the state was taken. ArgumentError names what differs."""
-        self._go_on_at(self.loader.step_of(state))
-
-    def _go_on_at(self, step: int) -> None:
-        worker = get_worker_info()
+        """Resume where the state was taken. Raise ArgumentError with the first difference."""
+        step, worker = self.loader.step_of(state), get_worker_info()
         self._next_step = step
         self._resumed_at = step - _place_of(worker)
         self._has_own_state = worker is not None

@@ -32,7 +32,7 @@ raw: bytes = own.decode_bytes(ids)
 
 dataset = flat_tokens.open("owt.zarr")
 first = dataset.train.sequence(0), dataset["validation"].row(5, length=1024), dataset.train.seq_count
-loader = flat_tokens.Loader(dataset.train, seq_len=1024, batch_size=64, seed=0, host_index=0, host_count=1)
+loader = flat_tokens.Loader(dataset.train, seq_len=1024, batch_size=64, seed=0, rank=0, world_size=1)
 shape: tuple[int, ...] = loader.batch(0).inputs.shape
 packs = flat_tokens.PackedSequences(
     dataset.train, max_seq_len=2048, padding_id=0, max_packs=None, split_across_pack=False

@@ -176,7 +176,7 @@ def check_names(site: Path, pages: dict[Path, PageReader]) -> None:
     assert {"bpe.Tokenizer.encode", "bpe.Tokenizer.save"} <= anchors[
         "bpe.Tokenizer"
     ]  # the first is inherited
-    assert {"flat_tokens.Loader.batch", "flat_tokens.Loader.load_state_dict"} <= anchors["flat_tokens.Loader"]
+    assert {"flat_tokens.Loader.batch", "flat_tokens.Loader.from_step"} <= anchors["flat_tokens.Loader"]
 
 
 def test_a_page_without_a_place_and_a_link_to_nowhere_are_errors(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
 
 
 class Batch:
-    """The rows of one step on one host; all arrays are [rows, seq_len] and belong to the caller.
+    """The rows of one step on one rank; all arrays are [rows, seq_len] and belong to the caller.
 
     inputs, ids: integers of the loader's dtype; ids are the tokens. targets: the ids, of a dataset with a loss mask
     IGNORED_LABEL where a token is not to be learned. is_seq_start: bool, true at the first token of a sequence; in

@@ -3,10 +3,10 @@
     loader = Loader(dataset.train, seq_len=1024, batch_size=64, seed=0)
     for batch in loader.from_step(17_000): ...        # resumes anywhere, with nothing to restore
 
-batch(step) follows from (array, the constructor's arguments, step) alone: not from what was read before, nor
-from the number of hosts: the rows of hosts 0, 1, ... one under the other are the global batch, the same for any
-number of hosts that divides batch_size. flat_tokens/rows/row_order.py states which rows a batch has; epoch
-step // steps_per_epoch follows the one before with an order of its own.
+batch(step) depends on the array, the constructor's arguments and the step alone. It depends neither on what was read
+before nor on the number of ranks: the rows of ranks 0, 1, ... concatenated are the global batch, the same for any
+world_size that divides batch_size. flat_tokens/rows/row_order.py states which rows a batch has. Each
+epoch has a different order; a step is in epoch step // steps_per_epoch.
 
 Cost: raw tokens are gathered from the mapped files (flat_tokens/rows/gathered_steps.py). Others, sequences, packs and
 padded rows are read a window at a time (flat_tokens/rows/window_steps.py; 4 Mi tokens of each epoch by default, 4 bytes
@@ -36,9 +36,8 @@ from flat_tokens.rows.gathered_steps import GatheredSteps
 from flat_tokens.rows.row_gather import RowGather
 from flat_tokens.rows.row_order import HostOrder, RowOrder
 from flat_tokens.rows.row_source import PackedRows, RowSource
-from flat_tokens.rows.schedule import BatchSizes
 from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
-from flat_tokens.rows.steps import ORDER_VERSION, StepBatches, host_of
+from flat_tokens.rows.steps import MAX_BATCH_SIZE, ORDER_VERSION, StepBatches, checked_ranks
 from flat_tokens.rows.window_steps import WindowSteps
 from flat_tokens.sources import RowPart, parts_of_rows
 from flat_tokens.storage.elements import Elements
@@ -53,27 +52,33 @@ FINGERPRINT_TOKENS = 1024
 class Loader(StepBatches):
     """Batches of rows of `seq_len` tokens, shuffled by `seed`.
 
-    array: a split, or PackedSequences of one, whose packs are the rows then; seq_len: tokens a row, of packs their
-    max_seq_len. batch_size: rows of all hosts together, or a ramp, [(first_step, batch_size), ...] from step 0 on
-    (flat_tokens/rows/schedule.py). seed: in [0, 2^64). host_index, host_count, or rank, world_size, or shard_index,
-    shard_count: this host gets rows [host_index, host_index + 1) * batch_size / host_count of each batch; host_count
-    must divide batch_size, and the global batches do not depend on it. streams: a divisor of batch_size; the order
-    depends on it; by default the largest one up to 8. Hosts whose rows come from the same stream read the same data, so
-    for more than 8 hosts, or a number that does not divide the streams, a multiple of host_count reads less. drop_last:
-    True leaves out of each epoch what fills no row and no batch; False pads it, so that an epoch has each token exactly
-    once, on any number of hosts, whose batches have the same shape: what is padding is not within Batch.lengths, and
-    -100 in the labels of adapters. packed: rows are cut from the stream wherever they end; False: one sequence a row,
-    padded with padding_id, and long_sequences says whether longer ones are "split" into several rows or "truncate"d.
-    shuffle: False keeps the order of the dataset. block_tokens: tokens that stay neighbours when blocks are permuted,
-    by default 2^18, of best-fit packs up to 2^23; take at least one zarr chunk. shuffle_blocks: blocks whose rows are
-    shuffled among themselves; memory and mixing grow with block_tokens * shuffle_blocks, 4 Mi tokens by default. dtype:
-    of inputs and targets: int32, int64, uint32, or uint16 if the ids fit; int32 or int64 for a split with a loss mask,
-    whose targets are -100 where a token is not to be learned (flat_tokens.views.all_trained leaves the mask out).
-    start_id: the input in front of a sequence.
+    array: a split, or PackedSequences of one. The packs are then the rows.
+    seq_len: tokens per row; for packs, their max_seq_len.
+    batch_size: rows of all ranks together.
+    seed: in [0, 2^64).
+    rank, world_size: this rank gets the rows [rank, rank + 1) * batch_size / world_size of each batch. Give both or
+        neither. world_size must divide batch_size; the global batches do not depend on it.
+    streams: a divisor of batch_size (default: the largest one up to 8). The order depends on it. Ranks whose rows come
+        from the same stream read the same data, so for more than 8 ranks, or a number that does not divide the streams,
+        a multiple of world_size reads less.
+    drop_last: True leaves out of each epoch what fills no row and no batch. False pads it, so that an epoch has each
+        token exactly once, for any world_size, in batches of one shape. Batch.lengths excludes the padding, and targets
+        and labels are -100 there.
+    packed: True cuts rows from the stream wherever they end. False puts one sequence into each row and pads it.
+    long_sequences: "split" into several rows or "truncate", for packed=False.
+    padding_id: the token at padding.
+    shuffle: False keeps the order of the dataset.
+    block_tokens: tokens that stay neighbours when blocks are permuted (default: 2^18; up to 2^23 for best-fit packs).
+        Choose at least one zarr chunk.
+    shuffle_blocks: blocks in a window. Rows are shuffled within a window. Memory and mixing grow with block_tokens *
+        shuffle_blocks (default: 4 Mi tokens).
+    dtype: of inputs and targets: int32, int64, uint32, or uint16 if the ids fit. Where targets may be -100 (a loss
+        mask, padding) it must be int32 or int64. flat_tokens.views.all_trained leaves the mask out.
+    start_id: the input at the first token of each sequence.
 
-    len(loader) is steps_per_epoch; `for batch in loader` is the first epoch, or from a loaded state to the end of its
-    epoch. ArgumentError for values outside their ranges, DatasetError on reading what is damaged. Picklable; safe to
-    use from several threads."""
+    len(loader) is steps_per_epoch, and `for batch in loader` is the first epoch. The state of a Loader is the step:
+    from_step(step) resumes. Raise ArgumentError for values outside their ranges, and DatasetError on reading what is
+    damaged. Picklable; safe to use from several threads."""
 
     _own = (*StepBatches._own, "_steps")
 
@@ -81,15 +86,11 @@ class Loader(StepBatches):
         self,
         array: FlatTokensArray | PackedSequences,
         seq_len: int,
-        batch_size: int | list[tuple[int, int]],
+        batch_size: int,
         seed: int = 0,
         *,
-        host_index: int | None = None,
-        host_count: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
-        shard_index: int | None = None,
-        shard_count: int | None = None,
         streams: int | None = None,
         drop_last: bool = True,
         packed: bool = True,
@@ -106,23 +107,9 @@ class Loader(StepBatches):
         split("array", source, "encoded_tokens", "seq_starts", "max_token_id")
         self.array: FlatTokensArray = source  # type: ignore[assignment]
         self.seq_len = integer("seq_len", seq_len, 1)
-        self.sizes = BatchSizes(batch_size)
-        self.batch_size = self.sizes.unit
-        self.host_index, self.host_count = host_of(
-            {
-                "host_index": host_index,
-                "host_count": host_count,
-                "rank": rank,
-                "world_size": world_size,
-                "shard_index": shard_index,
-                "shard_count": shard_count,
-            }
-        )
+        self.batch_size = integer("batch_size", batch_size, 1, MAX_BATCH_SIZE)
+        self.rank, self.world_size = checked_ranks(rank, world_size)
         self.drop_last = flag("drop_last", drop_last)
-        if not drop_last and not self.sizes.is_constant:
-            raise ArgumentError(
-                "drop_last=False needs one batch_size: epochs of a ramp end within its batches"
-            )
         self.start_id = integer("start_id", start_id, 0, LARGEST_TOKEN_ID)
         self.dtype = self._checked_dtype(dtype)
         padding_id = integer("padding_id", padding_id)
@@ -153,13 +140,13 @@ class Loader(StepBatches):
             shuffle,
             may_be_empty=not drop_last,
         )
-        if drop_last and self.batch_size % self.host_count:
-            raise hosts_error(self.sizes, self.host_count)
-        self.host = HostOrder.of(self.order, self.host_index, self.host_count)
+        if drop_last:
+            check_ranks_divide(self.batch_size, self.world_size)
+        self.host = HostOrder.of(self.order, self.rank, self.world_size)
         self.rows_per_batch = self.host.rows_per_batch
         if isinstance(self._source, PackedRows) and not drop_last:
             rows = self.array.token_count / self.seq_len
-            self._source.is_padded = rows != self.order.row_count or self.batch_size % self.host_count != 0
+            self._source.is_padded = rows != self.order.row_count or self.batch_size % self.world_size != 0
         self._fingerprint: int | None = None
         self._begin()
 
@@ -169,22 +156,14 @@ class Loader(StepBatches):
 
     @property
     def steps_per_epoch(self) -> int:
-        """Batches in an epoch; ArgumentError for a ramp, whose epochs end within batches."""
-        if not self.sizes.is_constant:
-            raise ArgumentError(
-                "a loader with a ramp of batch sizes has no steps an epoch; use from_step(step, stop)"
-            )
+        """Batches in an epoch."""
         return self.order.steps_per_epoch
 
     def __len__(self) -> int:
         return self.steps_per_epoch
 
     def __iter__(self) -> Iterator[Batch]:
-        if not self.sizes.is_constant:
-            return super().__iter__()
-        step, self._resumed_at = self._resumed_at or 0, None
-        steps = self.steps_per_epoch
-        return self.from_step(step, (step // max(1, steps) + 1) * steps)
+        return self.from_step(0, self.steps_per_epoch)
 
     def last_step(self, step: int) -> int | None:
         """The end of the epoch of a step where drop_last is False: padding belongs to an evaluation, which ends."""
@@ -194,19 +173,18 @@ class Loader(StepBatches):
     def __repr__(self) -> str:
         return (
             f"<Loader of {self.array.name}: {self.order.steps_per_epoch} steps an epoch, batches of "
-            f"{self.batch_size} x {self.seq_len}, host {self.host_index} of {self.host_count}>"
+            f"{self.batch_size} x {self.seq_len}, rank {self.rank} of {self.world_size}>"
         )
 
     def rows_of(self, step: int) -> npt.NDArray[np.int64]:
-        """Which rows this host has in a batch, int64[rows]: numbers for `array.row`, or of sequences or their parts
+        """Which rows this rank has in a batch, int64[rows]: numbers for `array.row`, or of sequences or their parts
         where not packed, or of packs. Numbers from the count of rows on are rows of padding."""
-        first, stop = self.sizes.units(integer("step", step, 0))
-        self._check_units(stop)
-        units = [self.host.rows_at(unit) for unit in range(first, stop)]
-        return np.stack(units, axis=1).reshape(-1)
+        step = integer("step", step, 0)
+        self._check_steps(step + 1)
+        return self.host.rows_at(step)
 
     def sources_of(self, step: int) -> list[list[RowPart]]:
-        """Which sequences are in each row of this host's batch of a step, and where they come from
+        """Which sequences are in each row of this rank's batch of a step, and where they come from
         (flat_tokens/sources.py); a row of padding has none. DatasetError as `array.source_of`."""
         rows = self.rows_of(step)
         return parts_of_rows(self.array, len(rows), self._source.token_ranges(rows))
@@ -214,7 +192,7 @@ class Loader(StepBatches):
     def identity(self, step: int = 0) -> dict[str, Any]:
         """See StepBatches.identity."""
         order, source = self.order, self._source
-        found = {
+        return {
             "split": self.array.name,
             "token_count": self.array.token_count,
             "seq_count": self.array.seq_count,
@@ -230,9 +208,6 @@ class Loader(StepBatches):
             "order_version": ORDER_VERSION,
             "fingerprint": self.fingerprint,
         }
-        if past := self.sizes.past(step):
-            found["batch_sizes"] = past
-        return found
 
     @property
     def fingerprint(self) -> int:
@@ -260,7 +235,7 @@ class Loader(StepBatches):
 
     def new_windows(self, host: HostOrder | None = None) -> WindowSteps:
         """A reader of windows and rows, for callers that put batches together themselves. host: by default this
-        loader's."""
+        rank's."""
         tokens = self.array.encoded_tokens
         host = self.host if host is None else host
         return WindowSteps(tokens, self._source, host, self._new_cut(), mask_of(self.array))
@@ -272,17 +247,17 @@ class Loader(StepBatches):
                 return GatheredSteps(self.host, gather)
         return self.new_windows()
 
-    def _check_units(self, stop: int) -> None:
+    def _check_steps(self, stop: int) -> None:
         if not self.order.steps_per_epoch:
             raise ArgumentError(f"{self.array.name} has no rows, so there is no batch")
 
-    def _unit_batch(self, unit: int, follows: bool) -> Batch:
+    def _batch(self, step: int, follows: bool) -> Batch:
         if self._steps is None:
             self._steps = self._new_steps()
-        return self._steps.batch(unit, follows)
+        return self._steps.batch(step, follows)
 
-    def _run_units(self, unit: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        return self._new_steps().run(unit, stop, ahead)
+    def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
+        return self._new_steps().run(step, stop, ahead)
 
     @property
     def is_masked(self) -> bool:
@@ -321,19 +296,16 @@ def streams_of(
     return max(count for count in range(1, most + 1) if batch_size % count == 0)
 
 
-def hosts_error(sizes: BatchSizes, host_count: int) -> ArgumentError:
-    """Names the nearest numbers of hosts that divide the batch, and the nearest batches that the hosts divide."""
-    if not sizes.is_constant:
-        return ArgumentError(
-            f"{host_count} hosts do not divide each batch_size of the ramp; they must divide {sizes.unit}"
-        )
-    batch_size = sizes.unit
-    fewer = next(count for count in range(min(host_count, batch_size), 0, -1) if batch_size % count == 0)
-    more = next((count for count in range(host_count, batch_size + 1) if batch_size % count == 0), fewer)
-    hosts = " or ".join(str(count) for count in sorted({fewer, more}))
-    below = batch_size // host_count * host_count
-    sizes_near = " or ".join(str(size) for size in (below, below + host_count) if size)
-    return ArgumentError(
-        f"{host_count} hosts do not divide batch_size = {batch_size}: take {hosts} hosts, or (another order of "
-        f"batches) batch_size {sizes_near}"
+def check_ranks_divide(batch_size: int, world_size: int) -> None:
+    """Raise ArgumentError with the nearest numbers that fit, unless world_size divides batch_size."""
+    if batch_size % world_size == 0:
+        return
+    fewer = next(count for count in range(min(world_size, batch_size), 0, -1) if batch_size % count == 0)
+    more = next((count for count in range(world_size, batch_size + 1) if batch_size % count == 0), fewer)
+    ranks = " or ".join(str(count) for count in sorted({fewer, more}))
+    below = batch_size // world_size * world_size
+    sizes_near = " or ".join(str(size) for size in (below, below + world_size) if size)
+    raise ArgumentError(
+        f"world_size = {world_size} does not divide batch_size = {batch_size}: take {ranks} ranks, or (another order "
+        f"of batches) batch_size {sizes_near}"
     )

@@ -11,7 +11,7 @@ on; where e > 0 it is one part more of the key. What an entry drew is added to w
 stretch as far as it goes, so that entries that are added behind a step change nothing before it.
 
 Invariant: after any number of whole stretches of an entry a dataset has its exact share of the draws of a stream, to
-within 4 rows (one row in a mixture of two datasets), however small its weight; hosts see their part of the same global
+within 4 rows (one row in a mixture of two datasets), however small its weight; ranks see their part of the same global
 batches (tests/flat_tokens/test_mixing.py).
 """
 
@@ -29,7 +29,7 @@ import numpy.typing as npt
 from flat_tokens.arguments import count_of, integer
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.batch import Batch
-from flat_tokens.loading.loader import WINDOW_TOKENS, Loader, block_tokens_of, hosts_error, streams_of
+from flat_tokens.loading.loader import WINDOW_TOKENS, Loader, block_tokens_of, check_ranks_divide, streams_of
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.ahead import Ahead
@@ -37,9 +37,9 @@ from flat_tokens.rows.mixed_rows import MixedRows
 from flat_tokens.rows.permutation import derive_key, permute
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.row_order import HostOrder, RowOrder, TooFewRowsError
-from flat_tokens.rows.schedule import BatchSizes, entries_of
+from flat_tokens.rows.schedule import entries_of
 from flat_tokens.rows.shares import Shares
-from flat_tokens.rows.steps import HOST_NAMES, StepBatches, host_of
+from flat_tokens.rows.steps import MAX_BATCH_SIZE, StepBatches, checked_ranks
 
 PERIOD = 4096  # draws of a stream that are permuted among themselves
 LARGEST_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
@@ -68,9 +68,11 @@ class Mixture(StepBatches):
         arrays: Sequence[FlatTokensArray | PackedSequences],
         weights: Sequence[Any],
         seq_len: int,
-        batch_size: int | list[tuple[int, int]],
+        batch_size: int,
         seed: int = 0,
         *,
+        rank: int | None = None,
+        world_size: int | None = None,
         streams: int | None = None,
         shuffle_blocks: int | None = None,
         **options: Any,
@@ -87,24 +89,20 @@ class Mixture(StepBatches):
             raise ArgumentError("drop_last=False is for a Loader: a mixture has no epochs to end")
         if shuffle_blocks is not None:
             shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
-        self.sizes = BatchSizes(batch_size)
         self._entries = [(first, Shares(values, may_be_zero=len(entries) > 1)) for first, values in entries]
         self.shares = self._entries[0][1]
-        self.batch_size = self.sizes.unit
-        self.host_index, self.host_count = host_of(
-            {name: options.pop(name, None) for name in itertools.chain(*HOST_NAMES)}
-        )
+        self.batch_size = integer("batch_size", batch_size, 1, MAX_BATCH_SIZE)
+        self.rank, self.world_size = checked_ranks(rank, world_size)
         block_tokens = block_tokens_of(arrays[0], options.get("block_tokens"))
         streams = streams_of(arrays[0], self.batch_size, streams, block_tokens)
         # Of one batch: only how its rows are dealt to streams and hosts is asked for.
         batch = RowOrder.create(self.batch_size, self.batch_size, streams, 1, 1, integer("seed", seed))
-        if self.batch_size % self.host_count:
-            raise hosts_error(self.sizes, self.host_count)
+        check_ranks_divide(self.batch_size, self.world_size)
         self.seed, self.streams = batch.seed, batch.streams
-        self.host = HostOrder.of(batch, self.host_index, self.host_count)
+        self.host = HostOrder.of(batch, self.rank, self.world_size)
         self.rows_per_batch = self.host.rows_per_batch
         self._per_stream = self.batch_size // self.streams
-        self._first_draws = [self.sizes.units(first)[0] * self._per_stream for first, _ in self._entries]
+        self._first_draws = [first * self._per_stream for first, _ in self._entries]
         # Of each dataset the first entry that draws from it, if any does: it decides on the windows, so that the order
         # does not follow from later ones, which may be changed.
         self._begun_in = [
@@ -158,8 +156,8 @@ class Mixture(StepBatches):
 
     def __repr__(self) -> str:
         return (
-            f"<Mixture of {len(self.members)} datasets: batches of {self.batch_size} x {self.seq_len}, host "
-            f"{self.host_index} of {self.host_count}>"
+            f"<Mixture of {len(self.members)} datasets: batches of {self.batch_size} x {self.seq_len}, rank "
+            f"{self.rank} of {self.world_size}>"
         )
 
     def identity(self, step: int = 0) -> dict[str, Any]:
@@ -175,8 +173,6 @@ class Mixture(StepBatches):
                 if first < step or not first
             ],
         }
-        if past := self.sizes.past(step):
-            found["batch_sizes"] = past
         for number, (member, entry) in enumerate(zip(self.members, self._begun_in, strict=True)):
             of_member = member.identity()
             if entry is None or (entry and self._entries[entry][0] >= step):  # nothing was drawn from it
@@ -185,19 +181,14 @@ class Mixture(StepBatches):
         return found
 
     def draws(self, step: int) -> Draws:
-        """For each row of this host's batch: the number of its dataset, its stream and its place in that
+        """For each row of this rank's batch: the number of its dataset, its stream and its place in that
         dataset's stream; int64[rows] each."""
-        first, stop = self.sizes.units(integer("step", step, 0))
-        self._check_units(stop)
-        units = [self._draws_of(unit) for unit in range(first, stop)]
-        chosen, streams, places = (np.stack(found, axis=1).reshape(-1) for found in zip(*units, strict=True))
-        return chosen, streams, places
-
-    def _draws_of(self, unit: int) -> Draws:
+        step = integer("step", step, 0)
+        self._check_steps(step + 1)
         first, stop = self.host.first_stream, self.host.stop_stream
         shape = (stop - first, self._per_stream)
         chosen, places = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-        begin, end = unit * self._per_stream, (unit + 1) * self._per_stream
+        begin, end = step * self._per_stream, (step + 1) * self._per_stream
         for entry, stretch, low, high in self._stretches(begin, end):
             inside = slice(low - self._begin_of(entry, stretch), high - self._begin_of(entry, stretch))
             for stream in range(first, stop):
@@ -253,33 +244,33 @@ class Mixture(StepBatches):
 
     # -- reading
 
-    def _check_units(self, stop: int) -> None:
+    def _check_steps(self, stop: int) -> None:
         if stop > LARGEST_DRAW // self._per_stream:
             raise ArgumentError(
                 f"step must be at most {LARGEST_DRAW // self._per_stream - 1}, got {stop - 1}"
             )
 
-    def _unit_batch(self, unit: int, follows: bool) -> Batch:
+    def _batch(self, step: int, follows: bool) -> Batch:
         if self._cut is None:
             self._cut = self._new_cut()
-        return self._rows.batch(*self._draws_of(unit), follows, self._cut)
+        return self._rows.batch(*self.draws(step), follows, self._cut)
 
-    def _run_units(self, unit: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        units = itertools.count(unit) if stop is None else iter(range(unit, stop))
+    def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
+        steps = itertools.count(step) if stop is None else iter(range(step, stop))
 
         def begin(at: int) -> Any:
-            return ahead.begin(functools.partial(self._locked_batch, at, at > unit))
+            return ahead.begin(functools.partial(self._locked_batch, at, at > step))
 
-        pending = collections.deque(map(begin, itertools.islice(units, AHEAD)))
+        pending = collections.deque(map(begin, itertools.islice(steps, AHEAD)))
         while pending:
             batch = pending.popleft().result()
-            pending.extend(map(begin, itertools.islice(units, 1)))
+            pending.extend(map(begin, itertools.islice(steps, 1)))
             yield batch
             del batch
 
-    def _locked_batch(self, unit: int, follows: bool) -> Batch:
+    def _locked_batch(self, step: int, follows: bool) -> Batch:
         with self._lock:
-            return self._unit_batch(unit, follows)
+            return self._batch(step, follows)
 
     @property
     def is_masked(self) -> bool:

@@ -1,9 +1,8 @@
-"""Batches by step, passes over them and where a pass is: what Loader and Mixture share."""
+"""Batches by step and iteration over them: the base class of Loader and Mixture."""
 
 from __future__ import annotations
 
 import copy
-import itertools
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -18,39 +17,35 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.rows.ahead import Ahead, run_ahead
 from flat_tokens.rows.row_cut import RowCut
-from flat_tokens.rows.schedule import BatchSizes, interleaved
 from stores.system import after_fork_in_child
 
 ORDER_VERSION = 1  # of the rules in flat_tokens/rows/row_order.py and permutation.py
-SINCE_LATER = ("order_version", "fingerprint")  # what states of earlier versions do not have
 DTYPES = ("uint16", "int32", "uint32", "int64")
-HOST_NAMES = (("host_index", "host_count"), ("rank", "world_size"), ("shard_index", "shard_count"))
+MAX_BATCH_SIZE = 2**31  # rows, more than memory holds
 
 
 class StepBatches(ABC):
-    """Batches of some rows of a host. seq_len: tokens a row. rows_per_batch: this host's rows of a batch, of a unit of
-    a schedule of batch sizes. A subclass gives the batches of units (flat_tokens/rows/schedule.py)."""
+    """Batches of this rank's rows.
+
+    seq_len: tokens per row. batch_size: rows of all ranks together. rows_per_batch: rows of this rank."""
 
     seq_len: int
+    batch_size: int
     rows_per_batch: int
-    host_index: int
-    host_count: int
-    sizes: BatchSizes
+    rank: int
+    world_size: int
     dtype: np.dtype[Any]
     start_id: int
     _is_labelled = False
-    _own: tuple[str, ...] = ("_lock", "_next_step", "_cuts")  # what a copy in another process makes anew
+    _own: tuple[str, ...] = ("_lock", "_last_step", "_gap")  # not copied to another process
 
     def _forget(self) -> None:
         """Lose what may have been half done, and all that a copy cannot share."""
         self._lock = threading.Lock()
-        self._next_step = -1
+        self._last_step, self._gap = -2, 0
 
     def _begin(self) -> None:
-        """To be called last by the constructors."""
-        self._passed = 0  # where the last pass is: the step behind its last batch
-        self._resumed_at: int | None = None
-        self._cuts: weakref.WeakSet[StepBatches] = weakref.WeakSet()
+        """Constructors call this last."""
         self._forget()
         _ALL.add(self)
 
@@ -59,67 +54,50 @@ class StepBatches(ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._cuts = weakref.WeakSet()
-        self._forget()
-        _ALL.add(self)
+        self._begin()
 
     # -- batches
 
     def batch(self, step: int) -> Batch:
-        """The batch of a step, step >= 0. Cost: steps in a row share the reading of a window; a single one
-        reads what its rows need. Where that is the front of a compressed zarr chunk, its checksum is compared when the
-        zarr chunk is read next; `verify` compares all."""
-        return self.strided_batch(step, 1)
+        """The batch of a step, step >= 0.
 
-    def strided_batch(self, step: int, stride: int) -> Batch:
-        """batch(step) for a caller whose next call is step + stride, as one of `stride` workers."""
-        step, stride = integer("step", step, 0), integer("stride", stride, 1)
-        first, stop = self.sizes.units(step)
-        self._check_units(stop)
+        Cost: consecutive steps, and from the third call on steps at equal distances, share the reading of a window. Any
+        other step reads only what its rows need. If that is the front of a compressed zarr chunk, its checksum is
+        compared when the zarr chunk is read next; `verify` compares all."""
+        step = integer("step", step, 0)
+        self._check_steps(step + 1)
         with self._lock:
-            follows = step == self._next_step
-            self._next_step = step + stride
-            return interleaved([self._unit_batch(unit, follows) for unit in range(first, stop)])
+            gap = step - self._last_step
+            follows = gap == 1 or gap == self._gap > 0
+            self._last_step, self._gap = step, gap
+            return self._batch(step, follows)
 
     def from_step(
         self, step: int, stop: int | None = None, *, prefetch: bool | None = None
     ) -> Iterator[Batch]:
-        """The batches of the steps [step, stop), without end if stop is None. prefetch: a thread reads the next
-        window while this one is used; by default where the process may use more than one processor. The first
-        batch costs what batch(step) does, and if it is the only one no window is read. A child of a fork goes on where
-        the parent was, with a thread of its own."""
+        """The batches of the steps [step, stop), without end if stop is None.
+
+        prefetch: whether a thread reads the next window while this one is used (default: if the process may use more
+        than one processor). The first batch costs what batch(step) does, and if it is the only one no window is read.
+        In the child of a fork the iterator continues where the parent was, with a new thread."""
         prefetch = None if prefetch is None else flag("prefetch", prefetch)
         step, stop = steps_range(step, stop)
-        first, end = self.sizes.units(step)[0], None if stop is None else self.sizes.units(stop)[0]
         if step != stop:
-            self._check_units(first + 1 if end is None else end)
-        self._passed = step
-        return self._pass(run_ahead(lambda at, ahead: self._run_units(at, end, ahead), first, prefetch), step)
-
-    def _pass(self, units: Iterator[Batch], step: int) -> Iterator[Batch]:
-        for batch in units:
-            if not self.sizes.is_constant:
-                first, stop = self.sizes.units(step)
-                batch = interleaved([batch, *itertools.islice(units, stop - first - 1)])
-            step += 1
-            self._passed = step
-            yield batch
-            del batch  # its memory may be used for the next one
+            self._check_steps(step + 1 if stop is None else stop)
+        return run_ahead(lambda at, ahead: self._run(at, stop, ahead), step, prefetch)
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches from the first one on, or from where a state that was loaded was taken; see `from_step`."""
-        step, self._resumed_at = self._resumed_at or 0, None
-        return self.from_step(step)
+        """The batches from step 0 on; see `from_step`."""
+        return self.from_step(0)
 
     def last_step(self, step: int) -> int | None:
-        """Where a pass from a step on ends that was given no end: None for never."""
+        """Where a pass that starts at `step` ends by default; None for never."""
         return None
 
     def cut_as(self, dtype: npt.DTypeLike, is_labelled: bool) -> Self:
         """One with the same rows, whose batches have ids of `dtype` and, with is_labelled, cut_labels in place of
         inputs: for adapters, so that each id is written once, in its last form."""
         other = copy.copy(self)
-        self._cuts.add(other)
         other.dtype = self._checked_dtype(dtype)
         other._is_labelled = is_labelled
         return other
@@ -128,16 +106,16 @@ class StepBatches(ABC):
         return RowCut(self.seq_len, self.dtype, self.start_id, self._is_labelled)
 
     @abstractmethod
-    def _check_units(self, stop: int) -> None:
-        """ArgumentError if there are no units up to `stop`."""
+    def _check_steps(self, stop: int) -> None:
+        """Raise ArgumentError unless all steps before `stop` have a batch."""
 
     @abstractmethod
-    def _unit_batch(self, unit: int, follows: bool) -> Batch:
-        """This host's rows of a unit. follows: whether the step in front was asked for last. The lock is held."""
+    def _batch(self, step: int, follows: bool) -> Batch:
+        """The batch of a step. follows: whether more steps are likely, so that a window is read. The lock is held."""
 
     @abstractmethod
-    def _run_units(self, unit: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        """Those of the units [unit, stop)."""
+    def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
+        """The batches of the steps [step, stop)."""
 
     @property
     @abstractmethod
@@ -165,20 +143,21 @@ class StepBatches(ABC):
                 raise ArgumentError(f"dtype {checked.name} does not hold {name} = {value}")
         return checked
 
-    # -- states
+    # -- states, which adapters save and load
 
     @abstractmethod
     def identity(self, step: int = 0) -> dict[str, Any]:
-        """What the global batches follow from, as plain values, the number of hosts having no part in it. step: what a
-        schedule says from this step on is left out, so that it may be changed."""
+        """All that determines the global batches, as plain values; the number of ranks does not.
+
+        step: entries of a schedule from this step on are left out, so that they may be changed."""
 
     def state_at(self, step: int) -> dict[str, Any]:
-        """The state to go on at a step with: small, picklable and made of plain values."""
+        """The state to resume at a step: small, picklable and made of plain values."""
         step = integer("step", step, 0)
         return {"step": step, "loader": self.identity(step)}
 
     def step_of(self, state: Any) -> int:
-        """The step of a state; ArgumentError names what differs from the one that it was taken of."""
+        """The step of a state. Raise ArgumentError with the first difference if its batches were other ones."""
         other = state.get("loader") if isinstance(state, dict) else None
         if not isinstance(other, dict) or "step" not in state:
             raise ArgumentError(
@@ -187,40 +166,13 @@ class StepBatches(ABC):
         step = integer("step of the state", state["step"], 0)
         own = self.identity(step)
         for name in {**own, **other}:
-            if own.get(name) != other.get(name) and not (name in SINCE_LATER and name not in other):
+            if own.get(name) != other.get(name):
                 theirs, ours = (
                     value if isinstance(value, str) else shown(value)
                     for value in (other.get(name), own.get(name))
                 )
                 raise ArgumentError(f"the state is of a loader with {name} {theirs}, this one has {ours}")
         return step
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the last pass is: the step behind its last batch, and what the batches follow from. ArgumentError where
-        an adapter makes batches of this: it has the state."""
-        self._check_no_adapter("take its state_dict()")
-        return self.state_at(self._passed if self._resumed_at is None else self._resumed_at)
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass, `for batch in ...`, begins where the state was taken, on any number of hosts, and so does an
-        adapter that is made of this. ArgumentError names what differs: another dataset, seed, batch size, schedule up
-        to here, or order."""
-        step = self.step_of(state)
-        self._check_no_adapter("load the state into that")
-        self._resumed_at = step
-
-    @property
-    def loaded_step(self) -> int | None:
-        """Where the next pass begins by a state that was loaded; None without one."""
-        return self._resumed_at
-
-    def _check_no_adapter(self, instead: str) -> None:
-        if len(self._cuts):
-            name = type(self).__name__
-            raise ArgumentError(
-                f"an adapter (BatchDataset, global_batches, BatchSource) makes the batches of this {name}, which does "
-                f"not know how far it is; {instead}"
-            )
 
 
 def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:
@@ -232,21 +184,18 @@ def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:
     return step, stop
 
 
-def host_of(given: dict[str, Any]) -> tuple[int, int]:
-    """host_index and host_count from either of the pairs of HOST_NAMES, (0, 1) where none is given; ArgumentError for
-    values outside their ranges, half a pair, or two."""
-    pairs = [pair for pair in HOST_NAMES if any(given.get(name) is not None for name in pair)]
-    if len(pairs) > 1:
-        raise ArgumentError(f"give {' and '.join(pairs[0])} or {' and '.join(pairs[1])}, not both")
-    index_name, count_name = pairs[0] if pairs else HOST_NAMES[0]
-    index, count = given.get(index_name), given.get(count_name)
-    if index is not None and count is None and pairs[0] != HOST_NAMES[0]:
-        raise ArgumentError(f"{index_name} needs {count_name}")
-    index = integer(index_name, 0 if index is None else index)
-    count = integer(count_name, 1 if count is None else count)
-    if count < 1 or not 0 <= index < count:
-        raise ArgumentError(f"{index_name} must be in [0, {count_name} = {count}), got {index}")
-    return index, count
+def checked_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """rank and world_size; (0, 1) if neither is given. Raise ArgumentError for one without the other."""
+    if rank is None and world_size is None:
+        return 0, 1
+    if rank is None or world_size is None:
+        given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
+        raise ArgumentError(f"{given} needs {missing}: give both or neither")
+    world_size = integer("world_size", world_size, 1)
+    rank = integer("rank", rank)
+    if not 0 <= rank < world_size:
+        raise ArgumentError(f"rank must be in [0, world_size = {world_size}), got {rank}")
+    return rank, world_size
 
 
 _ALL: weakref.WeakSet[StepBatches] = weakref.WeakSet()

@@ -306,8 +306,8 @@ def test_sources_of_a_step(rows: str, hosts: int, here: Path) -> None:
             batch_size=4,
             packed=rows != "sequences",
             drop_last=rows == "packed",
-            host_index=host,
-            host_count=hosts,
+            rank=host,
+            world_size=hosts,
         )
         for step in range(loader.steps_per_epoch):
             found, batch = loader.sources_of(step), loader.batch(step)

@@ -14,7 +14,6 @@ def sources(train: Any) -> dict[str, Any]:
     options: dict[str, Any] = {"block_tokens": 40}
     return {
         "loader": Loader(train, 12, 4, 2, **options),
-        "ramp": Loader(train, 12, [(0, 4), (3, 8)], 2, **options),
         "packs": Loader(packed, 12, 4, 2, **options),
         "mixture": flat_tokens.Mixture([train, packed], [(0, [1, 1]), (5, [1, 3])], 12, 4, 2, **options),
     }

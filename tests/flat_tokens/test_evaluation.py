@@ -97,8 +97,7 @@ def test_very_small_splits(make_dataset: Any, sequences: list[list[int]]) -> Non
     train = split(make_dataset, sequences)
     for batch_size, hosts in ((1, 1), (3, 8), (8, 3)):
         parts = [
-            Loader(train, 8, batch_size, drop_last=False, shard_index=i, shard_count=hosts)
-            for i in range(hosts)
+            Loader(train, 8, batch_size, drop_last=False, rank=i, world_size=hosts) for i in range(hosts)
         ]
         found = [
             token for part in parts for batch in part for token in batch.targets[~batch.is_padding].tolist()
@@ -124,20 +123,10 @@ def test_an_empty_split(make_dataset: Any) -> None:
 
 def test_what_is_refused(make_dataset: Any) -> None:
     train = split(make_dataset, numbered([5] * 24))
-    with pytest.raises(ArgumentError, match="drop_last=False needs one batch_size"):
-        Loader(train, 5, [(0, 2), (3, 4)], drop_last=False)
     with pytest.raises(ArgumentError, match="drop_last=False is for a Loader"):
         Mixture([train], [1], 5, 2, drop_last=False)
     with pytest.raises(ArgumentError, match="drop_last must be True or False, got 'no'"):
         Loader(train, 5, 2, drop_last="no")  # type: ignore[arg-type]
-    with pytest.raises(
-        ArgumentError, match="give rank and world_size or shard_index and shard_count, not both"
-    ):
-        Loader(train, 5, 2, rank=0, world_size=2, shard_index=0, shard_count=2)
-    with pytest.raises(ArgumentError, match="rank needs world_size"):
-        Loader(train, 5, 2, rank=1)
-    with pytest.raises(ArgumentError, match=r"rank must be in \[0, world_size = 2\), got 2"):
-        Loader(train, 5, 2, rank=2, world_size=2)
     with pytest.raises(ArgumentError, match="seq_len must be the packs' max_seq_len = 8, got 5"):
         Loader(PackedSequences(train, 8), 5, 2)
     with pytest.raises(ArgumentError, match="sequence 0 has 5 tokens, more than max_seq_len 4"):

@@ -108,10 +108,6 @@ def test_draws_and_batches_of_a_mixture(
             {"seq_len": 6, "batch_size": 7, "drop_last": False, "packed": False, "block_tokens": 40},
             "6998649a4def54e0",
         ),
-        (
-            {"seq_len": 5, "batch_size": [(0, 4), (3, 8), (7, 12)], "seed": 3, "block_tokens": 40},
-            "e7ba3977d519474a",
-        ),
         ({"seq_len": 12, "batch_size": 8, "seed": 3, "packs": {}}, "2e104ef5d704566b"),
         (
             {"seq_len": 7, "batch_size": 6, "seed": 3, "packs": {"split_across_pack": True}},
@@ -123,7 +119,7 @@ def test_draws_and_batches_of_a_mixture(
         ),
     ],
 )
-def test_batches_of_padded_rows_ramps_and_packs(
+def test_batches_of_padded_rows_and_packs(
     arrays: list[FlatTokensArray], options: dict[str, Any], digest: str
 ) -> None:
     packs = options.pop("packs", None)

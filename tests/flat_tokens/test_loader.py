@@ -94,8 +94,8 @@ HOST_OPTIONS: dict[str, dict[str, Any]] = {
 
 def of_hosts(train: Any, batch_size: int, hosts: int, **options: Any) -> list[Loader]:
     return [
-        Loader(train, 2, batch_size, 7, host_index=index, host_count=hosts, **OPTIONS, **options)
-        for index in range(hosts)
+        Loader(train, 2, batch_size, 7, rank=rank, world_size=hosts, **OPTIONS, **options)
+        for rank in range(hosts)
     ]
 
 
@@ -148,13 +148,13 @@ def test_hosts_that_do_not_divide_the_batch(make_dataset: Any, random_sequences:
         (
             96,
             5,
-            "5 hosts do not divide batch_size = 96: take 4 or 6 hosts, or .* batch_size 95 or 100",
+            "world_size = 5 does not divide batch_size = 96: take 4 or 6 ranks, or .* batch_size 95 or 100",
         ),
-        (4, 3, "3 hosts do not divide batch_size = 4: take 2 or 4 hosts, or .* batch_size 3 or 6"),
-        (4, 5, "5 hosts do not divide batch_size = 4: take 4 hosts, or .* batch_size 5"),
+        (4, 3, "does not divide batch_size = 4: take 2 or 4 ranks, or .* batch_size 3 or 6"),
+        (4, 5, "does not divide batch_size = 4: take 4 ranks, or .* batch_size 5"),
     ):
         with pytest.raises(ArgumentError, match=message + "$"):
-            Loader(train, 2, batch_size, host_count=hosts)
+            Loader(train, 2, batch_size, rank=0, world_size=hosts)
 
 
 def test_epochs_and_seeds_differ(make_dataset: Any, random_sequences: Any) -> None:
@@ -268,12 +268,12 @@ def test_a_batch_stays_what_it_was(make_dataset: Any, random_sequences: Any) -> 
     [
         ({"seq_len": 0}, "seq_len must be at least 1, got 0"),
         ({"seq_len": 0, "packed": False}, "seq_len must be at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"batch_size": 0}, r"batch_size must be in \[1, \d+\], got 0"),
         ({"batch_size": 10**6}, "rows do not fill a batch of 1000000"),
         ({"seed": -1}, "seed must be in"),
         ({"streams": 3}, "streams must divide batch_size = 4, got 3"),
-        ({"host_count": 3}, "3 hosts do not divide batch_size = 4"),
-        ({"host_index": 1}, r"host_index must be in \[0, host_count = 1\), got 1"),
+        ({"batch_size": [(0, 4), (2, 8)]}, r"batch_size must be an integer, got \[\(0, 4\)"),
+        ({"rank": 0, "world_size": 3}, "world_size = 3 does not divide batch_size = 4"),
         ({"dtype": "float32"}, "dtype must be one of uint16, .* got float32"),
         ({"packed": False, "long_sequences": "drop"}, "long_sequences must be one of split, truncate"),
         ({"padding_id": 99}, r"padding_id must be in \[0, 27\], got 99"),

@@ -75,7 +75,7 @@ def test_pure_function_of_step(arrays: list[Any]) -> None:
     for step in np.random.default_rng(0).permutation(80)[:30].tolist():
         assert np.array_equal(copy.batch(step).targets, expected[step])
     assert np.array_equal(next(copy.from_step(79)).targets, expected[79])
-    parts = [Mixture(arrays, [3, 1, 1], 4, 8, 1, host_index=i, host_count=2, **OPTIONS) for i in (0, 1)]
+    parts = [Mixture(arrays, [3, 1, 1], 4, 8, 1, rank=i, world_size=2, **OPTIONS) for i in (0, 1)]
     for step in range(0, 80, 9):
         assert np.array_equal(np.concatenate([part.batch(step).targets for part in parts]), expected[step])
 
@@ -161,8 +161,7 @@ def test_hosts_hold_parts_of_the_same_batches(
     arrays = [large.train, *arrays[1:]]
     whole = Mixture(arrays, [3, 1, 1], 4, 480, 1, **options)
     parts = [
-        Mixture(arrays, [3, 1, 1], 4, 480, 1, host_index=index, host_count=hosts, **options)
-        for index in range(hosts)
+        Mixture(arrays, [3, 1, 1], 4, 480, 1, rank=rank, world_size=hosts, **options) for rank in range(hosts)
     ]
     for step in (0, 1, 2, 90, 200):
         expected, found = whole.batch(step), [part.batch(step) for part in parts]

@@ -103,7 +103,7 @@ def test_sequences_rows_and_elements_are_equal(pair: Pair) -> None:
 LOADERS: list[dict[str, Any]] = [
     {"seq_len": 16, "batch_size": 8},
     {"seq_len": 16, "batch_size": 8, "block_tokens": 64, "shuffle_blocks": 5},
-    {"seq_len": 100, "batch_size": 6, "host_index": 1, "host_count": 2, "block_tokens": 300},
+    {"seq_len": 100, "batch_size": 6, "rank": 1, "world_size": 2, "block_tokens": 300},
     {"seq_len": 64, "batch_size": 4, "shuffle": False},
     {"seq_len": 16, "batch_size": 8, "packed": False, "block_tokens": 256},
     {"seq_len": 7, "batch_size": 8, "packed": False, "long_sequences": "truncate"},

@@ -1,5 +1,5 @@
-"""Batch sizes and weights that change at given steps: any step at once, parts for hosts, and a future that may be
-changed where a run is resumed."""
+"""Weights that change at given steps: any step at once, and a future that may be changed when a run resumes. States: a
+run resumes at any step on any number of ranks, and a state of other batches is refused."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pytest
 import flat_tokens
 from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
 from flat_tokens.loading import mixing
-from flat_tokens.rows.schedule import BatchSizes, entries_of
+from flat_tokens.rows.schedule import entries_of
 from flat_tokens.storage.layout import ArrayLayout
 
-RAMP = [(0, 16), (3, 32), (5, 48), (9, 16)]
 OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}
 
 
@@ -29,80 +28,12 @@ def arrays(make_dataset: Any, random_sequences: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("entries", [16, RAMP, [(0, 4), (2, 6)], [(0, 1), (1, 2), (2, 3)]])
-def test_units_follow_one_another(entries: Any) -> None:
-    sizes = BatchSizes(entries)
-    at = 0
-    for step in range(20):
-        first, stop = sizes.units(step)
-        assert first == at
-        assert (stop - first) * sizes.unit == sizes.size(step)
-        expected = (
-            entries if isinstance(entries, int) else [size for first, size in entries if first <= step][-1]
-        )
-        assert sizes.size(step) == expected
-        at = stop
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ([(1, 4)], r"the steps of batch_size must rise from 0, got \[1\]"),
-        ([(0, 4), (5, 8), (5, 9)], r"must rise from 0, got \[0, 5, 5\]"),
-        ([(0, 4), ("a", 8)], "first step of batch_size must be an integer, got 'a'"),
-        ([(0, 4), (3, 0)], "batch_size must be at least 1, got 0"),
-        ([], r"batch_size must be an integer, got \[\]"),
-        ([4, 8], r"batch_size must be an integer, got \[4, 8\]"),
-    ],
-)
-def test_wrong_ramps(value: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        BatchSizes(value)
-
-
-def make(kind: str, arrays: list[Any], batch_size: Any, **hosts: Any) -> Any:
+def make(kind: str, arrays: list[Any], batch_size: int, **ranks: Any) -> Any:
     if kind == "loader":
-        return Loader(arrays[0], 4, batch_size, 3, **OPTIONS, **hosts)
+        return Loader(arrays[0], 4, batch_size, 3, **OPTIONS, **ranks)
     if kind == "packs":
-        return Loader(PackedSequences(arrays[0], 12), 12, batch_size, 3, **OPTIONS, **hosts)
-    return Mixture(arrays, [1, 2, 5], 4, batch_size, 3, **OPTIONS, **hosts)
-
-
-@pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
-def test_a_ramp_is_made_of_units(arrays: list[Any], kind: str) -> None:
-    ramp, units = make(kind, arrays, RAMP), make(kind, arrays, 16)
-    at = 0
-    in_a_row = ramp.from_step(0, 12)
-    for step in range(12):
-        count = dict(RAMP)[max(first for first, _ in RAMP if first <= step)] // 16
-        batch, other = ramp.batch(step), next(in_a_row)
-        expected = [units.batch(at + i) for i in range(count)]
-        assert len(batch) == 16 * count
-        for i, unit in enumerate(expected):
-            for name in ("inputs", "targets", "is_seq_start", "is_padding", "positions"):
-                assert np.array_equal(getattr(batch, name)[i::count], getattr(unit, name))
-                assert np.array_equal(getattr(other, name)[i::count], getattr(unit, name))
-        at += count
-    assert next(in_a_row, None) is None
-
-
-@pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
-@pytest.mark.parametrize("hosts", [1, 2, 4, 8, 16])
-def test_hosts_hold_parts_of_a_ramp(arrays: list[Any], kind: str, hosts: int) -> None:
-    whole = make(kind, arrays, RAMP)
-    parts = [make(kind, arrays, RAMP, rank=rank, world_size=hosts) for rank in range(hosts)]
-    for step in (0, 4, 7, 11):
-        together = np.concatenate([part.batch(step).inputs for part in parts])
-        assert np.array_equal(together, whole.batch(step).inputs)
-
-
-def test_hosts_that_do_not_divide_a_ramp(arrays: list[Any]) -> None:
-    with pytest.raises(
-        ArgumentError, match="3 hosts do not divide each batch_size of the ramp; they must divide 16$"
-    ):
-        make("loader", arrays, RAMP, rank=0, world_size=3)
-    with pytest.raises(ArgumentError, match="a ramp of batch sizes has no steps an epoch"):
-        len(make("loader", arrays, RAMP))
+        return Loader(PackedSequences(arrays[0], 12), 12, batch_size, 3, **OPTIONS, **ranks)
+    return Mixture(arrays, [1, 2, 5], 4, batch_size, 3, **OPTIONS, **ranks)
 
 
 # -- weights
@@ -138,10 +69,9 @@ def test_an_entry_behind_a_step_changes_nothing_before_it(arrays: list[Any], ste
     after = Mixture(arrays, [*entries, (step, [3, 1, 1])], 4, 8, 3, **OPTIONS)
     for at in range(step):
         assert np.array_equal(before.batch(at).targets, after.batch(at).targets)
-    after.load_state_dict(before.state_at(step))  # what comes later may be another thing
-    assert np.array_equal(next(iter(after)).targets, after.batch(step).targets)
+    assert after.step_of(before.state_at(step)) == step  # later entries may differ
     with pytest.raises(ArgumentError, match="the state is of a loader with weights "):
-        after.load_state_dict(before.state_at(step + 11))
+        after.step_of(before.state_at(step + 11))
 
 
 @pytest.mark.parametrize(
@@ -169,57 +99,35 @@ def test_entries() -> None:
 
 
 @pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
-@pytest.mark.parametrize("batch_size", [16, RAMP])
-def test_resumed_at_every_step_on_other_hosts(arrays: list[Any], kind: str, batch_size: Any) -> None:
+def test_resumed_at_every_step_on_other_ranks(arrays: list[Any], kind: str) -> None:
     steps = 13
-    running = make(kind, arrays, batch_size)
+    running = make(kind, arrays, 16)
     expected = [batch.inputs for batch in running.from_step(0, steps)]
-    for step, hosts in zip(range(steps), itertools.cycle((1, 2, 4, 8, 16)), strict=False):
-        source = make(kind, arrays, batch_size)
-        for _ in source.from_step(0, step):
-            pass
-        parts = [make(kind, arrays, batch_size, rank=rank, world_size=hosts) for rank in range(hosts)]
-        for part in parts:
-            part.load_state_dict(source.state_dict())
-            assert part.state_dict()["step"] == step
-        together = np.concatenate([next(iter(part)).inputs for part in parts])
+    for step, world_size in zip(range(steps), itertools.cycle((1, 2, 4, 8, 16)), strict=False):
+        parts = [make(kind, arrays, 16, rank=rank, world_size=world_size) for rank in range(world_size)]
+        assert {part.step_of(running.state_at(step)) for part in parts} == {step}
+        together = np.concatenate([next(part.from_step(step)).inputs for part in parts])
         assert np.array_equal(together, expected[step])
 
 
-def test_a_resumed_pass_ends_with_its_epoch(arrays: list[Any]) -> None:
-    loader = make("loader", arrays, 16)
-    steps = len(loader)
-    loader.load_state_dict(loader.state_at(steps + 3))
-    assert len(list(loader)) == steps - 3
-    assert loader.state_dict()["step"] == 2 * steps
-    assert len(list(loader)) == steps  # the next pass is the first epoch again
-    loader.load_state_dict(loader.state_at(steps))
-    assert len(list(loader)) == steps
+@pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
+@pytest.mark.parametrize("given", [{"rank": 0}, {"rank": 3}, {"world_size": 4}])
+def test_world_size_without_rank_was_rank_0_on_every_rank(
+    arrays: list[Any], kind: str, given: dict[str, int]
+) -> None:
+    with pytest.raises(ArgumentError, match="give both or neither"):
+        make(kind, arrays, 16, **given)
+    with pytest.raises(ArgumentError, match=r"rank must be in \[0, world_size = 4\), got 4"):
+        make(kind, arrays, 16, rank=4, world_size=4)
 
 
-def test_a_pass_that_has_no_batch_yet_is_where_it_begins(arrays: list[Any]) -> None:
-    """Its state was that of the pass before, or of none: a training that was saved there lost its place."""
-    loader = make("loader", arrays, 16)
-    loader.load_state_dict(loader.state_at(3))
-    begun = iter(loader)
-    assert loader.state_dict()["step"] == 3
-    next(begun)
-    assert loader.state_dict()["step"] == 4
-    iter(loader)
-    assert loader.state_dict()["step"] == 0
-
-
-def test_a_ramp_may_change_behind_the_step(arrays: list[Any]) -> None:
-    state = make("loader", arrays, RAMP).state_at(4)
-    for ramp in ([(0, 16), (3, 32), (4, 16)], [(0, 16), (3, 32)], [*RAMP, (20, 64)]):
-        other = make("loader", arrays, ramp)
-        assert other.step_of(state) == 4
-        assert other.sizes.units(4)[0] == make("loader", arrays, RAMP).sizes.units(4)[0]
-    with pytest.raises(ArgumentError, match=r"with batch_sizes \[\[0, 16\], \[3, 32\]\], this one has None"):
-        make("loader", arrays, 16).step_of(state)
-    assert make("loader", arrays, RAMP).step_of(make("loader", arrays, 16).state_at(3)) == 3
-    with pytest.raises(ArgumentError, match="batch_size 16, this one has 8"):
-        make("loader", arrays, [(0, 16), (3, 32), (9, 8)]).step_of(state)
+@pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
+def test_one_pass_begins_at_step_0_each_time(arrays: list[Any], kind: str) -> None:
+    loader = make(kind, arrays, 16)
+    for _ in range(2):
+        assert np.array_equal(next(iter(loader)).inputs, loader.batch(0).inputs)
+    if kind != "mixture":
+        assert len(list(loader)) == len(loader)
 
 
 @pytest.mark.parametrize(
@@ -250,9 +158,8 @@ def test_states_that_do_not_belong(arrays: list[Any], changes: dict[str, Any], m
         given["array"] = arrays[given["array"]]
     loader = Loader(**given)
     with pytest.raises(ArgumentError, match=f"the state is of a loader with .*{message}") as error:
-        loader.load_state_dict(state)
+        loader.step_of(state)
     assert "\n" not in str(error.value)
-    assert loader.state_dict()["step"] == 0
 
 
 def test_the_same_counts_and_other_tokens(make_dataset: Any) -> None:
@@ -260,13 +167,11 @@ def test_the_same_counts_and_other_tokens(make_dataset: Any) -> None:
         flat_tokens.open(make_dataset([[first, 2, 3]] * 8, name=str(first))).train for first in (1, 3)
     )
     with pytest.raises(ArgumentError, match=r"with fingerprint \d+, this one has \d+"):
-        Loader(other, 3, 2).load_state_dict(Loader(one, 3, 2).state_dict())
-    state = Loader(one, 3, 2).state_dict()
-    del state["loader"]["fingerprint"], state["loader"]["order_version"]  # as an earlier version gave it
-    Loader(one, 3, 2).load_state_dict(state)
+        Loader(other, 3, 2).step_of(Loader(one, 3, 2).state_at(0))
+    state = Loader(one, 3, 2).state_at(0)
     state["loader"]["order_version"] = 0
-    with pytest.raises(ArgumentError, match="order_version 0, this one has 1"):
-        Loader(one, 3, 2).load_state_dict(state)
+    with pytest.raises(ArgumentError, match=r"order_version 0, this one has \d"):
+        Loader(one, 3, 2).step_of(state)
 
 
 def test_weights_behind_the_step_decided_on_windows(arrays: list[Any]) -> None:
@@ -284,18 +189,18 @@ def test_weights_behind_the_step_decided_on_windows(arrays: list[Any]) -> None:
         (2, [(0, [1, 0]), (9, [1, 0])]),
     ):
         other = mixture(weights)
-        other.load_state_dict(given.state_at(step))
+        assert other.step_of(given.state_at(step)) == step
         for before in range(step):
             assert np.array_equal(other.batch(before).targets, given.batch(before).targets)
     with pytest.raises(ArgumentError, match="weights"):
-        mixture([(0, [1, 0]), (2, [1, 50])]).load_state_dict(given.state_at(3))
+        mixture([(0, [1, 0]), (2, [1, 50])]).step_of(given.state_at(3))
 
 
 def test_a_state_of_a_mixture(arrays: list[Any]) -> None:
     state = make("mixture", arrays, 16).state_at(5)
     with pytest.raises(ArgumentError, match=r"weights .*, this one has"):
-        Mixture(arrays, [1, 2, 6], 4, 16, 3, **OPTIONS).load_state_dict(state)
+        Mixture(arrays, [1, 2, 6], 4, 16, 3, **OPTIONS).step_of(state)
     with pytest.raises(ArgumentError, match=r"datasets\[1\]\.token_count"):
-        Mixture([arrays[0], arrays[2], arrays[2]], [1, 2, 5], 4, 16, 3, **OPTIONS).load_state_dict(state)
+        Mixture([arrays[0], arrays[2], arrays[2]], [1, 2, 5], 4, 16, 3, **OPTIONS).step_of(state)
     with pytest.raises(ArgumentError, match=r"split None, this one has"):
-        make("loader", arrays, 16).load_state_dict(state)
+        make("loader", arrays, 16).step_of(state)

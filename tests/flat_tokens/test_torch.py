@@ -72,7 +72,7 @@ EVERYTHING = (
 )
 
 
-@pytest.mark.parametrize("kind", ["loader", "ramp", "packs", "mixture"])
+@pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_every_source_of_batches(train: Any, kind: str, workers: int) -> None:
     import torch

@@ -121,10 +121,9 @@ LOADER: dict[str, Call] = {
         ("seed", -1),
         ("seed", 2**64),
         ("seed", None),
-        ("host_index", 1),
-        ("host_index", -1),
-        ("host_count", 0),
-        ("host_count", 3),
+        ("batch_size", [(0, 8)]),
+        ("rank", 0),
+        ("world_size", 4),
         ("streams", 0),
         ("streams", 3),
         ("streams", "2"),
@@ -153,7 +152,6 @@ LOADER |= {
     "batch(nan)": lambda d: Loader(d.train, 4, 8).batch(NAN),  # type: ignore[arg-type]
     "state_at(None)": lambda d: Loader(d.train, 4, 8).state_at(None),  # type: ignore[arg-type]
     "rows_of('a')": lambda d: Loader(d.train, 4, 8).rows_of("a"),  # type: ignore[arg-type]
-    "strided_batch(0, 0)": lambda d: Loader(d.train, 4, 8).strided_batch(0, 0),
     "from_step(-1)": lambda d: Loader(d.train, 4, 8).from_step(-1),
     "from_step(5, 2)": lambda d: Loader(d.train, 4, 8).from_step(5, 2),
     "from_step(0, 'b')": lambda d: Loader(d.train, 4, 8).from_step(0, "b"),  # type: ignore[arg-type]
