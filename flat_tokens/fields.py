@@ -61,8 +61,6 @@ class Fields:
             return self._labels(batch, dtype, has_gaps)
         if name == "input_ids":
             return batch.ids.astype(dtype, copy=False)
-        if name == "targets" and has_gaps:
-            return np.where(batch.loss_mask, batch.ids.astype(dtype, copy=False), dtype(IGNORED_LABEL))
         if name == "lengths" and batch.lengths is None:
             return np.full(len(batch), batch.ids.shape[1], dtype=dtype)
         if name == "mask":

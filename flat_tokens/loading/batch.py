@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.errors import ArgumentError
 from flat_tokens.loading import segments
 from flat_tokens.loading.segments import Bools, Int32
 from stores.system import cached_property
@@ -24,15 +25,15 @@ FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
 class Batch:
     """The rows of one step on one rank; all arrays are [rows, seq_len] and belong to the caller.
 
-    inputs, ids: integers of the loader's dtype; ids are the tokens. targets: the ids, of a dataset with a loss mask
-    IGNORED_LABEL where a token is not to be learned. is_seq_start: bool, true at the first token of a sequence; in
+    inputs, ids: integers of the loader's dtype; ids are the tokens. targets: the ids, but IGNORED_LABEL at padding and
+    where the loss mask of the dataset excludes a token. is_seq_start: bool, true at the first token of a sequence; in
     packs also of each part of one that is cut. segment_ids: int32, 1 for the first sequence of a row (which may have
     begun in another row), 2 for the next and so on, 0 at padding. positions: int32, counted from 0 at each start and at
     the row's first token. lengths: int32[rows], tokens before the padding (0 for a row of padding alone), None where
     there is none. cu_seqlens: int32[segments + 1], bounds of the segments of the flattened rows, the padding of a row
     being one; max_seqlen: the longest. trained: bool, false at tokens that are not to be learned and at padding, None
     for a dataset without a loss mask. cut_labels: labels that adapters have cut with the targets
-    (flat_tokens/fields.py), inputs are not there then; else None.
+    (flat_tokens/fields.py), else None; such a batch has no inputs.
 
     Sequences [1, 2], [3, 4, 5], [6, 7, 8] in rows of 4: inputs [[0, 1, 0, 3], [4, 0, 6, 7]], targets
     [[1, 2, 3, 4], [5, 6, 7, 8]], segment_ids [[1, 1, 2, 2], [1, 2, 2, 2]], positions [[0, 1, 0, 1],
@@ -40,25 +41,34 @@ class Batch:
 
     def __init__(
         self,
-        inputs: npt.NDArray[Any],
+        inputs: npt.NDArray[Any] | None,
         ids: npt.NDArray[Any],
         is_seq_start: Bools,
         lengths: Int32 | None = None,
         cut_labels: npt.NDArray[Any] | None = None,
         trained: Bools | None = None,
     ) -> None:
-        self.inputs = inputs
+        self._inputs = inputs
         self.ids = ids
         self.is_seq_start = is_seq_start
         self.lengths = lengths
         self.cut_labels = cut_labels
         self.trained = trained
-        if trained is None:
+        if trained is None and lengths is None:
             self.targets = ids
+
+    @property
+    def inputs(self) -> npt.NDArray[Any]:
+        """See the class. Raise ArgumentError for a batch that was cut with labels."""
+        if self._inputs is None:
+            raise ArgumentError(
+                "a batch that was cut with labels has no inputs; use the Loader's own batches"
+            )
+        return self._inputs
 
     @cached_property
     def targets(self) -> npt.NDArray[Any]:
-        """See the class. Made the first time where there is a mask."""
+        """See the class. Computed on first use if there is a mask or padding."""
         return np.where(self.loss_mask, self.ids, self.ids.dtype.type(IGNORED_LABEL))
 
     @property

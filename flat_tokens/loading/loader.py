@@ -72,8 +72,9 @@ class Loader(StepBatches):
         Choose at least one zarr chunk.
     shuffle_blocks: blocks in a window. Rows are shuffled within a window. Memory and mixing grow with block_tokens *
         shuffle_blocks (default: 4 Mi tokens).
-    dtype: of inputs and targets: int32, int64, uint32, or uint16 if the ids fit. Where targets may be -100 (a loss
-        mask, padding) it must be int32 or int64. flat_tokens.views.all_trained leaves the mask out.
+    dtype: of inputs and targets: int32, int64, uint32, or uint16 if the ids fit. With a loss mask, packs, packed=False
+        or drop_last=False targets may be -100, so it must be int32 or int64. flat_tokens.views.all_trained leaves the
+        mask out.
     start_id: the input at the first token of each sequence.
 
     len(loader) is steps_per_epoch, and `for batch in loader` is the first epoch. The state of a Loader is the step:
@@ -110,13 +111,14 @@ class Loader(StepBatches):
         self.batch_size = integer("batch_size", batch_size, 1, MAX_BATCH_SIZE)
         self.rank, self.world_size = checked_ranks(rank, world_size)
         self.drop_last = flag("drop_last", drop_last)
+        packed, shuffle = flag("packed", packed), flag("shuffle", shuffle)
+        self._may_pad = packs is not None or not packed or not drop_last
         self.start_id = integer("start_id", start_id, 0, LARGEST_TOKEN_ID)
         self.dtype = self._checked_dtype(dtype)
         padding_id = integer("padding_id", padding_id)
         if not 0 <= padding_id <= self.array.max_token_id:
             raise ArgumentError(f"padding_id must be in [0, {self.array.max_token_id}], got {padding_id}")
         long_sequences = choice("long_sequences", long_sequences, LONG_SEQUENCES)
-        packed, shuffle = flag("packed", packed), flag("shuffle", shuffle)
         self._source: RowSource
         if packs is not None:
             self._source = _pack_rows(packs, self.seq_len)
@@ -263,6 +265,11 @@ class Loader(StepBatches):
     def is_masked(self) -> bool:
         """See StepBatches."""
         return mask_of(self.array) is not None
+
+    @property
+    def may_pad(self) -> bool:
+        """See StepBatches."""
+        return self._may_pad
 
     def _largest_id(self) -> int:
         return self.array.max_token_id

@@ -277,6 +277,11 @@ class Mixture(StepBatches):
         """See StepBatches."""
         return any(member.is_masked for member in self.members)
 
+    @property
+    def may_pad(self) -> bool:
+        """See StepBatches."""
+        return any(member.may_pad for member in self.members)
+
     def _largest_id(self) -> int:
         return max(member.array.max_token_id for member in self.members)
 

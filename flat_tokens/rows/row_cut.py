@@ -149,6 +149,6 @@ class RowCut:
         second, ids, is_start = self._pool.take((len(firsts), self.length))
         if self._is_labelled:
             cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
-            return Batch(ids, ids, is_start, lengths, second, trained)
+            return Batch(None, ids, is_start, lengths, second, trained)
         cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
         return Batch(second, ids, is_start, lengths, None, trained)

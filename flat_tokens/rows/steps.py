@@ -95,8 +95,8 @@ class StepBatches(ABC):
         return None
 
     def cut_as(self, dtype: npt.DTypeLike, is_labelled: bool) -> Self:
-        """One with the same rows, whose batches have ids of `dtype` and, with is_labelled, cut_labels in place of
-        inputs: for adapters, so that each id is written once, in its last form."""
+        """A copy for adapters, which cuts batches in their final form: ids of `dtype` and, with is_labelled, cut_labels
+        instead of inputs."""
         other = copy.copy(self)
         other.dtype = self._checked_dtype(dtype)
         other._is_labelled = is_labelled
@@ -122,6 +122,11 @@ class StepBatches(ABC):
     def is_masked(self) -> bool:
         """Whether a dataset has tokens that are not to be learned."""
 
+    @property
+    @abstractmethod
+    def may_pad(self) -> bool:
+        """Whether rows may have padding. This depends on the arguments alone, not on the counts of the dataset."""
+
     @abstractmethod
     def _largest_id(self) -> int:
         """The largest id of the datasets."""
@@ -133,10 +138,10 @@ class StepBatches(ABC):
             raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {shown(dtype)}") from None
         if checked.name not in DTYPES:
             raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {checked.name}")
-        if self.is_masked and checked.kind == "u":
+        if checked.kind == "u" and (self.is_masked or self.may_pad):
+            why = "excluded by the loss mask" if self.is_masked else "at padding"
             raise ArgumentError(
-                f"dtype {checked.name} does not hold {IGNORED_LABEL}, the target where the loss mask has a token "
-                "that is not to be learned; take int32 or int64"
+                f"dtype {checked.name} cannot hold the target of tokens {why} ({IGNORED_LABEL}); use int32 or int64"
             )
         for name, value in (("max_token_id", self._largest_id()), ("start_id", self.start_id)):
             if value > np.iinfo(checked).max:

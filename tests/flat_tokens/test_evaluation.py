@@ -82,6 +82,31 @@ def test_a_rank_of_padding_alone_with_truncated_sequences_was_an_index_error(mak
     assert [ids_of(ranks[2], step) for step in range(2)] == [[], []]
 
 
+@pytest.mark.parametrize("kind", ["rows", "sequences", "greedy"])
+def test_a_loop_over_a_loader_trained_on_padding(make_dataset: Any, kind: str) -> None:
+    """Targets at padding were padding_id for a split without a loss mask, and -100 in adapters and with a mask."""
+    train = split(make_dataset, numbered(LENGTHS))
+    source, options = source_of(train, kind, 32)
+    loader = Loader(source, 32, 4, padding_id=5, drop_last=False, **options)
+    batches = list(loader)
+    assert any(batch.is_padding.any() for batch in batches)
+    for batch in batches:
+        assert np.array_equal(batch.targets, np.where(batch.is_padding, -100, batch.ids))
+        assert np.array_equal(batch.targets, Fields(("targets",)).make(batch, np.int64)["targets"])
+    for dtype in ("uint16", "uint32"):
+        with pytest.raises(ArgumentError, match=f"dtype {dtype} cannot hold the target of tokens at padding"):
+            Loader(source, 32, 4, drop_last=False, dtype=dtype, **options)
+
+
+def test_labels_stood_under_the_name_of_inputs(make_dataset: Any) -> None:
+    train = split(make_dataset, numbered(LENGTHS))
+    batch = Loader(train, 5, 2).cut_as(np.int64, True).batch(0)
+    assert batch.cut_labels is not None
+    for read in (lambda: batch.inputs, batch.as_dict, lambda: list(batch)):
+        with pytest.raises(ArgumentError, match="has no inputs"):
+            read()
+
+
 def test_what_divides_is_as_with_drop_last(make_dataset: Any) -> None:
     train = split(make_dataset, numbered([5] * 24))
     for step in range(12):

@@ -35,7 +35,7 @@ def digest_of(values: Iterable[np.ndarray]) -> str:
 
 def arrays_of(batches: Iterable[Batch]) -> Iterable[np.ndarray]:
     for batch in batches:
-        yield from (batch.inputs, batch.targets)
+        yield from (batch.inputs, batch.ids)
 
 
 @pytest.mark.parametrize(

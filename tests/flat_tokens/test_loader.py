@@ -203,7 +203,8 @@ def test_unpacked(
         for at, row in enumerate(loader.rows_of(step).tolist()):
             ids, front, is_first = rows[row]
             padding = length - len(ids)
-            assert batch.targets[at].tolist() == ids + [27] * padding
+            assert batch.ids[at].tolist() == ids + [27] * padding
+            assert batch.targets[at].tolist() == ids + [-100] * padding
             assert batch.inputs[at, : len(ids)].tolist() == [front, *ids[:-1]]
             assert batch.is_seq_start[at].tolist() == [is_first] + [False] * (length - 1)
             assert batch.segment_ids[at].tolist() == [1] * len(ids) + [0] * padding

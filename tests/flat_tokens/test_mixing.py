@@ -121,7 +121,7 @@ def test_unpacked(arrays: list[Any]) -> None:
     assert batch.lengths is not None
     for at, length in enumerate(batch.lengths.tolist()):
         assert len(set(batch.targets[at, :length].tolist())) == 1
-        assert not batch.targets[at, length:].any()
+        assert not batch.ids[at, length:].any()
 
 
 def test_shares_are_exact_over_a_stretch(arrays: list[Any]) -> None:
