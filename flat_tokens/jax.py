@@ -72,11 +72,13 @@ class GlobalBatches(Iterator[dict[str, Any]]):
         self._sharding = sharding
         self._fields = fields
         self._next_step, self._stop = steps_range(step, stop)
+        self._last_step = loader.last_step(self._next_step)  # the end if stop is None
         self._batches: Iterator[Batch] | None = None
 
     def __next__(self) -> dict[str, Any]:
         if self._batches is None:
-            stop = None if self._stop is None else max(self._next_step, self._stop)
+            stop = self._last_step if self._stop is None else self._stop
+            stop = None if stop is None else max(self._next_step, stop)
             self._batches = self._cut.from_step(self._next_step, stop)
         batch = next(self._batches)
         self._next_step += 1
@@ -84,11 +86,12 @@ class GlobalBatches(Iterator[dict[str, Any]]):
 
     def state_dict(self) -> dict[str, Any]:
         """Where to go on: small, picklable and made of plain values."""
-        return self._loader.state_at(self._next_step)
+        return self._loader.state_at(self._next_step) | {"stop": self._last_step}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where the state was taken. ArgumentError names what differs."""
         self._next_step, self._batches = self._loader.step_of(state), None
+        self._last_step = state["stop"] if "stop" in state else self._loader.last_step(self._next_step)
 
 
 def global_batches(
@@ -108,5 +111,4 @@ def global_batches(
     if not isinstance(sharding, jax.sharding.Sharding):
         raise ArgumentError(f"sharding must be a jax.sharding.Sharding, got {shown(sharding)}")
     made = Fields(fields, ignore_first_labels)
-    stop = loader.last_step(step) if stop is None else stop
     return GlobalBatches(loader, sharding, step, stop, made)

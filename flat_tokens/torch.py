@@ -166,7 +166,7 @@ class RowDataset(Dataset[Tensors]):
 
 class BatchDataset(IterableDataset[Tensors]):
     """The batches of a Loader or a Mixture from `step` on, for DataLoader(..., batch_size=None). stop: None for no end;
-    with drop_last=False of the Loader, the end of the epoch of `step` by default. fields: the tensors of a batch.
+    with drop_last=False of the Loader, the end of the epoch that a pass begins in. fields: the tensors of a batch.
     ignore_first_labels: False keeps the labels of the first tokens of sequences.
 
     Each pass over it begins at `step`, but the first after load_state_dict where the state was taken; with any number
@@ -190,7 +190,8 @@ class BatchDataset(IterableDataset[Tensors]):
         if not isinstance(loader, StepBatches):
             raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
         self.loader = loader
-        self.step, self.stop = steps_range(step, loader.last_step(step) if stop is None else stop)
+        self.step, self.stop = steps_range(step, stop)
+        self._last_step = loader.last_step(self.step)  # where the current pass ends if stop is None
         self._fields = Fields(fields, ignore_first_labels, FIELDS)
         self._cut = loader.cut_as(np.int64, self._fields.is_cut_with_labels)
         self._next_step = self.step
@@ -205,13 +206,15 @@ class BatchDataset(IterableDataset[Tensors]):
         if worker is not None and not self._has_own_state and not self._shared.takes_up(worker):
             resumed_at = None  # an earlier pass began there
         self._has_own_state = False
+        if resumed_at is None:
+            self._last_step = self.loader.last_step(self.step)
         # set before the first batch is asked for: a StatefulDataLoader takes states of workers that have made none
         self._next_step = (self.step if resumed_at is None else resumed_at) + _place_of(worker)
         return self._pass(self._next_step, 1 if worker is None else worker.num_workers)
 
     def _pass(self, step: int, stride: int) -> Iterator[Tensors]:
         self._shared.check_is_up_to_date()  # here, not in __iter__: an error there ends a worker without a word
-        stop = self.stop
+        stop = self._last_step if self.stop is None else self.stop
         if stop is not None and step >= stop:
             return
         if stride == 1:
@@ -232,12 +235,13 @@ class BatchDataset(IterableDataset[Tensors]):
         """Where to go on: small, picklable and made of plain values. ArgumentError where workers read instead."""
         if get_worker_info() is None:
             self._shared.check_no_worker_reads()
-        return self.loader.state_at(self._next_step)
+        return self.loader.state_at(self._next_step) | {"stop": self._last_step}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume where the state was taken. Raise ArgumentError with the first difference."""
         step, worker = self.loader.step_of(state), get_worker_info()
         self._next_step = step
+        self._last_step = state["stop"] if "stop" in state else self.loader.last_step(step)
         self._resumed_at = step - _place_of(worker)
         self._has_own_state = worker is not None
         if worker is None:

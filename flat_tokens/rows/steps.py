@@ -148,7 +148,8 @@ class StepBatches(ABC):
                 raise ArgumentError(f"dtype {checked.name} does not hold {name} = {value}")
         return checked
 
-    # -- states, which adapters save and load
+    # -- states, which adapters save and load. They hold the default end of the pass, which the step does not determine:
+    # in epochs of 10 steps, step 10 is both the end of the first and the beginning of the second.
 
     @abstractmethod
     def identity(self, step: int = 0) -> dict[str, Any]:
@@ -159,7 +160,7 @@ class StepBatches(ABC):
     def state_at(self, step: int) -> dict[str, Any]:
         """The state to resume at a step: small, picklable and made of plain values."""
         step = integer("step", step, 0)
-        return {"step": step, "loader": self.identity(step)}
+        return {"step": step, "stop": self.last_step(step), "loader": self.identity(step)}
 
     def step_of(self, state: Any) -> int:
         """The step of a state. Raise ArgumentError with the first difference if its batches were other ones."""
@@ -169,6 +170,8 @@ class StepBatches(ABC):
                 f"a state has step and loader, as state_dict() gives them, got {shown(state)}"
             )
         step = integer("step of the state", state["step"], 0)
+        if state.get("stop") is not None:
+            integer("stop of the state", state["stop"], 0)
         own = self.identity(step)
         for name in {**own, **other}:
             if own.get(name) != other.get(name):

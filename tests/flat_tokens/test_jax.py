@@ -63,6 +63,10 @@ for again in (batches, global_batches(loader, sharding, stop=6, fields=("targets
     again.load_state_dict(state)
     found = [np.asarray(batch["targets"]) for batch in again]
     assert len(found) == 3 and all(map(np.array_equal, found, rest))
+padded = flat_tokens.Loader(train, 12, 16, 3, drop_last=False)
+after = global_batches(padded, sharding, fields=("targets",))
+after.load_state_dict(padded.state_at(len(padded) + 1))
+assert len(list(after)) == len(padded) - 1
 other = global_batches(flat_tokens.Loader(train, 5, 16, 4), sharding)
 for wrong in (state, {"step": 3}, None):
     try:

@@ -113,6 +113,41 @@ def test_passes_behind_the_one_that_a_state_began(
             assert found == [loader.batch(step).targets.tolist() for step in range(first, 9)]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_state_after_the_first_epoch_had_no_batches(train: Any, workers: int) -> None:
+    """With drop_last=False: the end of the pass was that of the first epoch."""
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 12, 16, 2, drop_last=False)
+    steps = len(loader)
+    want = [loader.batch(step).ids.tolist() for step in range(2 * steps)]
+
+    def run(batches: Any) -> list[Any]:
+        return [batch["input_ids"].tolist() for batch in batches]
+
+    for step, first in ((steps + 2, steps + 2), (steps, steps), (steps - 1, steps - 1)):
+        dataset = BatchDataset(loader)
+        dataset.load_state_dict(loader.state_at(step))
+        batches = DataLoader(dataset, None, num_workers=workers)
+        assert run(batches) == want[first : steps if step < steps else 2 * steps]
+        assert run(batches) == want[:steps]
+    for taken in (0, 1, steps - 1, steps):  # of the second epoch, by a pass over it
+        second = stateful.StatefulDataLoader(
+            BatchDataset(loader, steps), batch_size=None, num_workers=workers
+        )
+        for _ in itertools.islice(iter(second), taken):
+            pass
+        again = stateful.StatefulDataLoader(BatchDataset(loader), batch_size=None, num_workers=workers)
+        again.load_state_dict(second.state_dict())
+        assert run(again) == want[steps + taken : 2 * steps] or taken == steps
+    dataset = BatchDataset(loader, stop=steps + 3)
+    dataset.load_state_dict(loader.state_at(steps + 1))
+    assert run(dataset) == want[steps + 1 : steps + 3]
+
+
 def test_state_of_other_rows(train: Any) -> None:
     from flat_tokens.torch import BatchDataset
 
@@ -278,6 +313,7 @@ def test_copies_and_ranks_lost_a_loaded_state_under_workers(train: Any, how: str
         ({"step": 3, "loader": None}, "a state has step and loader"),
         ({"step": -4}, "step of the state must be at least 0, got -4"),
         ({"step": "x"}, "step of the state must be an integer, got 'x'"),
+        ({"step": 3, "stop": "x"}, "stop of the state must be an integer, got 'x'"),
     ],
 )
 def test_wrong_states(state: Any, message: str, train: Any) -> None:
