@@ -98,7 +98,7 @@ def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool
         "token_count": array.token_count,
         "seq_count": array.seq_count,
         "max_token_id": array.max_token_id,
-        "trained_tokens": _trained_tokens(array),
+        "trained_tokens": _recorded_trained_tokens(parts, array.name),
         "seq_tokens": lengths(array.seq_starts) if with_lengths else None,
         "disk_bytes": disk_bytes,
         "disk_bytes_per_token": round(disk_bytes / array.token_count, 4) if array.token_count else None,
@@ -115,8 +115,21 @@ def _disk_bytes(path: Place, split: FlatTokensArray) -> int:
     return sum(size for array in arrays if array is not None for _, _, size in walk(path / array.name))
 
 
+def _recorded_trained_tokens(parts: Sequence[Dataset], name: str) -> int | None:
+    """The trained tokens of a split, None without a loss mask. Manifests have the count; without one, it is counted."""
+    if all(part[name].loss_mask is None for part in parts):
+        return None
+    total = 0
+    for part in parts:
+        manifest = part.without_sources
+        recorded = None if manifest is None else manifest.splits[name].trained_tokens
+        counted = _trained_tokens(part[name]) if recorded is None else recorded
+        total += part[name].token_count if counted is None else counted
+    return total
+
+
 def _trained_tokens(array: FlatTokensArray) -> int | None:
-    """How many tokens are to be learned, None for a split without a loss mask. Cost: one pass over the mask."""
+    """The trained tokens of a split, None without a loss mask. Cost: one pass over the mask."""
     if array.loss_mask is None:
         return None
     return sum(int(np.count_nonzero(bits)) for _, bits in array.loss_mask.blocks(0, array.token_count))

@@ -23,7 +23,9 @@ from flat_tokens.exchange.compact import compact
 from flat_tokens.exchange.dataset_writer import SplitWriter
 from flat_tokens.fields import Fields
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
+from flat_tokens.masks import MaskElements
 from flat_tokens.rows.random_rows import RandomRows
+from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.versions import Version, describe_part, write_version
 from flat_tokens.views import all_trained, joined, selected
@@ -127,6 +129,22 @@ def test_loaders(tmp_path: Path, layout: ArrayLayout) -> None:
         ]
         assert np.array_equal(np.concatenate([half.targets for half in halves]), batches[1].targets)
         assert np.array_equal(pickle.loads(pickle.dumps(loader)).batch(1).targets, batches[1].targets)
+
+
+@pytest.mark.parametrize("has_manifest", [True, False])
+def test_info_and_reports_read_whole_masks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_manifest: bool
+) -> None:
+    """The manifest has the count of trained tokens, so only a dataset without one needs a pass over its mask."""
+    _, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
+    if not has_manifest:
+        (tmp_path / "d" / "manifest.json").unlink()
+    read: list[int] = []
+    blocks = MaskElements.blocks
+    monkeypatch.setattr(MaskElements, "blocks", lambda *of: (read.append(1), blocks(*of))[1])
+    facts = describe(flat_tokens.open(tmp_path / "d"))
+    assert facts["splits"]["train"]["trained_tokens"] == sum(bits)
+    assert bool(read) != has_manifest
 
 
 def test_steps_of_padding_alone(tmp_path: Path) -> None:
