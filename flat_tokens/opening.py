@@ -21,6 +21,7 @@ from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError, SplitError, printable
 from flat_tokens.reader import FlatTokensArray, open_split
 from flat_tokens.storage import opened_manifest, written_metadata, zarr_metadata
+from flat_tokens.storage.entries import highest_id
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, read_manifest
@@ -93,6 +94,17 @@ class Dataset:
         """The same with the sequences of some sources alone, named or by globs; see views.of_sources."""
         train, validation = (of_sources(self[name], *patterns) for name in flat_format.SPLITS)
         return replace(self, train=train, validation=validation)
+
+    @cached_property
+    def vocab_size(self) -> int:
+        """The least number of rows that a model's embedding needs: the highest ID + 1, over all tokenizer entries and
+        the tokens of both splits.
+
+        Without a recorded tokenizer the splits alone decide. Published models may have more rows than this, since many
+        round up. Cost: reads the dataset's tokenizer.json once."""
+        path = self.tokenizer_path
+        highest = -1 if path is None else highest_id(path)
+        return 1 + max(highest, self.train.max_token_id, self.validation.max_token_id)
 
     @property
     def tokenizer_record(self) -> Mapping[str, Any] | None:

@@ -143,7 +143,7 @@ def test_an_evaluation_is_the_same_over_any_number_of_ranks(tmp_path: Path) -> N
     documents = [ids.tolist() for ids in flat_tokens.open(output).train]
     known = bpe.Tokenizer.load(str(tokenizer))
     counts = Counter(id_ for ids in documents for id_ in ids)
-    id_count = flat_tokens.open(output).train.max_token_id + 1
+    id_count = flat_tokens.open(output).vocab_size
     total = sum(counts.values()) + id_count
     bits = sum(-math.log2((counts[id_] + 1) / total) for ids in documents for id_ in ids[:-1])
     size = sum(len(known.decode_bytes(ids[:-1])) for ids in documents)

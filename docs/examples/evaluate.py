@@ -30,7 +30,7 @@ def main() -> None:
     options = parser.parse_args()
     dataset = flat_tokens.open(options.dataset)
     split = dataset[options.split]
-    bits = bits_of_ids(dataset.train, max(dataset.train.max_token_id, split.max_token_id) + 1)
+    bits = bits_of_ids(dataset.train, dataset.vocab_size)
     token_bytes = bytes_of_ids(bpe.Tokenizer.load(str(dataset.tokenizer_path)), len(bits))
     sums = [evaluate(split, bits, token_bytes, rank, options.ranks) for rank in range(options.ranks)]
     loss, text_loss, tokens, size = np.sum(sums, axis=0)

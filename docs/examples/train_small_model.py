@@ -81,8 +81,7 @@ class Run:
     def __init__(self, dataset: flat_tokens.Dataset, options: argparse.Namespace) -> None:
         torch.manual_seed(options.seed)
         self.options = options
-        # One id more than the dataset has: what a model reads where a sequence starts.
-        self.start_id = max(dataset.train.max_token_id, dataset.validation.max_token_id) + 1
+        self.start_id = dataset.vocab_size  # one more ID: the input at the first token of each sequence
         self.train = self._loader(dataset.train)
         self.validation = dataset.validation
         self.model = Model(self.start_id + 1, options.seq_len)

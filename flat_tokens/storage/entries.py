@@ -104,6 +104,20 @@ def decode(ids: list[int], entries: dict[int, bytes], is_start: bool = True) -> 
     return data.decode("utf-8", "replace")
 
 
+def highest_id(path: Place) -> int:
+    """The highest id of a tokenizer.json, added tokens included; -1 without entries. Raise DatasetError if the file has
+    another form."""
+    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path, "restore it")
+    try:
+        vocabulary = value["model"]["vocab"]  # a list in files of kind Unigram
+        ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
+        return max(map(int, [*ids, *(added["id"] for added in value.get("added_tokens") or [])]), default=-1)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DatasetError(
+            f"{printable(str(path))}: no vocabulary of a tokenizer.json ({printable(str(error), 80)}); restore it"
+        ) from None
+
+
 def load_special_ids(path: Place) -> frozenset[int]:
     """The ids of a tokenizer.json's special tokens; empty if it names none."""
     data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)

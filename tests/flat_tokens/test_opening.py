@@ -217,3 +217,21 @@ def test_a_single_array_is_not_a_dataset(make_dataset: Any) -> None:
 def test_a_local_store_is_a_path(tmp_path: Path) -> None:
     assert locate("path", open_store(str(tmp_path))) == tmp_path
     assert not isinstance(locate("path", open_store("memory://a")), Path)
+
+
+def test_a_model_sized_by_train_failed_on_validation(make_dataset: Any, tmp_path: Path) -> None:
+    """Guides sized embeddings by train.max_token_id + 1, and validation may have a higher ID."""
+    assert flat_tokens.open(make_dataset([[1, 2]], [[40]], name="validation")).vocab_size == 41
+    path = make_dataset([[1, 2]], [[3]], name="tokenizer")
+    assert flat_tokens.open(path).vocab_size == 29  # the added token <|end|> has ID 28
+    entries = {"model": {"type": "Unigram", "vocab": [["a", 0.0], ["b", 0.0], ["c", 0.0]]}}
+    for name, value, size in (("list", entries, 4), ("empty", {"model": {"vocab": {}}}, 4)):
+        other = make_dataset([[1, 2]], [[3]], name=name)
+        (other / "tokenizer.json").write_text(json.dumps(value))
+        assert flat_tokens.open(other).vocab_size == size
+    (path / "tokenizer.json").write_text('{"model": {}}')
+    with pytest.raises(DatasetError, match=r"tokenizer\.json: no vocabulary of a tokenizer\.json"):
+        flat_tokens.open(path).vocab_size  # noqa: B018
+    (path / "tokenizer.json").unlink()
+    (path / "manifest.json").unlink()
+    assert flat_tokens.open(path).vocab_size == 4  # no tokenizer: the splits decide
