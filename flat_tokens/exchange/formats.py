@@ -24,7 +24,7 @@ class Format(NamedTuple):
 
 FORMATS = {
     "megatron": Format("PREFIX.bin and PREFIX.idx of Megatron-LM, NeMo, GPT-NeoX", True, True),
-    "nanogpt": Format("ids and nothing else: train.bin and val.bin of nanoGPT", True, True),
+    "nanogpt": Format("train.bin and val.bin of nanoGPT, shards of llm.c and modded-nanogpt", True, True),
     "npy": Format("NAME.npy, and NAME.offsets.npy where documents begin", True, True),
     "jsonl": Format('a line a document, {"tokens": [...]}', False, True),
     "mds": Format("a folder of mosaicml-streaming (MDSWriter)", True, False),

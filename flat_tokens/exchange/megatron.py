@@ -72,16 +72,22 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
         ends = EndsColumn(index, documents_at + 8, documents - 1, "i8")
         if documents == 0 or index.numbers(documents_at, 1, "i8")[0] != 0:
             raise DatasetError(f"{index.name}: its document indices do not begin with 0; damaged")
+        used = 0
         for first in range(0, sequences, PIECE):
             count = min(PIECE, sequences - first)
             lengths = index.numbers(HEADER.size + 4 * first, count, "i4").astype(np.int64)
             pointers = index.numbers(pointers_at + 8 * first, count, "i8")
             _check_inside(index, data, first, lengths, pointers, dtype.itemsize)
+            used += int(lengths.sum()) * dtype.itemsize
             yield from _sequences(data, lengths, pointers, dtype, first, ends)
         if sequences == 0:
             for found in ends.up_to(0):
                 yield Block(np.empty(0, np.uint32), found)
         ends.check_finished(sequences, "sequences")
+        if used < data.size:
+            options.notes.append(
+                f"{data.name}: {data.size - used} of its {data.size} bytes belong to no sequence of {index.name}"
+            )
 
 
 def _header(index: InputFile) -> tuple[np.dtype[Any], int, int]:

@@ -1,7 +1,11 @@
-"""nanoGPT's files: the ids of all documents one after the other, uint16, and nothing else; a token ends each document.
+"""nanoGPT's files: the ids of all documents in order, uint16, without a header. A token ends each document.
 
-nanoGPT's data scripts write train.bin and val.bin by numpy.memmap and its train.py reads them as uint16. Ids above
-65,535 need uint32, which a reader must be told.
+nanoGPT's data scripts write train.bin and val.bin by numpy.memmap, and its train.py reads them as uint16. Ids above
+65,535 need uint32, which the reader must know.
+
+Shards of llm.c and modded-nanogpt have the same ids after a header of 256 int32: a magic number, a version, the count
+of ids, zeros. The magic number and the version determine the type of the ids. A file that begins like any other
+header, or like a file of another kind, is refused: its bytes would become tokens.
 """
 
 from __future__ import annotations
@@ -10,7 +14,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from flat_tokens.errors import DatasetError
+import numpy as np
+
+from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.formats import Contents, Reader, Writer
 from flat_tokens.exchange.inputs import InputFile, ReadOptions, without_ends
@@ -20,8 +26,17 @@ FILE_NAMES = {"train": "train.bin", "validation": "val.bin"}
 TEXT_BYTES, TEXT_CHARACTERS = 512, 8  # at the beginning of a file that is taken for text
 # Files of 16 ids of 32 bits are known; vocabularies below 2^20 have upper halves below 16.
 WIDE_BYTES, HIGHEST_UPPER = 64, 16
-# A file of llm.c and modded-nanogpt: 256 int32 in front, this number, a version and the count of ids.
-OTHER_MAGIC, OTHER_HEADER_BYTES = 20240520, 1024
+HEADER_BYTES = 1024
+SHARDS = {(20240520, 1): "uint16", (20240801, 7): "uint32"}  # GPT-2's and Llama 3's ids
+DATES = range(20200101, 20400101)  # magic numbers are dates
+SIGNATURES = {
+    b"\x93NUMPY": "a numpy file; use --from npy",
+    b"MMIDIDX": "an index of Megatron; use --from megatron",
+    b"PAR1": "a Parquet file; tokenmill convert reads Parquet",
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"\x1f\x8b\x08": "a gzip file; unpack it first",
+    b"\x28\xb5\x2f\xfd": "a zstd file; unpack it first",
+}
 
 
 def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str]:
@@ -36,15 +51,44 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
 def read(place: str, options: ReadOptions) -> Iterator[Block]:
     """See Reader."""
     with InputFile(place, options.storage) as file:
-        if file.size >= OTHER_HEADER_BYTES and file.numbers(0, 1, "i4")[0] == OTHER_MAGIC:
-            raise DatasetError(
-                f"{file.name}: begins with the {OTHER_HEADER_BYTES} bytes of a header of llm.c, which nanoGPT's files "
-                f"lack; leave them out, as by tail -c +{OTHER_HEADER_BYTES + 1}"
-            )
+        shard = _shard_header(file)
+        if shard is not None:
+            dtype, count = shard
+            if options.dtype not in (None, dtype):
+                raise ArgumentError(
+                    f"{file.name}: its header says {dtype}, got --dtype {options.dtype}; leave it out"
+                )
+            size = np.dtype(dtype).itemsize
+            if file.size != HEADER_BYTES + count * size:
+                raise DatasetError(
+                    f"{file.name}: {file.size} bytes, its header makes {HEADER_BYTES + count * size}; it is cut off or "
+                    "damaged"
+                )
+            yield from without_ends(file.ids(HEADER_BYTES, count, dtype))
+            return
         _refuse_text(file)
         if options.dtype is None:
             _refuse_wide(file)
         yield from without_ends(file.all_ids(0, options.dtype or DTYPES[0]))
+
+
+def _shard_header(file: InputFile) -> tuple[str, int] | None:
+    """The type and the count of the ids of a shard; None without a header. Raise DatasetError for any other header."""
+    head = bytes(file.bytes(0, min(file.size, HEADER_BYTES)))
+    for signature, kind in SIGNATURES.items():
+        if head.startswith(signature):
+            raise DatasetError(f"{file.name}: {kind}")
+    if len(head) < HEADER_BYTES:
+        return None
+    magic, version, count, *rest = np.frombuffer(head, "<i4").tolist()
+    if (magic, version) in SHARDS:
+        return SHARDS[magic, version], count
+    if magic and ((magic in DATES and 0 <= version < 100) or not any(rest)):
+        raise DatasetError(
+            f"{file.name}: begins with a header of an unknown kind (words {magic}, {version}, {count}); remove it, "
+            f"for example with tail -c +{HEADER_BYTES + 1}"
+        )
+    return None
 
 
 def _refuse_text(file: InputFile) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from test_exchange import SMALL, documents
 
+import flat_tokens
 from flat_tokens.__main__ import main
 
 DOCUMENTS = [[1, 2, 3], [4], [5, 6], [7, 8, 9, 10]]
@@ -76,6 +77,17 @@ def test_documents_of_megatron_without_a_sequence_are_left_out(tmp_path: Path) -
     (tmp_path / "a.idx").write_bytes(index[:26] + struct.pack("<Q", 3) + bytes(24))
     assert main(["import", str(tmp_path / "a"), "--from", "megatron", "--output", str(tmp_path / "d")]) == 0
     assert documents(tmp_path / "d")["train"] == []
+
+
+def test_an_index_of_a_part_of_the_ids_was_taken_for_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layouts.write_megatron(tmp_path / "a", [[1, 2], [3]])
+    with (tmp_path / "a.bin").open("ab") as file:
+        file.write(bytes(10))
+    arguments = ["import", str(tmp_path / "a"), "--from", "megatron", "--output", str(tmp_path / "d")]
+    assert main(arguments) == 0
+    assert "10 of its 16 bytes belong to no sequence" in capsys.readouterr().err
 
 
 def test_sequences_of_megatron_may_lie_anywhere(tmp_path: Path) -> None:
@@ -277,10 +289,65 @@ def test_text_is_no_file_of_ids(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main([*arguments, "--output", str(tmp_path / "d")]) == 0
 
 
-def test_headers_of_llm_c_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def a_shard(path: Path, words: list[int], ids: list[int], dtype: str) -> list[str]:
+    """Write a header of 256 int32 and ids; the arguments that import it."""
     header = np.zeros(256, np.int32)
-    header[:3] = 20240520, 1, 2
-    (tmp_path / "a.bin").write_bytes(header.tobytes() + np.array([1, 2], np.uint16).tobytes())
-    arguments = ["import", str(tmp_path / "a.bin"), "--from", "nanogpt", "--separator-token", "2"]
+    header[: len(words)] = words
+    path.write_bytes(header.tobytes() + np.array(ids, dtype).tobytes())
+    return ["import", str(path), "--from", "nanogpt", "--separator-token", "none"]
+
+
+@pytest.mark.parametrize(
+    ("magic", "version", "dtype", "ids"),
+    [
+        (20240520, 1, "uint16", [50256, 5, 6, 7]),
+        (20240801, 7, "uint32", [128000, 5, 6, 7]),
+        (20240520, 1, "uint16", []),
+    ],
+)
+def test_a_header_of_llm_c_became_tokens(
+    magic: int, version: int, dtype: str, ids: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shard of Llama 3's ids had 520 tokens instead of 4."""
+    arguments = a_shard(tmp_path / "a.bin", [magic, version, len(ids)], ids, dtype)
+    assert main([*arguments, "--output", str(tmp_path / "d")]) == 0
+    assert [found.tolist() for found in flat_tokens.open(tmp_path / "d").train] == ([ids] if ids else [])
+    other = "uint32" if dtype == "uint16" else "uint16"
+    capsys.readouterr()
+    assert main([*arguments, "--dtype", other, "--output", str(tmp_path / "e")]) == 2
+    assert f"its header says {dtype}" in capsys.readouterr().err
+    for count in (len(ids) + 1, len(ids) - 1):
+        a_shard(tmp_path / "a.bin", [magic, version, count], ids, dtype)
+        assert main([*arguments, "--output", str(tmp_path / "e")]) == 3
+        assert "cut off" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[20240520, 2, 4], [20240801, 1, 4], [20250101, 3, 4], [77, 1, 4], [77]])
+@pytest.mark.parametrize("dtype", [None, "uint16", "uint32"])
+def test_unknown_headers_are_refused(
+    words: list[int], dtype: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = a_shard(tmp_path / "a.bin", words, [50256, 5, 6, 7], "uint16")
+    arguments += [] if dtype is None else ["--dtype", dtype]
     assert main([*arguments, "--output", str(tmp_path / "d")]) == 3
-    assert "llm.c" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"a.bin: begins with a header of an unknown kind (words {words[0]}, " in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "gzip", "parquet", "megatron", "zstd"])
+def test_files_of_other_kinds_are_no_ids(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids, path = np.arange(300, dtype=np.uint16), tmp_path / "a.bin"
+    with path.open("wb") as file:
+        if kind == "npy":
+            np.save(file, ids)
+        elif kind == "npz":
+            np.savez(file, ids)
+        else:
+            begin = {"gzip": b"\x1f\x8b\x08", "parquet": b"PAR1", "megatron": b"MMIDIDX\0\0"}
+            file.write(begin.get(kind, b"\x28\xb5\x2f\xfd") + bytes(range(1, 10)) * 100)
+    arguments = ["import", str(path), "--from", "nanogpt", "--separator-token", "none"]
+    assert main([*arguments, "--output", str(tmp_path / "d")]) == 3
+    assert "a.bin: a" in capsys.readouterr().err
