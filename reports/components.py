@@ -17,7 +17,7 @@ SERIES: Final = ("first", "second")
 LINE_RUNS: Final = re.compile(r"((.)\2*)", re.DOTALL)
 SHORTENED_RUN: Final = 13  # characters
 FOLDED: Final = 24  # characters of an entry that are shown before it is unfolded
-LARGEST_ENTRY: Final = 1000  # bytes of an entry that are shown at all
+MAX_PIECES: Final = 1000  # characters and shortened runs of an entry that are shown at all
 TIP_BYTES: Final = 16  # that a tip spells
 
 
@@ -59,9 +59,9 @@ def entry_html(id_: int, data: bytes | None, is_special: bool = False) -> str:
     """An entry in a line: signs for spaces and line ends, long runs of one character shortened, and folded where that
     is more than `FOLDED` characters."""
     box = Box((id_,), data)
-    pieces = ["<s>?</s>"] if data is None else list(_line_pieces(data[:LARGEST_ENTRY]))
-    whole = _box("".join(pieces), box_tip(box), is_special)
-    more = "…" if data is not None and len(data) > LARGEST_ENTRY else ""
+    pieces = ["<s>?</s>"] if data is None else list(_line_pieces(data))
+    whole = _box("".join(pieces[:MAX_PIECES]), box_tip(box), is_special)
+    more = "…" if len(pieces) > MAX_PIECES else ""
     if len(pieces) <= FOLDED:
         return f'<span class="t one">{whole}</span>'
     begin = _box("".join(pieces[:FOLDED]), box_tip(box), is_special)

@@ -30,6 +30,7 @@ def test_a_short_entry_is_shown_whole() -> None:
     told = entry_html(7, b" the")
     assert told == '<span class="t one"><i title="id 7, 4 bytes, 20 74 68 65"><s>·</s>the</i></span>'
     assert "<s>×64</s>" in entry_html(7, b"-" * 64)
+    assert "<s>×1024</s>" in entry_html(7, b" " * 1024)  # was cut to the first 1,000 bytes
     assert "not in the vocabulary" in entry_html(7, None)
 
 
