@@ -196,8 +196,8 @@ def export(arguments: argparse.Namespace) -> int:
         print(f"{split}: {facts['tokens']:,} tokens in {_documents(facts['documents'])}: {printable(files)}")
     print(
         f"ids: {exported.dtype or 'text'}; "
-        + ("no token" if exported.append is None else f"token {exported.append}")
-        + " was put behind documents"
+        + ("no token" if exported.end_token is None else f"token {exported.end_token}")
+        + " ends each document"
     )
     return 0
 

@@ -41,10 +41,11 @@ class ExportOptions:
 
 @dataclass
 class Exported:
-    """What came of it; splits: of each, tokens, documents and the names of its files; notes: lines for people."""
+    """The result. end_token: the token that ends each document in the files, None without one. splits: the tokens, the
+    documents and the file names of each. notes: lines for people."""
 
     dtype: str | None
-    append: int | None
+    end_token: int | None
     splits: dict[str, dict[str, Any]]
     notes: list[str]
 
@@ -63,7 +64,7 @@ def export_dataset(dataset: Dataset, options: ExportOptions) -> Exported:
     dtype = _dtype(dataset, options, writer, append)
     known = _entries(dataset, options, writer)
     separator = own_end if append is None else append
-    exported = Exported(None if dtype is None else dtype.name, append, {}, [])
+    exported = Exported(None if dtype is None else dtype.name, separator, {}, [])
     with Unfinished(options.output, options.overwrite, not_an_export) as unfinished:
         for split in options.splits:
             array = dataset[split]
@@ -170,7 +171,7 @@ def _write_note(folder: Path, dataset: Dataset, options: ExportOptions, exported
         "exported_to": options.target_format,
         "dataset": str(dataset.path),
         "dtype": exported.dtype,
-        "append_token": exported.append,
+        "append_token": exported.end_token,
         "splits": exported.splits,
         "tokenizer": None if manifest is None else manifest.tokenizer,
     }

@@ -114,10 +114,12 @@ def test_nanogpt_keeps_documents_by_a_token(
         assert documents(tmp_path / place) == {
             split: [change(ids) for ids in found] for split, found in documents(dataset).items()
         }
-    # What came with an end token goes without being asked.
+    # A dataset with end tokens is exported with them.
     arguments = ["export", str(tmp_path / "last"), "--to", "nanogpt", "--output", str(tmp_path / "again")]
     assert main(arguments) == 0
     assert (tmp_path / "again/train.bin").read_bytes() == (out / "train.bin").read_bytes()
+    for folder in ("out", "again"):  # the second one said null, as if no token ended its documents
+        assert json.loads((tmp_path / folder / "export.json").read_text())["append_token"] == 50_256
 
 
 @pytest.mark.parametrize("highest", [9, 60_000, 200_000])
