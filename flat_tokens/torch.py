@@ -21,6 +21,7 @@ thread are faster.
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -39,6 +40,7 @@ from stores.system import before_fork
 
 try:
     import torch
+    import torch.distributed as dist
     from torch import Tensor
     from torch.utils.data import Dataset, IterableDataset, get_worker_info
 except ImportError as error:
@@ -165,13 +167,16 @@ class RowDataset(Dataset[Tensors]):
 
 
 class BatchDataset(IterableDataset[Tensors]):
-    """The batches of a Loader or a Mixture from `step` on, for DataLoader(..., batch_size=None). stop: None for no end;
-    with drop_last=False of the Loader, the end of the epoch that a pass begins in. fields: the tensors of a batch.
+    """The batches of a Loader or a Mixture, for DataLoader(..., batch_size=None). A DataLoader that would stack whole
+    batches raises ArgumentError.
+
+    step: the first one.
+    stop: the end (default: None for no end; with drop_last=False of the Loader, the end of the epoch).
+    fields: the tensors of a batch.
     ignore_first_labels: False keeps the labels of the first tokens of sequences.
 
-    Each pass over it begins at `step`, but the first after load_state_dict where the state was taken; with any number
-    of workers, in a worker or in the process that starts them. Ranks: give the Loader rank and world_size; its
-    batch_size is global, that of all ranks together.
+    Each pass begins at `step`, except the first one after load_state_dict, which resumes at the step of the state, with
+    any number of workers. Give the Loader rank and world_size; its batch_size counts the rows of all ranks together.
 
     state_dict() holds the next step (of this worker), and what the batches follow from: load_state_dict refuses a
     state of other ones. While workers make the batches, the process that starts them does not know their steps, and
@@ -210,10 +215,18 @@ class BatchDataset(IterableDataset[Tensors]):
             self._last_step = self.loader.last_step(self.step)
         # set before the first batch is asked for: a StatefulDataLoader takes states of workers that have made none
         self._next_step = (self.step if resumed_at is None else resumed_at) + _place_of(worker)
-        return self._pass(self._next_step, 1 if worker is None else worker.num_workers)
+        # DataLoader's fetcher calls this with auto_collation=True if it has a batch_size: it would stack batches, and
+        # no collate function of ours would be asked
+        would_stack = bool(sys._getframe(1).f_locals.get("auto_collation"))
+        return self._pass(self._next_step, 1 if worker is None else worker.num_workers, would_stack)
 
-    def _pass(self, step: int, stride: int) -> Iterator[Tensors]:
+    def _pass(self, step: int, stride: int, would_stack: bool) -> Iterator[Tensors]:
         self._shared.check_is_up_to_date()  # here, not in __iter__: an error there ends a worker without a word
+        if would_stack:
+            raise ArgumentError(
+                "a BatchDataset yields whole batches, which this DataLoader would stack; use DataLoader(..., "
+                "batch_size=None), or RowDataset with transformers' Trainer and accelerate"
+            )
         stop = self._last_step if self.stop is None else self.stop
         if stop is not None and step >= stop:
             return
@@ -230,6 +243,17 @@ class BatchDataset(IterableDataset[Tensors]):
             self._next_step = step + stride
             yield _tensors(self._cut.batch(step), self._fields)
             step += stride
+
+    def set_epoch(self, epoch: int) -> None:
+        """Do nothing in one process: each epoch has a different order anyway.
+
+        accelerate and transformers' Trainer call this before they deal out the items of a dataset to their processes.
+        A Loader has dealt out its rows already, so raise ArgumentError if there are several processes."""
+        if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+            raise ArgumentError(
+                "the Loader of a BatchDataset deals out its rows to the ranks; do not prepare() its DataLoader with "
+                "accelerate or call set_epoch, or use RowDataset"
+            )
 
     def state_dict(self) -> dict[str, Any]:
         """Where to go on: small, picklable and made of plain values. ArgumentError where workers read instead."""

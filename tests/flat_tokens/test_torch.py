@@ -262,3 +262,51 @@ def test_unknown_fields(train: Any) -> None:
         BatchDataset(Loader(train, 4, 8), fields=("input_ids", "label"))
     with pytest.raises(ArgumentError, match="fields must not have both input_ids and targets"):
         RowDataset(train, 4, fields=("input_ids", "targets"))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_whole_batches_were_stacked(train: Any, batch_size: int, workers: int) -> None:
+    """DataLoader, Trainer and accelerate stacked them into [1, 8, 128] or [4, 16, 128] without an error."""
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=6)
+    for options in ({}, {"collate_fn": lambda items: items[0]}):
+        with pytest.raises(ArgumentError, match="batch_size=None") as error:
+            next(iter(DataLoader(dataset, batch_size, num_workers=workers, **options)))
+        assert "\n" not in str(error.value).removeprefix("Caught").split("ArgumentError: ")[-1].rstrip()
+    batches = DataLoader(dataset, None, num_workers=workers)
+    assert [tuple(batch["labels"].shape) for batch in batches] == [(4, 5)] * 6
+
+
+def test_processes_were_given_batches_of_one_rank(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """accelerate and the Trainer call set_epoch, then share out the items of a dataset among the processes."""
+    import torch.distributed as dist
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=6)
+    dataset.set_epoch(1)
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    for world_size in (1, 2):
+        monkeypatch.setattr(dist, "get_world_size", lambda size=world_size: size)
+        if world_size == 1:
+            dataset.set_epoch(1)
+        else:
+            with pytest.raises(ArgumentError, match="RowDataset"):
+                dataset.set_epoch(1)
+
+
+def test_accelerate_stacked_whole_batches(train: Any) -> None:
+    accelerate = pytest.importorskip("accelerate")
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=6)
+    accelerator = accelerate.Accelerator(cpu=True)
+    with pytest.raises(ArgumentError, match="batch_size=None"):
+        next(iter(accelerator.prepare(DataLoader(dataset, 4))))
+    assert len(list(accelerator.prepare(DataLoader(dataset, batch_size=None)))) == 6
