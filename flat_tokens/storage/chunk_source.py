@@ -36,7 +36,6 @@ from flat_tokens.storage.mapping import map_file
 from flat_tokens.storage.payloads import FilePayloads, payloads_of
 from flat_tokens.storage.shards import KEPT_INDEXES
 from flat_tokens.storage.zarr_metadata import StoredArray
-from flat_tokens.storage.zstd_frames import Took
 from stores.system import after_fork_in_child
 
 CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
@@ -149,12 +148,10 @@ class ChunkSource:
         count: int | None,
         is_checked: bool,
         is_brief: bool = False,
-        took: Took | None = None,
     ) -> int:
         """Fill `out`, one whole zarr chunk, or at least its first `count` elements, past the cache; how many are
         filled. The first time all of it, and its checksum is compared; is_brief: the second time, for one who will
-        come again. is_checked: whether its elements are compared with the largest allowed one. took: see
-        CodecChain.decode."""
+        come again. is_checked: whether its elements are compared with the largest allowed one."""
         stored = self.stored
         if self.is_raw:
             out[:] = self.mapped(index)
@@ -167,9 +164,9 @@ class ChunkSource:
             is_sound = state == SOUND
             is_brief = is_brief and state == UNREAD
             if is_sound or is_brief:
-                filled = decode_again(stored, payload, out, path, len(out) if count is None else count, took)
+                filled = decode_again(stored, payload, out, path, len(out) if count is None else count)
             else:
-                decode_chunk(stored, payload, out, path, took)
+                decode_chunk(stored, payload, out, path)
                 filled = len(out)
         except AbsentFileError:
             if not self._missing_is_zero:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.codecs import crc32c_bytes
 from flat_tokens.storage.zarr_metadata import StoredArray
-from flat_tokens.storage.zstd_frames import Took
 
 ABSENT = 2**64 - 1
 ShardIndex = npt.NDArray[np.uint64]
@@ -71,12 +70,10 @@ def decode_chunk(
     payload: bytes | memoryview,
     values: npt.NDArray[Any],
     path: str,
-    took: Took | None = None,
 ) -> None:
-    """Fill `values`, one whole zarr chunk, from its encoded bytes; DatasetError names the file. took: see
-    CodecChain.decode."""
+    """Fill `values`, one whole zarr chunk, from its encoded bytes; DatasetError names the file."""
     try:
-        stored.codecs.decode(payload, values, took=took)
+        stored.codecs.decode(payload, values)
     except ValueError as error:
         raise _damaged(path, error) from None
 
@@ -87,12 +84,11 @@ def decode_again(
     values: npt.NDArray[Any],
     path: str,
     count: int,
-    took: Took | None = None,
 ) -> int:
     """Fill at least the first `count` elements of a zarr chunk that was decoded whole before, so that what it holds
     for checksums need not be compared; how many are filled. DatasetError names the file."""
     try:
-        return stored.codecs.decode_front(payload, values, count, took)
+        return stored.codecs.decode_front(payload, values, count)
     except ValueError as error:
         raise _damaged(path, error) from None
 

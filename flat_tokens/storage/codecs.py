@@ -22,7 +22,6 @@ import numpy.typing as npt
 from flat_tokens.errors import printable
 from flat_tokens.storage import bounded, token_matches, zstd_frames
 from flat_tokens.storage.token_facts import is_content
-from flat_tokens.storage.zstd_frames import Took
 
 Json = Mapping[str, Any]
 
@@ -86,11 +85,9 @@ class CodecChain(NamedTuple):
         payload: bytes | memoryview,
         values: npt.NDArray[Any],
         is_checked: bool = False,
-        took: Took | None = None,
     ) -> None:
         """Fill `values`, a whole zarr chunk, from the bytes of its file. is_checked: a checksum inside the
-        compressed bytes was compared before and need not be again. took(elements): may be called with how many of
-        the first elements are there, while the rest is decoded.
+        compressed bytes was compared before and need not be again.
 
         A payload that would decode to any other length is refused, a longer one before more than a zarr chunk is
         decoded (flat_tokens/storage/bounded.py). ValueError says why it does not fit; `values` is then undefined."""
@@ -101,7 +98,7 @@ class CodecChain(NamedTuple):
             stated = bounded.stated_bytes(_codec_id(self.compressor), payload)
             if stated is not None and stated > values.nbytes:
                 raise bounded.TooLongError(values.nbytes, stated)
-            if not self.filters and self._decode_in_place(payload, values, stated, is_checked, took):
+            if not self.filters and self._decode_in_place(payload, values, stated, is_checked):
                 return
             codec, config = _codec(self.compressor), _config(self.compressor)
             data = _run(bounded.decode, codec, config, payload, values.nbytes)
@@ -118,13 +115,11 @@ class CodecChain(NamedTuple):
         values: npt.NDArray[Any],
         stated: int | None,
         is_checked: bool,
-        took: Took | None,
     ) -> bool:
         """Whether the compressor alone could decode straight into `values`, and did."""
         assert self.compressor is not None
         if _codec_id(self.compressor) == "zstd":
-            part = None if took is None else _in_elements(took, values.itemsize)
-            decoded: bool = _run(zstd_frames.decode, payload, values.view(np.uint8), is_checked, part)
+            decoded: bool = _run(zstd_frames.decode, payload, values.view(np.uint8), is_checked)
             return decoded
         # numcodecs fills what there is of `out`: an earlier zarr chunk must not show through a short one
         return stated == values.nbytes and _run(_codec(self.compressor).decode, payload, values) is values
@@ -134,7 +129,6 @@ class CodecChain(NamedTuple):
         payload: bytes | memoryview,
         values: npt.NDArray[Any],
         count: int,
-        took: Took | None = None,
     ) -> int:
         """Fill at least the first `count` elements of `values` as `decode` would, and all of them where it is not
         known how to do less; how many are filled. For bytes that were decoded whole before: damage behind the front is
@@ -146,10 +140,9 @@ class CodecChain(NamedTuple):
                 filled: int = _run(zstd_frames.decode_front, body, as_bytes, wanted)
                 if filled:
                     return filled // values.itemsize
-                part = None if took is None else _in_elements(took, values.itemsize)
-                if _run(zstd_frames.decode, body, as_bytes, True, part):
+                if _run(zstd_frames.decode, body, as_bytes, True):
                     return len(values)
-        self.decode(payload, values, True, took)
+        self.decode(payload, values, True)
         return len(values)
 
     def last_element(self, payload: bytes | memoryview, chunk_bytes: int, itemsize: int) -> int | None:
@@ -162,10 +155,6 @@ class CodecChain(NamedTuple):
             return None
         last = zstd_frames.last_bytes(body, itemsize)
         return None if last is None else int.from_bytes(last, "little")
-
-
-def _in_elements(took: Took, itemsize: int) -> Took:
-    return lambda done_bytes: took(done_bytes // itemsize)
 
 
 def _check(config: Json, allowed: frozenset[str]) -> None:

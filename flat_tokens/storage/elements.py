@@ -27,7 +27,6 @@ from flat_tokens.storage.mapped_stream import MappedStream
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.zarr_metadata import ForeignLayoutError, ReadMetadata, StoredArray
-from flat_tokens.storage.zstd_frames import Took
 
 NOTHING_NEEDED: Mapping[int, int] = MappingProxyType({})
 _NOTHING = nullcontext()
@@ -210,7 +209,6 @@ class Elements:
         stop: int | None = None,
         is_checked: bool = True,
         is_brief: bool = False,
-        took: Took | None = None,
     ) -> npt.NDArray[Any]:
         """The elements of zarr chunk `index`, of which at least one is in the array, without the cache: for
         those who read each zarr chunk once.
@@ -218,7 +216,7 @@ class Elements:
         scratch: dtype[chunk_elements], which may be overwritten, or None for memory of its own. stop: nothing behind
         it is needed, and what is returned may end there, or later. It is valid until scratch is written again, and
         must not be written. Elements of a mapped array are not compared with `largest`, nor decoded ones for those who
-        do it themselves (is_checked False). is_brief, took: see ChunkSource.decode."""
+        do it themselves (is_checked False). is_brief: see ChunkSource.decode."""
         first = index * self.chunk_elements
         count = min(self.chunk_elements, self._count - first)
         if self._source is None:
@@ -226,7 +224,7 @@ class Elements:
         if self._source.is_raw:
             return self._source.mapped(index)[:count]
         values = np.empty(self.chunk_elements, dtype=self.dtype) if scratch is None else scratch
-        filled = self._source.decode(index, values, stop, is_checked, is_brief, took)
+        filled = self._source.decode(index, values, stop, is_checked, is_brief)
         return values[: min(count, filled)]
 
     def last_of_chunk(self, index: int) -> int | None:

@@ -10,22 +10,15 @@ is compared unless the caller knows that it was: it costs 8 to 15 %, and a front
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.storage.zstd_library import RESET_SESSION, Buffer, Library, library
+from flat_tokens.storage.zstd_library import RESET_SESSION, Buffer, library
 
 Bytes = npt.NDArray[np.uint8]
-Took = Callable[[int], None]
 
 BLOCK_BYTES = 2**17  # RFC 8878: no block decodes to more
 MAGIC = b"\x28\xb5\x2f\xfd"
-STEP_BYTES = (
-    2**18
-)  # of what is decoded at a time for `took`: stays in a second-level cache with what it came from
-MOST_STREAMED_BYTES = 2**26  # zstd refuses to stream from 2^27 on
 OUTPUT_TOO_SMALL = 2**64 - 70  # ZSTD_error_dstSize_tooSmall, as a size_t
 _RAW, _RLE, _RESERVED = 0, 1, 3
 
@@ -44,13 +37,10 @@ def encode(data: Bytes, level: int, checksum: bool) -> bytes | None:
         zstd.give_encoder(encoder, level, checksum)
 
 
-def decode(
-    payload: bytes | memoryview, out: Bytes, is_checked: bool = False, took: Took | None = None
-) -> bool:
+def decode(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) -> bool:
     """Fill `out` from a payload that must decode to just its length; False, and nothing is done, where that is left
-    to numcodecs. is_checked: its checksum was compared before. took(bytes): called now and then with how much is
-    there, for those who take it on while it is in the processor's cache. ValueError says what is wrong."""
-    done = decode_up_to(payload, out, is_checked, took)
+    to numcodecs. is_checked: its checksum was compared before. ValueError says what is wrong."""
+    done = decode_up_to(payload, out, is_checked)
     if done is None:
         return False
     if done > len(out):
@@ -60,9 +50,7 @@ def decode(
     return True
 
 
-def decode_up_to(
-    payload: bytes | memoryview, out: Bytes, is_checked: bool = False, took: Took | None = None
-) -> int | None:
+def decode_up_to(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) -> int | None:
     """As decode, into the front of `out`; how many bytes there are, one more than `out` has if they are too many. None,
     and nothing is done, where that is left to numcodecs."""
     zstd = library()
@@ -71,9 +59,6 @@ def decode_up_to(
     source = np.frombuffer(payload, dtype=np.uint8)
     context = zstd.take_decoder(is_checked)
     try:
-        in_steps = took if STEP_BYTES < len(out) <= MOST_STREAMED_BYTES else None
-        if in_steps is not None and _decode_in_steps(zstd, context, source, out, in_steps):
-            return len(out)
         done: int = zstd.decompress(context, out.ctypes.data, len(out), source.ctypes.data, len(source))
     finally:
         zstd.give_decoder(context, is_checked)
@@ -96,26 +81,6 @@ def stated_bytes(payload: bytes | memoryview) -> int | None:
 def is_one_frame(payload: bytes | memoryview) -> bool:
     """Whether a frame, without a dictionary, ends where the payload does."""
     return _block_ends(payload)[1]
-
-
-def _decode_in_steps(zstd: Library, context: int, source: Bytes, out: Bytes, took: Took) -> bool:
-    """Whether that was all of it; what is cut off or goes on is for `decode` to tell, or to accept."""
-    steps = -(-len(out) // STEP_BYTES)
-    given = Buffer(source.ctypes.data, 0, 0)
-    made = Buffer(out.ctypes.data, len(out), 0)
-    left = 1
-    try:
-        zstd.reset(context, RESET_SESSION)
-        for step in range(1, steps + 1):
-            given.size = len(source) * step // steps
-            before = -1, -1
-            while given.pos < given.size and left and (given.pos, made.pos) != before:
-                before = given.pos, made.pos
-                left = zstd.checked(zstd.stream(context, made, given))
-            took(made.pos)
-        return not left and given.pos == len(source) and made.pos == len(out)
-    finally:
-        zstd.reset(context, RESET_SESSION)
 
 
 def decode_front(payload: bytes | memoryview, out: Bytes, wanted_bytes: int) -> int:
