@@ -93,7 +93,7 @@ def checked_names(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
             raise ArgumentError(f"fields may be {', '.join(known)}, got {shown(name)}")
     if not names or len(set(names)) < len(names):
         raise ArgumentError(f"fields must name one array or more, each once, got {shown(tuple(names))}")
-    unshifted = [name for name in names if name in ("input_ids", "tokens", "labels")]
+    unshifted = [name for name in names if name in UNSHIFTED]
     shifted = [name for name in names if name in SHIFTED]
     if unshifted and shifted:
         raise ArgumentError(

@@ -32,7 +32,6 @@ PACKAGES = {
 # Modules that are imported by their own names.
 ADAPTERS = (
     "flat_tokens.torch",
-    "flat_tokens.torch_packs",
     "flat_tokens.jax",
     "flat_tokens.grain",
     "flat_tokens.views",

@@ -326,13 +326,12 @@ def test_on_a_store(tmp_path: Path) -> None:
 def test_adapters(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from flat_tokens.torch import BatchDataset, RowDataset
-    from flat_tokens.torch_packs import PackDataset
 
     array, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
     for tensors in (
         next(iter(BatchDataset(Loader(array, 7, 8)))),
         RowDataset(array, 7)[3],
-        PackDataset(PackedSequences(array, 32))[1],
+        RowDataset(PackedSequences(array, 32), 32)[1],
     ):
         ids, labels = tensors["input_ids"].numpy(), tensors["labels"]
         assert (labels[torch.from_numpy(~bits[ids])] == IGNORED_LABEL).all()

@@ -66,9 +66,9 @@ def by_rows(train: Any) -> Batches:
 def by_packs(train: Any) -> Batches:
     from torch.utils.data import DataLoader
 
-    from flat_tokens.torch_packs import PackDataset
+    from flat_tokens.torch import RowDataset
 
-    packs = PackDataset(PackedSequences(train, SEQ_LEN), fields=(*UNSHIFTED, "position_ids"))
+    packs = RowDataset(PackedSequences(train, SEQ_LEN), SEQ_LEN, fields=(*UNSHIFTED, "position_ids"))
     return iter(DataLoader(packs, ROWS, shuffle=True))
 
 

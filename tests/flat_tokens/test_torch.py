@@ -205,7 +205,7 @@ def test_fields(
 
     layout = ArrayLayout.create(2, 16, compression=compression)
     array = flat_tokens.open(make_dataset(random_sequences(1, 120), layout=layout)).train
-    loader = Loader(array, 5, 4, packed=packed, dtype="uint16")
+    loader = Loader(array, 5, 4, packed=packed, dtype="uint16" if packed else "int32")
     batches = BatchDataset(loader, stop=30, fields=(*pair, *NAMES), ignore_first_labels=ignore)
     for step, tensors in enumerate(batches):
         batch = loader.batch(step)
@@ -214,7 +214,7 @@ def test_fields(
         second = np.where(batch.is_padding, -100, batch.targets.astype(np.int64))
         if pair[0] == "input_ids" and ignore:
             second[batch.is_seq_start] = -100
-        first = batch.targets if pair[0] == "input_ids" else batch.inputs
+        first = batch.ids if pair[0] == "input_ids" else batch.inputs
         others = [batch.is_seq_start, batch.segment_ids, batch.positions, batch.positions]
         for name, expected in zip(tensors, [first, second, *others], strict=True):
             assert tensors[name].tolist() == expected.tolist(), name
@@ -310,3 +310,31 @@ def test_accelerate_stacked_whole_batches(train: Any) -> None:
     with pytest.raises(ArgumentError, match="batch_size=None"):
         next(iter(accelerator.prepare(DataLoader(dataset, 4))))
     assert len(list(accelerator.prepare(DataLoader(dataset, batch_size=None)))) == 6
+
+
+@pytest.mark.parametrize("workers", [None, "fork", "spawn"])
+@pytest.mark.parametrize("split", [False, True])
+def test_packs_by_number(train: Any, split: bool, workers: str | None) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import RowDataset, collate
+
+    packed = flat_tokens.PackedSequences(train, 60, padding_id=3, split_across_pack=split)
+    names = ("input_ids", "labels", "is_seq_start", "positions", "segment_ids", "mask")
+    dataset = RowDataset(packed, 60, fields=names)
+    options = {"num_workers": 2, "multiprocessing_context": workers} if workers else {}
+    count = 0
+    for batch in DataLoader(dataset, 4, collate_fn=collate, **options):
+        packs = packed.batch(range(count, min(count + 4, len(packed))))
+        labels = np.where(packs.is_seq_start, -100, packs.labels)
+        wanted = (packs.tokens, labels, packs.is_seq_start, packs.positions, packs.segment_ids, packs.mask())
+        for name, array in zip(names, wanted, strict=True):
+            assert batch[name].tolist() == array.tolist(), name
+        count += len(batch["labels"])
+    assert count == len(dataset) == len(packed)
+    kept = RowDataset(packed, 60, fields=("labels",), ignore_first_labels=False)
+    assert kept[1]["labels"].tolist() == packed[1].labels.tolist()
+    shifted = RowDataset(packed, 60, fields=("inputs", "targets"))[1]
+    pack = packed.batch([1])
+    assert shifted["inputs"].tolist() == pack.inputs[0].tolist()
+    assert shifted["targets"].tolist() == pack.targets[0].tolist()
