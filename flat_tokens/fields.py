@@ -28,6 +28,7 @@ SHIFTED = ("inputs", "targets")
 WITH_STARTS = (*SHIFTED, "is_seq_start")
 OF_SEGMENTS = ("segment_ids", "positions", "position_ids", "cu_seqlens", "max_seqlen", "mask")
 NAMES = (*UNSHIFTED, *SHIFTED, "is_seq_start", "loss_mask", "lengths", *OF_SEGMENTS)
+OF_A_ROW = tuple(name for name in NAMES if name not in ("cu_seqlens", "max_seqlen"))
 
 
 class Fields:

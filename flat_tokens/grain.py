@@ -1,9 +1,9 @@
 """Random-access sources for grain. Grain itself is not imported: it asks for __len__, __getitem__ and a
 repr that stays the same, and compares the repr when it restores a checkpoint.
 
-    source = RowSource(dataset.train, seq_len=1024)                          # or RowSource(packed, packed.max_seq_len)
-    grain.MapDataset.source(source).shuffle(seed=0).repeat().batch(64) grain.MapDataset.source(BatchSource(loader,
-    steps=10_000))               # batches of a Loader or a Mixture, as they are
+    source = RowSource(dataset.train, seq_len=1024)  # or RowSource(packed, packed.max_seq_len)
+    grain.MapDataset.source(source).shuffle(seed=0).repeat().batch(64)
+    grain.MapDataset.source(BatchSource(loader, steps=10_000))  # whole batches of a Loader or a Mixture
 
 inputs and targets are the shifted pair; fields=("input_ids", "labels") are unshifted, for a model that shifts
 (flat_tokens/fields.py).
@@ -19,13 +19,11 @@ import numpy as np
 
 from flat_tokens.arguments import integer, shown
 from flat_tokens.errors import ArgumentError, RangeError
-from flat_tokens.fields import NAMES, WITH_STARTS, Fields
+from flat_tokens.fields import OF_A_ROW, WITH_STARTS, Fields
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.rows.steps import StepBatches
-
-OF_A_ROW = tuple(name for name in NAMES if name not in ("cu_seqlens", "max_seqlen"))
 
 
 class RowSource:

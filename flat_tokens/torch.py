@@ -30,7 +30,7 @@ import numpy as np
 
 from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError
-from flat_tokens.fields import NAMES, UNSHIFTED, Fields
+from flat_tokens.fields import NAMES, OF_A_ROW, UNSHIFTED, Fields
 from flat_tokens.loading.batch import Batch
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
@@ -49,7 +49,6 @@ except ImportError as error:
 Tensors = dict[str, Any]  # Tensor, but max_seqlen int and block_mask BlockMask
 FIELDS = (*NAMES, "block_mask")
 MOST_WORKERS = 256  # of a DataLoader that are told apart by more than the seed of their pass
-OF_A_ROW = tuple(name for name in NAMES if name not in ("cu_seqlens", "max_seqlen"))
 
 
 def to_tensors(

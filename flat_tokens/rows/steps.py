@@ -37,12 +37,12 @@ class StepBatches(ABC):
     dtype: np.dtype[Any]
     start_id: int
     _is_labelled = False
-    _own: tuple[str, ...] = ("_lock", "_last_step", "_gap")  # not copied to another process
+    _own: tuple[str, ...] = ("_lock", "_previous_step", "_gap")  # not copied to another process
 
     def _forget(self) -> None:
         """Lose what may have been half done, and all that a copy cannot share."""
         self._lock = threading.Lock()
-        self._last_step, self._gap = -2, 0
+        self._previous_step, self._gap = -2, 0
 
     def _begin(self) -> None:
         """Constructors call this last."""
@@ -67,9 +67,9 @@ class StepBatches(ABC):
         step = integer("step", step, 0)
         self._check_steps(step + 1)
         with self._lock:
-            gap = step - self._last_step
+            gap = step - self._previous_step
             follows = gap == 1 or gap == self._gap > 0
-            self._last_step, self._gap = step, gap
+            self._previous_step, self._gap = step, gap
             return self._batch(step, follows)
 
     def from_step(
