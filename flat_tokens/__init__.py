@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from flat_tokens.loading.batch import Batch
     from flat_tokens.loading.loader import Loader
     from flat_tokens.loading.mixing import Mixture
-    from flat_tokens.opening import Dataset, open
+    from flat_tokens.opening import Dataset
+    from flat_tokens.opening import open as open  # exported, although __all__ lacks it
     from flat_tokens.packs.pack import Pack, PackBatch
     from flat_tokens.packs.packed_sequences import PackedSequences
     from flat_tokens.packs.packing_plan import PackingReport
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from flat_tokens.storage.layout import ArrayLayout
     from flat_tokens.verify import VerifyReport, verify_dataset
 
+# A star import must not replace the built-in function `open`.
 __all__ = [
     "ArgumentError",
     "ArrayLayout",
@@ -52,7 +54,6 @@ __all__ = [
     "RowPart",
     "SourcePlace",
     "VerifyReport",
-    "open",
     "verify_dataset",
 ]
 
@@ -97,4 +98,4 @@ if not TYPE_CHECKING:  # a checker knows the names by their imports above, and t
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULE_OF})

@@ -116,7 +116,7 @@ def prose(text: str) -> str:
 
 
 def public_names(package: str) -> dict[str, str]:
-    """The names of `__all__` and the modules that they come from, by the package's text alone."""
+    """The names of `__all__`, and `open`, and the modules that they come from, by the package's text alone."""
     tree = ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8"))
     homes = {
         alias.asname or alias.name: node.module or ""
@@ -129,7 +129,7 @@ def public_names(package: str) -> dict[str, str]:
         for node in tree.body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     )
-    return {name: homes[name] for name in ast.literal_eval(listed)}
+    return {name: homes[name] for name in (*ast.literal_eval(listed), "open") if name in homes}
 
 
 def sorted_names(package: str) -> list[tuple[str, list[str]]]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bpe import *  # noqa: F403
     from convert import *  # noqa: F403
     from flat_tokens import *  # noqa: F403
+    from flat_tokens import open as open
 
     __version__: str
 
@@ -46,6 +47,11 @@ __all__ = ["__version__"]
 __all__ += _bpe.__all__
 __all__ += _convert.__all__
 __all__ += _flat_tokens.__all__
+
+_PACKAGE_OF: dict[str, Any] = {
+    name: package for package in (_bpe, _convert, _flat_tokens) for name in package.__all__
+}
+_PACKAGE_OF["open"] = _flat_tokens  # not in __all__, so that a star import keeps the built-in function
 
 
 if not TYPE_CHECKING:  # a checker knows the names by their imports above, and tells of others
@@ -56,15 +62,13 @@ if not TYPE_CHECKING:  # a checker knows the names by their imports above, and t
 
             value: Any = version("tokenmill")
         else:
-            for package in (_bpe, _convert, _flat_tokens):
-                if name in package.__all__:
-                    value = getattr(package, name)
-                    break
-            else:
+            package = _PACKAGE_OF.get(name)
+            if package is None:
                 raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            value = getattr(package, name)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "open"})

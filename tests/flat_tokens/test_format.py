@@ -46,9 +46,17 @@ def test_the_python_of_the_page_runs() -> None:
 def test_public_names() -> None:
     assert flat_tokens.__all__ == sorted(flat_tokens.__all__)
     assert all(hasattr(flat_tokens, name) for name in flat_tokens.__all__)
-    assert set(flat_tokens.__all__) <= set(dir(flat_tokens))
+    assert {*flat_tokens.__all__, "open"} <= set(dir(flat_tokens))
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = flat_tokens.nothing
+
+
+def test_a_star_import_replaced_the_built_in_open() -> None:
+    for package in ("flat_tokens", "tokenmill"):
+        names: dict[str, object] = {}
+        exec(f"from {package} import *\nimport {package}", names)
+        assert "open" not in names
+        assert callable(names[package].open)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
