@@ -39,7 +39,7 @@ def encode(data: Bytes, level: int, checksum: bool) -> bytes | None:
 
 def decode(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) -> bool:
     """Fill `out` from a payload that must decode to just its length; False, and nothing is done, where that is left
-    to numcodecs. is_checked: its checksum was compared before. ValueError says what is wrong."""
+    to numcodecs. is_checked: its checksum was compared before. Raise ValueError for a damaged payload."""
     done = decode_up_to(payload, out, is_checked)
     if done is None:
         return False

@@ -115,7 +115,7 @@ def test_passes_behind_the_one_that_a_state_began(
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_state_after_the_first_epoch_had_no_batches(train: Any, workers: int) -> None:
-    """With drop_last=False: the end of the pass was that of the first epoch."""
+    """With drop_last=False the pass ended before it began."""
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
     from torch.utils.data import DataLoader
 
