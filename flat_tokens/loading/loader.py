@@ -8,10 +8,10 @@ before nor on the number of ranks: the rows of ranks 0, 1, ... concatenated are 
 world_size that divides batch_size. flat_tokens/rows/row_order.py states which rows a batch has. Each
 epoch has a different order; a step is in epoch step // steps_per_epoch.
 
-Cost: raw tokens are gathered from the mapped files (flat_tokens/rows/gathered_steps.py). Others, sequences, packs and
-padded rows are read a window at a time (flat_tokens/rows/window_steps.py; 4 Mi tokens of each epoch by default, 4 bytes
-a token in memory, twice while a thread reads ahead), each zarr chunk once a window. A step that does not follow
-the one before is read alone: resuming takes as long as one batch.
+Cost: raw tokens are gathered from the mapped files (flat_tokens/rows/mapped_rows.py). Everything else goes through a
+shuffle buffer (flat_tokens/rows/row_buffer.py), which reads each zarr chunk once and holds 48 Mi tokens by default, 192
+MiB. A step that does not follow the previous one is read alone, so the first batch after resuming is there at once; the
+second one waits until the buffer is filled.
 """
 
 from __future__ import annotations
@@ -31,21 +31,20 @@ from flat_tokens.loading.batch import Batch
 from flat_tokens.masks import mask_of
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.ahead import Ahead
-from flat_tokens.rows.gathered_steps import GatheredSteps
-from flat_tokens.rows.row_gather import RowGather
-from flat_tokens.rows.row_order import HostOrder, RowOrder
+from flat_tokens.rows.mapped_rows import MappedRows
+from flat_tokens.rows.row_buffer import RowBuffer, Share
+from flat_tokens.rows.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, TooFewRowsError, stream_count
+from flat_tokens.rows.row_reader import RowReader
 from flat_tokens.rows.row_source import PackedRows, RowSource
 from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
-from flat_tokens.rows.steps import MAX_BATCH_SIZE, ORDER_VERSION, StepBatches, checked_ranks
-from flat_tokens.rows.window_steps import WindowSteps
+from flat_tokens.rows.steps import MAX_BATCH_SIZE, ORDER_VERSION, RankRows, StepBatches, checked_ranks
 from flat_tokens.sources import RowPart, parts_of_rows
 from flat_tokens.storage.elements import Elements
 
 LARGEST_BLOCK = 2**62  # tokens, more than any split has: its rows are counted in 64 bits
-MOST_STREAMS = 8  # by default, so that each of 1, 2, 4 or 8 hosts reads data of its own
-MOST_BLOCK_TOKENS = 2**24  # of all streams' blocks by default, where blocks are large
-BLOCK_TOKENS, WINDOW_TOKENS = 2**18, 2**22  # by default
+BLOCK_TOKENS = 2**16  # per block by default
+WINDOW_TOKENS = 96 * 2**20  # in the windows of all lanes by default; on average half of them are in memory
+ORDERED_TOKENS = 2**20  # read at a time if not shuffled
 FINGERPRINT_TOKENS = 1024
 
 
@@ -58,9 +57,8 @@ class Loader(StepBatches):
     seed: in [0, 2^64).
     rank, world_size: this rank gets the rows [rank, rank + 1) * batch_size / world_size of each batch. Give both or
         neither. world_size must divide batch_size; the global batches do not depend on it.
-    streams: a divisor of batch_size (default: the largest one up to 8). The order depends on it. Ranks whose rows come
-        from the same stream read the same data, so for more than 8 ranks, or a number that does not divide the streams,
-        a multiple of world_size reads less.
+    streams: a divisor of batch_size (default: the largest one up to 64, less for small datasets). The order depends on
+        it. Ranks whose rows come from the same stream read the same data.
     drop_last: True leaves out of each epoch what fills no row and no batch. False pads it, so that an epoch has each
         token exactly once, for any world_size, in batches of one shape. Batch.lengths excludes the padding, and targets
         and labels are -100 there.
@@ -68,10 +66,10 @@ class Loader(StepBatches):
     long_sequences: "split" into several rows or "truncate", for packed=False.
     padding_id: the token at padding.
     shuffle: False keeps the order of the dataset.
-    block_tokens: tokens that stay neighbours when blocks are permuted (default: 2^18; up to 2^23 for best-fit packs).
-        Choose at least one zarr chunk.
-    shuffle_blocks: blocks in a window. Rows are shuffled within a window. Memory and mixing grow with block_tokens *
-        shuffle_blocks (default: 4 Mi tokens).
+    block_tokens: tokens that are read together (default: 2^16; up to 2^23 for best-fit packs). Larger blocks make
+        longer reads and mix less. At least one zarr chunk is best.
+    shuffle_blocks: blocks that the rows of a batch come from (default: 96 Mi tokens, 1,536 blocks of 2^16). Half of
+        their tokens are in memory on average, 4 bytes each, unless the dataset is raw.
     dtype: of inputs and targets: int32, int64, uint32, or uint16 if the ids fit. With a loss mask, packs, packed=False
         or drop_last=False targets may be -100, so it must be int32 or int64. flat_tokens.views.all_trained leaves the
         mask out.
@@ -80,8 +78,6 @@ class Loader(StepBatches):
     len(loader) is steps_per_epoch, and `for batch in loader` is the first epoch. The state of a Loader is the step:
     from_step(step) resumes. Raise ArgumentError for values outside their ranges, and DatasetError on reading what is
     damaged. Picklable; safe to use from several threads."""
-
-    _own = (*StepBatches._own, "_steps")
 
     def __init__(
         self,
@@ -126,40 +122,43 @@ class Loader(StepBatches):
             self._source = PackedRows(self.array, self.seq_len, not drop_last, padding_id)
         else:
             self._source = SequenceRows(self.array, self.seq_len, long_sequences, padding_id)
-        block_tokens = block_tokens_of(array, block_tokens)
+        row_count = self._source.row_count
+        if not drop_last:
+            row_count = -(-row_count // self.batch_size) * self.batch_size
+        if row_count < self.batch_size and drop_last:
+            raise TooFewRowsError(row_count, self.batch_size)
+        self.steps_per_epoch = row_count // self.batch_size
+        self._left_out = row_count % self.batch_size
+        block_rows = max(1, block_tokens_of(array, block_tokens) // self.seq_len)
         if shuffle_blocks is None:
-            shuffle_blocks = 16 if packs is None else max(1, WINDOW_TOKENS // block_tokens)
-        self._left_out = self._source.row_count % self.batch_size if drop_last else 0
+            window_tokens = WINDOW_TOKENS if shuffle else max(ORDERED_TOKENS, self.batch_size * self.seq_len)
+            shuffle_blocks = max(1, window_tokens // (block_rows * self.seq_len))
+        shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
+        if streams is None:
+            most = min(shuffle_blocks, row_count // (block_rows * MIN_LANE_BLOCKS))
+            streams = stream_count(self.batch_size, most)
+        elif self.batch_size % integer("streams", streams, 1):
+            raise ArgumentError(f"streams must divide batch_size = {self.batch_size}, got {streams}")
+        streams = streams if shuffle else 1
+        self._per_stream = self.batch_size // streams
         self.order = RowOrder.create(
-            self._source.row_count
-            if drop_last
-            else -(-self._source.row_count // self.batch_size) * self.batch_size,
-            self.batch_size,
-            streams_of(array, self.batch_size, streams, block_tokens),
-            max(1, block_tokens // self.seq_len),
-            integer("shuffle_blocks", shuffle_blocks),
+            row_count,
+            self.steps_per_epoch * self._per_stream,
+            streams,
+            block_rows,
+            shuffle_blocks,
             integer("seed", seed),
             shuffle,
-            may_be_empty=not drop_last,
         )
         if drop_last:
             check_ranks_divide(self.batch_size, self.world_size)
-        self.host = HostOrder.of(self.order, self.rank, self.world_size)
-        self.rows_per_batch = self.host.rows_per_batch
+        self._share = RankRows.of(self.batch_size, self.rank, self.world_size)
+        self.rows_per_batch = self._share.count
         if isinstance(self._source, PackedRows) and not drop_last:
             rows = self.array.token_count / self.seq_len
-            self._source.is_padded = rows != self.order.row_count or self.batch_size % self.world_size != 0
+            self._source.is_padded = rows != row_count or self.batch_size % self.world_size != 0
         self._fingerprint: int | None = None
         self._begin()
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._steps: GatheredSteps | WindowSteps | None = None
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Batches in an epoch."""
-        return self.order.steps_per_epoch
 
     def __len__(self) -> int:
         return self.steps_per_epoch
@@ -169,12 +168,12 @@ class Loader(StepBatches):
 
     def last_step(self, step: int) -> int | None:
         """The end of the epoch of a step where drop_last is False: padding belongs to an evaluation, which ends."""
-        steps = self.order.steps_per_epoch
+        steps = self.steps_per_epoch
         return None if self.drop_last else (step // max(1, steps) + 1) * steps
 
     def __repr__(self) -> str:
         return (
-            f"<Loader of {self.array.name}: {self.order.steps_per_epoch} steps an epoch, batches of "
+            f"<Loader of {self.array.name}: {self.steps_per_epoch} steps per epoch, batches of "
             f"{self.batch_size} x {self.seq_len}, rank {self.rank} of {self.world_size}>"
         )
 
@@ -183,7 +182,8 @@ class Loader(StepBatches):
         where not packed, or of packs. Numbers from the count of rows on are rows of padding."""
         step = integer("step", step, 0)
         self._check_steps(step + 1)
-        return self.host.rows_at(step)
+        padding = np.full(self._share.padding, self.order.row_count)
+        return np.concatenate([self._draws(step, 1).rows(), padding])
 
     def sources_of(self, step: int) -> list[list[RowPart]]:
         """Which sequences are in each row of this rank's batch of a step, and where they come from
@@ -201,12 +201,13 @@ class Loader(StepBatches):
             "seq_len": self.seq_len,
             "row_kind": source.kind,
             "rows": order.row_count,
-            "batch_size": order.batch_size,
-            "streams": order.streams,
-            "block_rows": order.block_rows,
-            "window_blocks": order.window_blocks,
+            "batch_size": self.batch_size,
             "seed": order.seed,
             "shuffle": order.shuffle,
+            "streams": order.streams,
+            "lanes": order.lanes,
+            "block_rows": order.block_rows,
+            "window_blocks": order.window_blocks,
             "order_version": ORDER_VERSION,
             "fingerprint": self.fingerprint,
         }
@@ -235,31 +236,32 @@ class Loader(StepBatches):
 
     # -- reading
 
-    def new_windows(self, host: HostOrder | None = None) -> WindowSteps:
-        """A reader of windows and rows, for callers that put batches together themselves. host: by default this
-        rank's."""
-        tokens = self.array.encoded_tokens
-        host = self.host if host is None else host
-        return WindowSteps(tokens, self._source, host, self._new_cut(), mask_of(self.array))
+    def new_reader(self) -> RowReader:
+        """What reads the rows by number."""
+        return RowReader(self.array.encoded_tokens, self._source, mask_of(self.array))
 
-    def _new_steps(self) -> GatheredSteps | WindowSteps:
+    def _draws(self, step: int, count: int) -> Draws:
+        """See StepBatches."""
+        rows = np.arange(self._share.first, self._share.stop)
+        streams, inside = np.divmod(rows, self._per_stream)
+        draws = np.arange(step, step + count)[:, None] * self._per_stream + inside
+        draws = draws.reshape(-1)
+        return Draws.of([self.order], np.zeros_like(draws), np.tile(streams, count), draws)
+
+    def _new_rows(self, stride: int) -> RowBuffer | MappedRows:
+        """See StepBatches."""
+        cut, share = self._new_cut(), self._share
         if isinstance(self._source, PackedRows) and not self._source.is_padded and not self.is_masked:
-            gather = RowGather.of(self.array.encoded_tokens, self._new_cut())
-            if gather is not None:
-                return GatheredSteps(self.host, gather)
-        return self.new_windows()
+            stream = self.array.encoded_tokens.stream()
+            if stream is not None:
+                return MappedRows(stream, cut)
+        used = Share(self._per_stream, share.first, share.stop, stride)
+        count = share.stop - share.first
+        return RowBuffer([self.order], [self.new_reader()], cut, count, share.padding, used)
 
     def _check_steps(self, stop: int) -> None:
-        if not self.order.steps_per_epoch:
+        if not self.steps_per_epoch:
             raise ArgumentError(f"{self.array.name} has no rows, so there is no batch")
-
-    def _batch(self, step: int, follows: bool) -> Batch:
-        if self._steps is None:
-            self._steps = self._new_steps()
-        return self._steps.batch(step, follows)
-
-    def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        return self._new_steps().run(step, stop, ahead)
 
     @property
     def is_masked(self) -> bool:
@@ -288,19 +290,6 @@ def block_tokens_of(array: FlatTokensArray | PackedSequences, given: int | None)
     if given is None:
         given = array.block_tokens if isinstance(array, PackedSequences) else BLOCK_TOKENS
     return min(integer("block_tokens", given, 1), LARGEST_BLOCK)
-
-
-def streams_of(
-    array: FlatTokensArray | PackedSequences, batch_size: int, given: int | None, block_tokens: int
-) -> int:
-    """The streams of batches: by default the largest divisor of batch_size up to 8, fewer of large packs, so the order
-    depends on batch_size and the kind of rows alone."""
-    if given is not None:
-        return integer("streams", given)
-    most = MOST_STREAMS
-    if isinstance(array, PackedSequences):
-        most = max(1, min(most, MOST_BLOCK_TOKENS // block_tokens))
-    return max(count for count in range(1, most + 1) if batch_size % count == 0)
 
 
 def check_ranks_divide(batch_size: int, world_size: int) -> None:

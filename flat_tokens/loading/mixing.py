@@ -17,7 +17,6 @@ batches (tests/flat_tokens/test_mixing.py).
 
 from __future__ import annotations
 
-import collections
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
@@ -28,27 +27,21 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import count_of, integer
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loading.batch import Batch
-from flat_tokens.loading.loader import WINDOW_TOKENS, Loader, block_tokens_of, check_ranks_divide, streams_of
+from flat_tokens.loading.loader import WINDOW_TOKENS, Loader, block_tokens_of, check_ranks_divide
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.ahead import Ahead
-from flat_tokens.rows.mixed_rows import MixedRows
-from flat_tokens.rows.permutation import derive_key, permute
-from flat_tokens.rows.row_cut import RowCut
-from flat_tokens.rows.row_order import HostOrder, RowOrder, TooFewRowsError
+from flat_tokens.rows.permutation import LARGEST_SEED, derive_key, permute
+from flat_tokens.rows.row_buffer import RowBuffer
+from flat_tokens.rows.row_order import Draws, TooFewRowsError, stream_count
 from flat_tokens.rows.schedule import entries_of
 from flat_tokens.rows.shares import Shares
-from flat_tokens.rows.steps import MAX_BATCH_SIZE, StepBatches, checked_ranks
+from flat_tokens.rows.steps import MAX_BATCH_SIZE, RankRows, StepBatches, checked_ranks
 
 PERIOD = 4096  # draws of a stream that are permuted among themselves
 LARGEST_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
 MIX, MEMBER = 4, 5
-AHEAD = 4  # batches
-LARGEST_TOKENS = 40 * 2**20  # of all datasets in memory, 4 bytes each
 
 Int64 = npt.NDArray[np.int64]
-Draws = tuple[Int64, Int64, Int64]
 
 
 class Mixture(StepBatches):
@@ -56,12 +49,10 @@ class Mixture(StepBatches):
     positive numbers of any sum, or a schedule [(first_step, weights), ...] from step 0 on, where some may be 0.
 
     The other arguments are those of Loader, but drop_last: there are no epochs, step goes on without end. So are the
-    methods. shuffle_blocks is shared out by weight, in a schedule by the first above 0, at least one each. draws(step)
-    says which dataset each row comes from. Memory: 160 MiB for windows at most; the windows of many datasets are read
-    in several parts, and each part decodes the zarr chunks of the window again. ArgumentError for values outside their
-    ranges."""
+    methods. shuffle_blocks is shared out by weight, in a schedule by the first above 0, at least one for each stream.
+    draws(step) says which dataset each row comes from. ArgumentError for values outside their ranges."""
 
-    _own = (*StepBatches._own, "_rows", "_stretch", "_before", "_cut")
+    _own = (*StepBatches._own, "_stretch", "_before")
 
     def __init__(
         self,
@@ -93,16 +84,14 @@ class Mixture(StepBatches):
         self.shares = self._entries[0][1]
         self.batch_size = integer("batch_size", batch_size, 1, MAX_BATCH_SIZE)
         self.rank, self.world_size = checked_ranks(rank, world_size)
-        block_tokens = block_tokens_of(arrays[0], options.get("block_tokens"))
-        streams = streams_of(arrays[0], self.batch_size, streams, block_tokens)
-        # Of one batch: only how its rows are dealt to streams and hosts is asked for.
-        batch = RowOrder.create(self.batch_size, self.batch_size, streams, 1, 1, integer("seed", seed))
         check_ranks_divide(self.batch_size, self.world_size)
-        self.seed, self.streams = batch.seed, batch.streams
-        self.host = HostOrder.of(batch, self.rank, self.world_size)
-        self.rows_per_batch = self.host.rows_per_batch
-        self._per_stream = self.batch_size // self.streams
-        self._first_draws = [first * self._per_stream for first, _ in self._entries]
+        self.seed = integer("seed", seed, 0, LARGEST_SEED)
+        seq_len = integer("seq_len", seq_len, 1)
+        blocks = [_window_blocks(array, seq_len, shuffle_blocks, options) for array in arrays]
+        if streams is not None and self.batch_size % integer("streams", streams, 1):
+            raise ArgumentError(f"streams must divide batch_size = {self.batch_size}, got {streams}")
+        self._share = RankRows.of(self.batch_size, self.rank, self.world_size)
+        self.rows_per_batch = self._share.count
         # Of each dataset the first entry that draws from it, if any does: it decides on the windows, so that the order
         # does not follow from later ones, which may be changed.
         self._begun_in = [
@@ -113,46 +102,63 @@ class Mixture(StepBatches):
             0 if entry is None else self._entries[entry][1].fractions[i]
             for i, entry in enumerate(self._begun_in)
         ]
-        self.members = [
-            self._member(
-                number, array, seq_len, max(1, round(_blocks(array, shuffle_blocks) * share)), options
-            )
-            for number, (array, share) in enumerate(zip(arrays, of_windows, strict=True))
-        ]
+        self.members = self._new_members(
+            arrays,
+            seq_len,
+            streams,
+            [max(1, round(b * s)) for b, s in zip(blocks, of_windows, strict=True)],
+            options,
+        )
+        self.streams = self.members[0].batch_size
+        self._per_stream = self.batch_size // self.streams
+        self._first_draws = [first * self._per_stream for first, _ in self._entries]
         first = self.members[0]
         self.seq_len, self.dtype, self.start_id = first.seq_len, first.dtype, first.start_id
         self._begin()
 
-    def _member(
+    def _new_members(
         self,
-        number: int,
-        array: FlatTokensArray | PackedSequences,
+        arrays: Sequence[FlatTokensArray | PackedSequences],
         seq_len: int,
-        shuffle_blocks: int,
+        streams: int | None,
+        blocks: list[int],
         options: dict[str, Any],
-    ) -> Loader:
-        key, streams = derive_key(self.seed, MEMBER, number), self.streams
-        try:
-            return Loader(
-                array, seq_len, streams, key, streams=streams, shuffle_blocks=shuffle_blocks, **options
-            )
-        except TooFewRowsError as error:
-            counts = (count for count in range(error.row_count, 0, -1) if self.batch_size % count == 0)
-            fewer = "".join(f"streams={count}, " for count in itertools.islice(counts, 1))
-            raise ArgumentError(
-                f"arrays[{number}] has {error.row_count} rows, fewer than the {streams} streams of the mixture; take "
-                f"{fewer}a smaller seq_len, or leave it out"
-            ) from None
+    ) -> list[Loader]:
+        """A Loader of each dataset whose batches are a row of each stream.
+
+        streams: None for as many as every dataset has rows for.
+        """
+        members: list[Loader] = []
+        count = streams or stream_count(self.batch_size, sum(blocks) // len(arrays))
+        while len(members) < len(arrays):
+            number = len(members)
+            key = derive_key(self.seed, MEMBER, number)
+            try:
+                members.append(
+                    Loader(
+                        arrays[number],
+                        seq_len,
+                        count,
+                        key,
+                        streams=count,
+                        shuffle_blocks=blocks[number],
+                        **options,
+                    )
+                )
+            except TooFewRowsError as error:
+                fewer = stream_count(self.batch_size, error.row_count)
+                if streams is not None or error.row_count < fewer:
+                    raise ArgumentError(
+                        f"arrays[{number}] has {error.row_count} rows for {count} streams; use fewer streams, a "
+                        "smaller seq_len, or leave it out"
+                    ) from None
+                members, count = [], fewer
+        return members
 
     def _forget(self) -> None:
         super()._forget()
-        first, stop = self.host.first_stream, self.host.stop_stream  # members have one row a stream
-        readers = [member.new_windows(HostOrder(member.order, first, stop)) for member in self.members]
-        orders = [member.order for member in self.members]
-        self._rows = MixedRows(readers, orders, first, stop, LARGEST_TOKENS)
-        self._stretch = functools.lru_cache(maxsize=4 * self.streams)(self._stretch_of)
+        self._stretch = functools.lru_cache(maxsize=4)(self._stretch_of)
         self._before = functools.lru_cache(maxsize=None)(self._drawn_before)
-        self._cut: RowCut | None = None
 
     def __repr__(self) -> str:
         return (
@@ -176,29 +182,31 @@ class Mixture(StepBatches):
         for number, (member, entry) in enumerate(zip(self.members, self._begun_in, strict=True)):
             of_member = member.identity()
             if entry is None or (entry and self._entries[entry][0] >= step):  # nothing was drawn from it
-                del of_member["window_blocks"]
+                del of_member["lanes"], of_member["window_blocks"]
             found |= {f"datasets[{number}].{name}": value for name, value in of_member.items()}
         return found
 
-    def draws(self, step: int) -> Draws:
-        """For each row of this rank's batch: the number of its dataset, its stream and its place in that
-        dataset's stream; int64[rows] each."""
+    def draws(self, step: int) -> tuple[Int64, Int64, Int64]:
+        """For each row of this rank's batch: the number of its dataset, its stream, and which draw from that dataset in
+        that stream it is; int64[rows] each."""
         step = integer("step", step, 0)
         self._check_steps(step + 1)
-        first, stop = self.host.first_stream, self.host.stop_stream
-        shape = (stop - first, self._per_stream)
-        chosen, places = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
         begin, end = step * self._per_stream, (step + 1) * self._per_stream
-        for entry, stretch, low, high in self._stretches(begin, end):
-            inside = slice(low - self._begin_of(entry, stretch), high - self._begin_of(entry, stretch))
-            for stream in range(first, stop):
-                numbers, found = self._stretch(entry, stream, stretch)
-                chosen[stream - first, low - begin : high - begin] = numbers[inside]
-                places[stream - first, low - begin : high - begin] = found[inside]
-        streams = np.repeat(np.arange(first, stop), self._per_stream)
-        before = first * self._per_stream
-        own = slice(self.host.first_row - before, self.host.stop_row - before)
-        return chosen.reshape(-1)[own], streams[own], places.reshape(-1)[own]
+        found = [
+            self._stretch(entry, stretch)[..., low - begin_of : high - begin_of]
+            for entry, stretch, low, high in self._stretches(begin, end)
+            for begin_of in (self._begin_of(entry, stretch),)
+        ]
+        chosen, draws = np.concatenate(found, axis=2).reshape(2, -1)
+        first = self._own_streams.start * self._per_stream
+        own = slice(self._share.first - first, self._share.stop - first)
+        streams = np.repeat(np.array(self._own_streams), self._per_stream)
+        return chosen[own], streams[own], draws[own]
+
+    @property
+    def _own_streams(self) -> range:
+        """The streams that this rank draws from."""
+        return range(self._share.first // self._per_stream, -(-self._share.stop // self._per_stream))
 
     def _begin_of(self, entry: int, stretch: int) -> int:
         return self._first_draws[entry] + stretch * PERIOD
@@ -214,8 +222,12 @@ class Mixture(StepBatches):
                 yield entry, stretch, low, high
                 low = high
 
-    def _stretch_of(self, entry: int, stream: int, stretch: int) -> tuple[Int64, Int64]:
-        """Of each draw of a stretch of an entry: the dataset, and how many draws from it came before in the stream."""
+    def _stretch_of(self, entry: int, stretch: int) -> Int64:
+        """For each draw of a stretch of an entry: the dataset, and how many draws from it came before in the stream;
+        int64[2, own streams, PERIOD]."""
+        return np.stack([self._of_stream(entry, stream, stretch) for stream in self._own_streams], axis=1)
+
+    def _of_stream(self, entry: int, stream: int, stretch: int) -> Int64:
         key = derive_key(self.seed, MIX, stream, stretch, *([entry] if entry else []))
         tickets = permute(np.arange(PERIOD), PERIOD, key)
         shares = self._entries[entry][1]
@@ -229,7 +241,7 @@ class Mixture(StepBatches):
         for number in np.flatnonzero(after > before).tolist():
             here = np.flatnonzero(numbers == number)
             places[here] = np.arange(firsts[number], firsts[number] + len(here))
-        return numbers, places
+        return np.stack([numbers, places])
 
     def _drawn_before(self, entry: int, stream: int) -> Int64:
         """How many draws from each dataset the entries before this one made in a stream."""
@@ -238,7 +250,7 @@ class Mixture(StepBatches):
         draws = self._first_draws[entry] - self._first_draws[entry - 1]
         stretch, rest = divmod(draws, PERIOD)
         whole = self._entries[entry - 1][1].drawn(stretch * PERIOD, stream, self.streams)
-        last = self._stretch_of(entry - 1, stream, stretch)[0][:rest]
+        last = self._of_stream(entry - 1, stream, stretch)[0][:rest]
         found: Int64 = self._before(entry - 1, stream) + np.array(whole, dtype=np.int64)
         return found + np.bincount(last, minlength=len(self.members))
 
@@ -250,27 +262,17 @@ class Mixture(StepBatches):
                 f"step must be at most {LARGEST_DRAW // self._per_stream - 1}, got {stop - 1}"
             )
 
-    def _batch(self, step: int, follows: bool) -> Batch:
-        if self._cut is None:
-            self._cut = self._new_cut()
-        return self._rows.batch(*self.draws(step), follows, self._cut)
+    def _draws(self, step: int, count: int) -> Draws:
+        """See StepBatches."""
+        found = [self.draws(at) for at in range(step, step + count)]
+        members, streams, draws = (np.concatenate(each) for each in zip(*found, strict=True))
+        return Draws.of([member.order for member in self.members], members, streams, draws)
 
-    def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        steps = itertools.count(step) if stop is None else iter(range(step, stop))
-
-        def begin(at: int) -> Any:
-            return ahead.begin(functools.partial(self._locked_batch, at, at > step))
-
-        pending = collections.deque(map(begin, itertools.islice(steps, AHEAD)))
-        while pending:
-            batch = pending.popleft().result()
-            pending.extend(map(begin, itertools.islice(steps, 1)))
-            yield batch
-            del batch
-
-    def _locked_batch(self, step: int, follows: bool) -> Batch:
-        with self._lock:
-            return self._batch(step, follows)
+    def _new_rows(self, stride: int) -> RowBuffer:
+        """See StepBatches."""
+        orders = [member.order for member in self.members]
+        readers = [member.new_reader() for member in self.members]
+        return RowBuffer(orders, readers, self._new_cut(), self.rows_per_batch)
 
     @property
     def is_masked(self) -> bool:
@@ -286,8 +288,11 @@ class Mixture(StepBatches):
         return max(member.array.max_token_id for member in self.members)
 
 
-def _blocks(array: FlatTokensArray | PackedSequences, shuffle_blocks: int | None) -> int:
-    """How many blocks are shuffled among themselves: a Loader's default where it is not said."""
-    if shuffle_blocks is not None:
-        return shuffle_blocks
-    return 16 if not isinstance(array, PackedSequences) else max(1, WINDOW_TOKENS // array.block_tokens)
+def _window_blocks(
+    array: FlatTokensArray | PackedSequences, seq_len: int, given: int | None, options: dict[str, Any]
+) -> int:
+    """How many blocks of this dataset would be shuffled at a time without the others."""
+    if given is not None:
+        return given
+    block_rows = max(1, block_tokens_of(array, options.get("block_tokens")) // seq_len)
+    return max(1, WINDOW_TOKENS // (block_rows * seq_len))

@@ -34,7 +34,7 @@ from stores.system import cached_property
 LONGEST_PACK = 2**31 - 1
 LONGEST_BEST_FIT_PACK = 2**22  # a set of rooms is searched for every length; 512 KiB for the longest
 STRATEGIES = ("greedy", "best-fit")
-LOADER_BLOCK = 2**18  # tokens
+LOADER_BLOCK = 2**16  # tokens
 LARGEST_LOADER_BLOCK = 2**23  # 32 MiB in memory
 
 

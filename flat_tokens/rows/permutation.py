@@ -55,6 +55,14 @@ def derive_key(seed: int, *parts: int) -> int:
     return key
 
 
+def derive_keys(key: int, *parts: npt.NDArray[np.int64]) -> Uint64:
+    """derive_key continued from its result `key`, with arrays of parts of one shape; uint64 of that shape."""
+    keys = np.full(parts[0].shape, key, dtype=np.uint64)
+    for part in parts:
+        keys = _mix_array(_mix_array(keys) ^ _mix_array(part.astype(np.uint64) + np.uint64(_GOLDEN)))
+    return keys
+
+
 def permute(positions: npt.ArrayLike, size: int, key: int | Uint64) -> npt.NDArray[np.int64]:
     """Where a permutation of [0, size) sends some positions: int64 of the shape of `positions`.
 

@@ -1,260 +1,293 @@
-"""In which order rows are read: pure arithmetic on row numbers, without data.
+"""The order of rows: pure arithmetic on row numbers, without data.
 
-Rows are dealt to *streams*: the rows [s * q, (s + 1) * q) of a global batch come from stream s,
-q = batch_size / streams. Hosts have no part in the order: each takes its rows of the global batch, so any number of
-hosts that divides batch_size sees the same batches. A host reads the streams that its rows come from; where the number
-of hosts divides the streams, no two hosts read the same one.
+A *block* is `block_rows` neighbouring rows, read together. A batch must look like a draw from the whole corpus, so it
+takes its rows from as many blocks as possible: from each *lane* in turn, one row at a time. A lane shuffles
+`window_blocks` blocks at a time, its *window*. Lanes belong to *streams*; each stream supplies an equal, fixed part of
+every batch, so hosts that read different streams read different data. The number of hosts never changes the order.
 
-Two levels of shuffling keep the reading cheap: *blocks* of neighbouring rows are
-permuted, and in each stream the rows of a *window* of a few blocks are permuted among themselves.
+Draw d of stream s, counted from the first epoch, is this row, for n rows per stream and epoch and `lanes` per stream:
 
-An epoch e, for R rows a block: of the whole blocks, permuted with derive_key(seed, e, 1), the first
-streams * F are dealt in turns, stream s gets the s-th, the (s + streams)-th and so on, F each: as many as
-there are, or one less if some rows fill no batch. What is left, less than 2 * streams + 1 blocks, is the
-tail: its rows are permuted with derive_key(seed, e, 2) and follow, an equal share for each stream. A window
-takes its steps' positions of each stream and permutes them with derive_key(seed, e, 3, stream, window).
+1. epoch, d = divmod(d, n). Lane d % lanes takes the draw; it is the lane's draw number turn = d // lanes.
+2. The epoch's blocks are permuted by derive_key(seed, epoch, BLOCKS) and laid end to end; the last block, if it is
+   shorter, goes to a place chosen by derive_key(seed, epoch, SHORT). Each lane owns a span of these rows.
+3. The lane's span is cut into windows of window_blocks blocks. The first window is shorter by an offset. Offsets are
+   spread evenly over the lanes by derive_key(seed, OFFSET), so that lanes reach the ends of their windows at different
+   times: rows are read steadily, and on average half of each window is still in memory. An offset is a number of
+   blocks; if windows have one block, it is a number of rows, which the lane draws last.
+4. A window is cut into pieces of block_rows rows, which take turns. Each piece is permuted by derive_key(seed, epoch,
+   WINDOW, lane, first place of the piece).
 
-Invariant: every epoch has steps_per_epoch batches of different rows, so all rows but row_count % batch_size,
-and those left out are others in each epoch (tests/flat_tokens/test_row_order.py).
+Invariant: in each epoch the streams draw distinct rows. The rows left out, fewer than one batch, differ per epoch.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.rows.permutation import LARGEST_SEED, derive_key, permute
+from flat_tokens.rows.permutation import LARGEST_SEED, derive_key, derive_keys, permute
 
-BLOCKS, TAIL, WINDOW = 1, 2, 3
+BLOCKS, SHORT, WINDOW, OFFSET = 1, 2, 3, 4
+MAX_STREAMS = 64
+MIN_LANE_BLOCKS = 16  # a lane's first and last block are shared with its neighbours, and read twice
 
 Int64 = npt.NDArray[np.int64]
 
 
 class TooFewRowsError(ArgumentError):
-    """Rows that fill no batch."""
+    """The rows do not fill a batch."""
 
     def __init__(self, row_count: int, batch_size: int) -> None:
         if row_count:
             message = (
-                f"{row_count} rows do not fill a batch of {batch_size}; take a smaller batch_size or seq_len"
+                f"{row_count} rows do not fill a batch of {batch_size}; use a smaller batch_size or seq_len"
             )
         else:
-            message = (
-                "there are too few tokens for a row; take a smaller seq_len, or a split that has more tokens"
-            )
+            message = "there are too few tokens for a row; use a smaller seq_len, or a split with more tokens"
         super().__init__(message)
         self.row_count = row_count
 
 
-@dataclass(frozen=True)
-class WindowId:
-    """A stretch of steps whose rows are read together. first_step: within the epoch; index: of the epoch's
-    windows."""
-
-    epoch: int
-    index: int
-    first_step: int
-    step_count: int
+def stream_count(batch_size: int, most: int) -> int:
+    """The largest divisor of batch_size that is at most `most` and MAX_STREAMS; 1 if there is no other."""
+    return max(count for count in range(1, max(1, min(MAX_STREAMS, most)) + 1) if batch_size % count == 0)
 
 
 @dataclass(frozen=True)
 class RowOrder:
-    """Which row is in which batch. `RowOrder.create` chooses what is not said; see the module for the rules.
+    """Which row each draw of a stream is. `RowOrder.create` chooses the lanes; the module states the rules.
 
-    block_rows: a multiple of batch_size / streams. window_blocks: blocks of each stream in a window."""
+    row_count: rows, numbered from 0.
+    draws: draws per stream and epoch; streams * draws <= row_count.
+    streams: number of streams.
+    lanes: lanes per stream.
+    block_rows: rows per block.
+    window_blocks: blocks that a lane shuffles at a time.
+    seed: in [0, 2^64).
+    shuffle: False keeps the order of the rows; there is one stream with one lane then.
+    is_staggered: whether lanes reach the ends of their windows at different times.
+    """
 
     row_count: int
-    batch_size: int
+    draws: int
     streams: int
+    lanes: int
     block_rows: int
     window_blocks: int
     seed: int
     shuffle: bool = True
+    is_staggered: bool = True
 
     @classmethod
     def create(
         cls,
         row_count: int,
-        batch_size: int,
+        draws: int,
         streams: int,
         block_rows: int,
         shuffle_blocks: int,
         seed: int,
         shuffle: bool = True,
-        *,
-        may_be_empty: bool = False,
     ) -> RowOrder:
-        """An order with blocks of at least block_rows rows and windows of shuffle_blocks blocks over all
-        streams, at least one each; ArgumentError for numbers outside their ranges, no rows being one of them unless
-        may_be_empty."""
-        for name, value in (("batch_size", batch_size), ("streams", streams), ("block_rows", block_rows)):
+        """An order that shuffles about shuffle_blocks blocks at a time over all streams, at least one per stream.
+
+        Raise ArgumentError for a number below 1 or a seed outside [0, 2^64).
+        """
+        for name, value in (
+            ("streams", streams),
+            ("block_rows", block_rows),
+            ("shuffle_blocks", shuffle_blocks),
+        ):
             if value < 1:
                 raise ArgumentError(f"{name} must be at least 1, got {value}")
-        if shuffle_blocks < 1:
-            raise ArgumentError(f"shuffle_blocks must be at least 1, got {shuffle_blocks}")
-        if batch_size % streams:
-            raise ArgumentError(f"streams must divide batch_size = {batch_size}, got {streams}")
         if not 0 <= seed <= LARGEST_SEED:
             raise ArgumentError(f"seed must be in [0, 2^64), got {seed}")
-        if row_count < batch_size and (row_count or not may_be_empty):
-            raise TooFewRowsError(row_count, batch_size)
-        rows_per_stream = batch_size // streams
-        rounded = -(-block_rows // rows_per_stream) * rows_per_stream
-        return cls(row_count, batch_size, streams, rounded, max(1, shuffle_blocks // streams), seed, shuffle)
-
-    @property
-    def rows_per_stream(self) -> int:
-        """Rows of each stream in a batch."""
-        return self.batch_size // self.streams
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Full batches in an epoch."""
-        return self.row_count // self.batch_size
-
-    @property
-    def window_steps(self) -> int:
-        """Steps a window has, but for the last of an epoch."""
-        return self.window_blocks * self.block_rows // self.rows_per_stream
+        blocks = -(-row_count // block_rows)
+        is_staggered = shuffle and 2 * blocks > shuffle_blocks  # otherwise all of it fits into memory
+        shuffle_blocks = min(shuffle_blocks, blocks + 2 * streams)
+        lanes = 1
+        if shuffle:
+            most = max(1, min(shuffle_blocks, row_count // (block_rows * MIN_LANE_BLOCKS)))
+            lanes = max(1, shuffle_blocks // (streams * -(-shuffle_blocks // most)))
+        window_blocks = max(1, shuffle_blocks // (streams * lanes))
+        return cls(row_count, draws, streams, lanes, block_rows, window_blocks, seed, shuffle, is_staggered)
 
     @property
     def window_rows(self) -> int:
-        """Rows a window has at most, over all streams."""
-        return min(self.window_steps, self.steps_per_epoch) * self.batch_size
+        """The most rows that a window of a lane has."""
+        return min(self.block_rows * self.window_blocks, -(-self.draws // self.lanes))
 
-    def window_at(self, step: int) -> WindowId:
-        """The window with a step, counted from the first epoch on."""
-        epoch, inside = divmod(step, self.steps_per_epoch)
-        index = inside // self.window_steps
-        first = index * self.window_steps
-        return WindowId(epoch, index, first, min(self.window_steps, self.steps_per_epoch - first))
+    @property
+    def lane_count(self) -> int:
+        """Lanes of all streams."""
+        return self.streams * self.lanes
 
-    def window_order(
-        self, window: WindowId, first_stream: int, stop_stream: int, steps: tuple[int, int] | None = None
-    ) -> Int64:
-        """The rows of a window in the order of the batches, int64[steps, streams, rows_per_stream], of the
-        streams [first_stream, stop_stream). steps: [first, stop) of the window's; all of them by default. Cost: 40 us
-        for the keys and 25 ns a row."""
-        streams = np.arange(first_stream, stop_stream, dtype=np.int64)[:, None]
-        count = self.rows_per_stream
-        first_step, stop_step = (0, window.step_count) if steps is None else steps
-        positions = np.arange(first_step * count, stop_step * count, dtype=np.int64)
-        first = window.first_step * count
-        if not self.shuffle:
-            turns = (positions + first) // count
-            rows = turns * (self.batch_size - count) + streams * count + positions + first
-        else:
-            keys = [
-                [derive_key(self.seed, window.epoch, WINDOW, stream, window.index)]
-                for stream in range(first_stream, stop_stream)
-            ]
-            places = np.broadcast_to(positions, (len(streams), len(positions)))
-            places = permute(places, window.step_count * count, np.array(keys, dtype=np.uint64))
-            rows = self._rows_at(window, streams, places + first)
-        per_stream: Int64 = rows.reshape(len(streams), stop_step - first_step, count)
-        return per_stream.transpose(1, 0, 2)
+    @property
+    def short_block(self) -> tuple[int, int]:
+        """The number of the block that has fewer rows, and how many it has; past the last block and 0 for none."""
+        return divmod(self.row_count, self.block_rows)
 
-    def _rows_at(self, window: WindowId, streams: Int64, positions: Int64) -> Int64:
-        """The rows at some positions of some streams that lie in a window, before its permutation; int64[streams, n]
-        of int64[streams, 1] and int64[streams, n]."""
-        whole = self.row_count // self.block_rows
-        left_out = self.row_count % self.batch_size
-        dealt = max(0, whole // self.streams - (1 if left_out else 0))
-        in_blocks = dealt * self.block_rows
-        key = derive_key(self.seed, window.epoch, BLOCKS)
-        first = window.first_step * self.rows_per_stream
-        stop = first + window.step_count * self.rows_per_stream
-        first_turn, stop_turn = first // self.block_rows, -(-min(stop, in_blocks) // self.block_rows)
-        rows = np.empty_like(positions)
-        is_late = positions >= in_blocks
-        if first_turn < stop_turn:  # few blocks, many rows: each is permuted once
-            blocks = permute(
-                np.arange(first_turn, stop_turn) * self.streams + streams, whole, key
-            )  # [streams, turns]
-            turns = np.minimum(positions // self.block_rows, stop_turn - 1)
-            of_stream = np.arange(len(streams))[:, None] * blocks.shape[1] - first_turn
-            rows = (blocks.reshape(-1)[turns + of_stream] - turns) * self.block_rows + positions
-        if stop > in_blocks and is_late.any():
-            tail_first = dealt * self.streams
-            tail_count = self.row_count - tail_first * self.block_rows
-            share = self.steps_per_epoch * self.rows_per_stream - in_blocks
-            places = (streams * share + positions - in_blocks)[is_late]
-            places = permute(places, tail_count, derive_key(self.seed, window.epoch, TAIL))
-            tail, inside = np.divmod(places, self.block_rows)
-            tail += tail_first
-            is_whole = tail < whole  # the last block, if it is not, keeps its place
-            if is_whole.any():
-                tail[is_whole] = permute(tail[is_whole], whole, key)
-            rows[is_late] = tail * self.block_rows + inside
-        return rows
+    def short_place(self, epoch: int) -> int:
+        """The place of the short block among the permuted blocks of an epoch."""
+        whole, rows = self.short_block
+        if not self.shuffle or not rows:
+            return whole
+        return int(permute(0, whole + 1, derive_key(self.seed, epoch, SHORT)))
 
 
 @dataclass(frozen=True)
-class HostOrder:
-    """The part of one host: the rows [first_row, stop_row) of each global batch, and padding_rows rows of padding,
-    whose number is row_count, that give the batches of all hosts the same shape."""
+class Draws:
+    """Some draws and their windows; each field but `orders` is int64[draws].
 
-    order: RowOrder
-    first_row: int
-    stop_row: int
-    padding_rows: int = 0
+    orders: the orders that `members` counts.
+    members: which order each draw is from.
+    streams, draws: which draw.
+    lanes: the lane, counted over all streams of the order.
+    epochs: the epoch.
+    places: the place of the draw among the epoch's permuted rows, before the permutation of its window.
+    begins, ends: the window's places [begins, ends). The lane draws them one after the other.
+    """
+
+    orders: Sequence[RowOrder]
+    members: Int64
+    streams: Int64
+    draws: Int64
+    lanes: Int64
+    epochs: Int64
+    places: Int64
+    begins: Int64
+    ends: Int64
 
     @classmethod
-    def of(cls, order: RowOrder, host_index: int, host_count: int) -> HostOrder:
-        """Equal parts for all hosts, the last of them padded where host_count does not divide batch_size."""
-        share = -(-order.batch_size // host_count)
-        first = min(host_index * share, order.batch_size)
-        stop = min(first + share, order.batch_size)
-        return cls(order, first, stop, share - (stop - first))
+    def of(cls, orders: Sequence[RowOrder], members: Int64, streams: Int64, draws: Int64) -> Draws:
+        """Draws draws[i] of streams[i] of orders[members[i]]."""
 
-    @property
-    def rows_per_batch(self) -> int:
-        """Rows of this host in a batch."""
-        return self.stop_row - self.first_row + self.padding_rows
+        def of_member(name: str) -> Int64:
+            return np.array([getattr(order, name) for order in orders], dtype=np.int64)[members]
 
-    @property
-    def first_stream(self) -> int:
-        """The stream of the first row."""
-        return self.first_row // self.order.rows_per_stream
+        per_epoch, lanes, block_rows = of_member("draws"), of_member("lanes"), of_member("block_rows")
+        epochs, inside = np.divmod(draws, per_epoch)
+        turns, lane = np.divmod(inside, lanes)
+        rows, longer = np.divmod(per_epoch, lanes)  # the first `longer` lanes of a stream have one row more
+        first = streams * per_epoch + lane * rows + np.minimum(lane, longer)
+        counts = rows + (lane < longer)
+        lane += streams * lanes
+        per_window = of_member("window_blocks")
+        offsets = np.zeros_like(draws)
+        for (member,), here in _groups(members):
+            order = orders[member]
+            if order.is_staggered:
+                key, total = derive_key(order.seed, OFFSET), order.lane_count
+                spread = np.minimum(order.block_rows * order.window_blocks, counts[here])
+                offsets[here] = permute(lane[here], total, key) * spread // total
+        late_rows = np.where(per_window == 1, offsets, 0)
+        places = first + turns + late_rows
+        is_late = places >= first + counts
+        places[is_late] -= counts[is_late]
 
-    @property
-    def stop_stream(self) -> int:
-        """The stream behind that of the last row."""
-        return -(-self.stop_row // self.order.rows_per_stream)
+        short = np.empty_like(draws)
+        for (member, epoch), here in _groups(members, epochs):
+            short[here] = orders[member].short_place(epoch)
+        short_rows = of_member("row_count") % block_rows
+        first_block = _block_at(first, short, short_rows, block_rows)
+        before = first_block - offsets // block_rows  # where the first window would begin if it were complete
+        block = _block_at(places, short, short_rows, block_rows)
+        block -= (block - before) % per_window
+        begins = np.maximum(first + late_rows, _begin_of(block, short, short_rows, block_rows))
+        ends = np.minimum(first + counts, _begin_of(block + per_window, short, short_rows, block_rows))
+        begins = np.where(is_late, first, begins)
+        ends = np.where(is_late, first + late_rows, ends)
+        return cls(orders, members, streams, draws, lane, epochs, places, begins, ends)
 
-    @property
-    def window_rows(self) -> int:
-        """Rows of this host that a window has at most."""
-        return self.order.window_rows // self.order.batch_size * self.rows_per_batch
+    def select(self, which: npt.NDArray[Any] | slice) -> Draws:
+        """Some of the draws, by index, mask or slice."""
+        return replace(self, **{name: getattr(self, name)[which] for name in _ARRAYS})
 
-    def rows(self, window: WindowId) -> Int64:
-        """Which rows this host has in each batch of a window, int64[steps, rows_per_batch], contiguous."""
-        return self._own_rows(window, (0, window.step_count))
+    def rest(self) -> tuple[Draws, Int64]:
+        """All draws of each lane from here to the end of the window; and for each of them, which draw it follows."""
+        counts = self.ends - self.places
+        of = np.repeat(np.arange(len(counts)), counts)
+        later = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+        found = self.select(of)
+        lanes = np.array([order.lanes for order in self.orders])[found.members]
+        return replace(found, places=found.places + later, draws=found.draws + later * lanes), of
 
-    def rows_at(self, step: int) -> Int64:
-        """Which rows this host has in the batch of a step, int64[rows_per_batch]."""
-        window = self.order.window_at(step)
-        place = self.place(step, window)
-        return self._own_rows(window, (place, place + 1)).reshape(-1)
+    def rows(self) -> Int64:
+        """The row of each draw, int64[draws]. Cost: 0.2 us per draw."""
+        rows = np.empty_like(self.places)
+        block_rows = np.array([order.block_rows for order in self.orders], dtype=np.int64)[self.members]
+        first, inside, sizes = _interleaved(self.places - self.begins, self.ends - self.begins, block_rows)
+        first += self.begins
+        for (member, epoch, size), here in _groups(self.members, self.epochs, sizes):
+            order = self.orders[member]
+            if not order.shuffle:
+                rows[here] = self.places[here]
+                continue
+            keys = derive_keys(derive_key(order.seed, epoch, WINDOW), self.lanes[here], first[here])
+            within = permute(inside[here][:, None], size, keys[:, None])[:, 0]
+            rows[here] = _permuted_blocks(order, epoch, first[here] + within)
+        return rows
 
-    def place(self, step: int, window: WindowId) -> int:
-        """The place of a step among those of its window."""
-        return step % self.order.steps_per_epoch - window.first_step
 
-    def steps_of(self, window: WindowId) -> tuple[int, int]:
-        """The steps [first, stop) of a window, counted from the first epoch on."""
-        first = window.epoch * self.order.steps_per_epoch + window.first_step
-        return first, first + window.step_count
+def _permuted_blocks(order: RowOrder, epoch: int, places: Int64) -> Int64:
+    """The row at each place of an epoch's permuted blocks."""
+    whole, short_rows = order.short_block
+    short = order.short_place(epoch)
+    blocks = _block_at(places, short, short_rows, order.block_rows)
+    inside = places - _begin_of(blocks, short, short_rows, order.block_rows)
+    is_short = blocks == short
+    blocks -= blocks > short
+    if whole:
+        blocks = permute(np.minimum(blocks, whole - 1), whole, derive_key(order.seed, epoch, BLOCKS))
+    found: Int64 = np.where(is_short, whole, blocks) * order.block_rows + inside
+    return found
 
-    def _own_rows(self, window: WindowId, steps: tuple[int, int]) -> Int64:
-        """The rows of this host in the steps [first, stop) of a window, int64[steps, rows_per_batch], contiguous."""
-        own = np.full((steps[1] - steps[0], self.rows_per_batch), self.order.row_count, dtype=np.int64)
-        count = self.stop_row - self.first_row
-        if count:
-            rows = self.order.window_order(window, self.first_stream, self.stop_stream, steps)
-            first = self.first_row - self.first_stream * self.order.rows_per_stream
-            own[:, :count] = rows.reshape(len(rows), -1)[:, first : first + count]
-        return own
+
+def _interleaved(index: Int64, count: Int64, piece: Int64) -> tuple[Int64, Int64, Int64]:
+    """Cut `count` places into pieces of `piece` places, the last one shorter, and take the pieces in turn.
+
+    For each index: the first place of its piece, how many of the piece came before, and the length of the piece.
+    The first five of 7 places in pieces of 3: (0, 0, 3), (3, 0, 3), (6, 0, 1), (0, 1, 3), (3, 1, 3).
+    """
+    whole, rest = np.divmod(count, piece)
+    is_early = index < rest * (whole + 1)  # while the last piece still takes turns
+    turn_length = np.where(is_early, whole + 1, np.maximum(whole, 1))
+    turn, number = np.divmod(np.where(is_early, index, index - rest * (whole + 1)), turn_length)
+    inside = np.where(is_early, turn, turn + rest)
+    return number * piece, inside, np.where(number < whole, piece, rest)
+
+
+_ARRAYS = tuple(field.name for field in fields(Draws) if field.name != "orders")
+
+
+def _groups(*keys: Int64) -> Iterator[tuple[tuple[int, ...], Int64]]:
+    """The distinct combinations of some equally long keys, and the indexes at which each occurs."""
+    pending: list[tuple[tuple[int, ...], Int64]] = [((), np.arange(len(keys[0])))]
+    while pending:
+        values, here = pending.pop()
+        if len(values) == len(keys):
+            yield values, here
+        else:
+            key = keys[len(values)][here]
+            pending += [((*values, value), here[key == value]) for value in np.unique(key).tolist()]
+
+
+def _block_at(places: Int64, short: Int64 | int, short_rows: Int64 | int, block_rows: Int64 | int) -> Int64:
+    """Which of the permuted blocks holds each place, where block number `short` has short_rows rows."""
+    first = short * block_rows
+    after = short + 1 + (places - first - short_rows) // block_rows
+    found: Int64 = np.where(
+        places < first, places // block_rows, np.where(places < first + short_rows, short, after)
+    )
+    return found
+
+
+def _begin_of(blocks: Int64, short: Int64 | int, short_rows: Int64 | int, block_rows: Int64 | int) -> Int64:
+    """The first place of each of the permuted blocks."""
+    found: Int64 = blocks * block_rows - np.where(blocks > short, block_rows - short_rows, 0)
+    return found

@@ -26,19 +26,14 @@ class RowWindow:
     def __init__(self, capacity: int, length: int, is_padded: bool, is_masked: bool = False) -> None:
         self.length = length
         self.tokens: Uint32 = np.zeros(capacity * (length + 1), dtype=np.uint32)
-        self.firsts: Int64 = np.arange(capacity, dtype=np.int64) * (length + 1) + 1
+        self.firsts: Int64 = np.zeros(capacity, dtype=np.int64)
+        self.reset()
         self.lengths: Int32 | None = np.zeros(capacity, dtype=np.int32) if is_padded else None
-        self.trained: Bools | None = np.ones((capacity, length), dtype=np.bool_) if is_masked else None
+        self.trained: Bools | None = np.zeros((capacity, length), dtype=np.bool_) if is_masked else None
 
-    def part(self, first: int, stop: int, is_padded: bool) -> RowWindow:
-        """The places [first, stop) as a window of its own on the same memory, but for `firsts`."""
-        part = object.__new__(RowWindow)
-        part.length = self.length
-        part.tokens = self.tokens[first * (self.length + 1) : stop * (self.length + 1)]
-        part.firsts = np.arange(stop - first, dtype=np.int64) * (self.length + 1) + 1
-        part.lengths = self.lengths[first:stop] if is_padded and self.lengths is not None else None
-        part.trained = None if self.trained is None else self.trained[first:stop]
-        return part
+    def reset(self) -> None:
+        """Give each row a place of its own, as `table` shows it."""
+        self.firsts[:] = np.arange(len(self.firsts)) * (self.length + 1) + 1
 
     def table(self) -> Uint32:
         """The memory as uint32[capacity, length + 1], for rows with a place of their own, where `firsts` puts them at
@@ -48,8 +43,8 @@ class RowWindow:
     def take(self, places: Int64, other: RowWindow, rows: Int64) -> None:
         """Put some rows of another window, each with the token in front of it, to places of this one's table."""
         self.table()[places] = windows_of(other.tokens, self.length + 1)[other.firsts[rows] - 1]
-        if self.lengths is not None and other.lengths is not None:
-            self.lengths[places] = other.lengths[rows]
+        if self.lengths is not None:
+            self.lengths[places] = self.length if other.lengths is None else other.lengths[rows]
         if self.trained is not None:
             self.trained[places] = other.all_trained()[rows] if other.trained is None else other.trained[rows]
 
@@ -58,10 +53,6 @@ class RowWindow:
         if self.lengths is None:
             return np.ones((len(self.firsts), self.length), dtype=np.bool_)
         return np.arange(self.length) < self.lengths[:, None]
-
-    def batch(self, first: int, stop: int, cut: RowCut) -> Batch:
-        """The rows [first, stop) as a batch of its own memory."""
-        return self.batch_of(slice(first, stop), cut)
 
     def batch_of(self, rows: Int64 | slice, cut: RowCut) -> Batch:
         """Some rows as a batch of its own memory."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
+import itertools
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +19,16 @@ import numpy.typing as npt
 from flat_tokens.arguments import flag, integer, shown
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
-from flat_tokens.rows.ahead import Ahead, run_ahead
-from flat_tokens.rows.row_cut import RowCut
+from flat_tokens.rows.ahead import Ahead, Pending, run_ahead
+from flat_tokens.rows.mapped_rows import MappedRows
+from flat_tokens.rows.row_buffer import GROUP_ROWS, RowBuffer, StepGroup
+from flat_tokens.rows.row_cut import Int64, RowCut
+from flat_tokens.rows.row_order import Draws
 from stores.system import after_fork_in_child
 
-ORDER_VERSION = 1  # of the rules in flat_tokens/rows/row_order.py and permutation.py
+ORDER_VERSION = 2  # of the rules in flat_tokens/rows/row_order.py and permutation.py
 DTYPES = ("uint16", "int32", "uint32", "int64")
+GROUP_TOKENS = 2**21  # at most, of the steps that are planned together
 MAX_BATCH_SIZE = 2**31  # rows, more than memory holds
 
 
@@ -37,12 +45,15 @@ class StepBatches(ABC):
     dtype: np.dtype[Any]
     start_id: int
     _is_labelled = False
-    _own: tuple[str, ...] = ("_lock", "_previous_step", "_gap")  # not copied to another process
+    # Not copied to another process.
+    _own: tuple[str, ...] = ("_lock", "_previous_step", "_gap", "_rows", "_stride")
 
     def _forget(self) -> None:
         """Lose what may have been half done, and all that a copy cannot share."""
         self._lock = threading.Lock()
         self._previous_step, self._gap = -2, 0
+        self._rows: RowBuffer | MappedRows | None = None
+        self._stride = 1
 
     def _begin(self) -> None:
         """Constructors call this last."""
@@ -61,24 +72,24 @@ class StepBatches(ABC):
     def batch(self, step: int) -> Batch:
         """The batch of a step, step >= 0.
 
-        Cost: consecutive steps, and from the third call on steps at equal distances, share the reading of a window. Any
-        other step reads only what its rows need. If that is the front of a compressed zarr chunk, its checksum is
-        compared when the zarr chunk is read next; `verify` compares all."""
+        Cost: consecutive steps, and from the third call on steps at equal distances, read each zarr chunk once. Any
+        other step reads the zarr chunks of its own rows. If that is the front of a compressed zarr chunk, its checksum
+        is compared when the zarr chunk is read next; `verify` compares all."""
         step = integer("step", step, 0)
         self._check_steps(step + 1)
         with self._lock:
             gap = step - self._previous_step
             follows = gap == 1 or gap == self._gap > 0
             self._previous_step, self._gap = step, gap
-            return self._batch(step, follows)
+            return self._batch(step, gap if follows else None)
 
     def from_step(
         self, step: int, stop: int | None = None, *, prefetch: bool | None = None
     ) -> Iterator[Batch]:
         """The batches of the steps [step, stop), without end if stop is None.
 
-        prefetch: whether a thread reads the next window while this one is used (default: if the process may use more
-        than one processor). The first batch costs what batch(step) does, and if it is the only one no window is read.
+        prefetch: whether a thread reads ahead (default: if the process may use more than one processor). The first
+        batch costs what batch(step) does. The second one waits until the shuffle buffer is filled.
         In the child of a fork the iterator continues where the parent was, with a new thread."""
         prefetch = None if prefetch is None else flag("prefetch", prefetch)
         step, stop = steps_range(step, stop)
@@ -110,12 +121,52 @@ class StepBatches(ABC):
         """Raise ArgumentError unless all steps before `stop` have a batch."""
 
     @abstractmethod
-    def _batch(self, step: int, follows: bool) -> Batch:
-        """The batch of a step. follows: whether more steps are likely, so that a window is read. The lock is held."""
+    def _draws(self, step: int, count: int) -> Draws:
+        """This rank's draws for `count` steps from `step` on, without padding rows."""
 
     @abstractmethod
+    def _new_rows(self, stride: int) -> RowBuffer | MappedRows:
+        """What reads the rows. stride: distance of the steps that will be read."""
+
+    def _batch(self, step: int, stride: int | None) -> Batch:
+        """The batch of a step. stride: distance to the next step, None if unknown. The lock is held."""
+        if self._rows is None or (stride is not None and stride != self._stride):
+            self._stride = stride or 1
+            self._rows = self._new_rows(self._stride)
+        draws = self._draws(step, 1)
+        if stride is None:
+            return self._rows.batch_alone(draws)
+        return self._rows.batch(self._rows.prepare([StepGroup(1, draws)])[0])
+
     def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        """The batches of the steps [step, stop)."""
+        """The batches [step, stop), while the rows of the following steps are read."""
+        if stop is not None and step >= stop:
+            return
+        rows = self._new_rows(1)
+        yield rows.batch_alone(self._draws(step, 1))  # before any window is read, so that it is there soon
+        batch_tokens = self.rows_per_batch * self.seq_len
+        count = max(1, min(GROUP_ROWS // self.rows_per_batch, GROUP_TOKENS // batch_tokens))
+        groups = self._groups(step + 1, stop, count)
+        upcoming = deque(itertools.islice(groups, 1 + -(-rows.tokens_ahead // (count * batch_tokens))))
+
+        def begin() -> Pending[list[Int64]] | None:
+            return ahead.begin(functools.partial(rows.prepare, list(upcoming))) if upcoming else None
+
+        pending = begin()
+        while pending is not None:
+            ready = pending.result()
+            upcoming.popleft()
+            upcoming.extend(itertools.islice(groups, 1))
+            pending = begin()
+            for places in ready:
+                yield rows.batch(places)
+
+    def _groups(self, step: int, stop: int | None, count: int) -> Iterator[StepGroup]:
+        """The draws of the steps [step, stop), `count` steps at a time."""
+        while stop is None or step < stop:
+            count = count if stop is None else min(count, stop - step)
+            yield StepGroup(count, self._draws(step, count))
+            step += count
 
     @property
     @abstractmethod
@@ -190,6 +241,29 @@ def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:
     if stop is not None and stop < step:
         raise ArgumentError(f"stop must be at least step = {step}, got {stop}")
     return step, stop
+
+
+@dataclass(frozen=True)
+class RankRows:
+    """A rank's rows [first, stop) of each global batch. `padding` rows of padding follow, so that the batches of all
+    ranks have the same shape."""
+
+    first: int
+    stop: int
+    padding: int
+
+    @classmethod
+    def of(cls, batch_size: int, rank: int, world_size: int) -> RankRows:
+        """Equal shares for all ranks; the last ones are padded if world_size does not divide batch_size."""
+        share = -(-batch_size // world_size)
+        first = min(rank * share, batch_size)
+        stop = min(first + share, batch_size)
+        return cls(first, stop, share - (stop - first))
+
+    @property
+    def count(self) -> int:
+        """Rows of this rank in a batch."""
+        return self.stop - self.first + self.padding
 
 
 def checked_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:

@@ -35,8 +35,8 @@ class ArrayLayout:
     itself: ArgumentError."""
 
     zarr_format: int = 2
-    chunk_tokens: int = 2**18
-    shard_tokens: int = 2**18
+    chunk_tokens: int = 2**16
+    shard_tokens: int = 2**16
     compression: str = "zstd"
     level: int = 1
 
@@ -66,12 +66,12 @@ class ArrayLayout:
         compression: str = "zstd",
         level: int | None = None,
     ) -> ArrayLayout:
-        """A layout with the defaults of its format and compression: create(3) has 64 Ki tokens a zarr chunk,
-        16 Mi a shard."""
+        """A layout with the defaults of its format and compression: 64 Ki tokens per zarr chunk (256 Ki for raw tokens in
+        format 2), and in format 3 16 Mi tokens per shard."""
         zarr_format = integer("zarr_format", zarr_format)
         choice("compression", compression, COMPRESSIONS)
         if chunk_tokens is None:
-            chunk_tokens = 2**16 if zarr_format == 3 else 2**18
+            chunk_tokens = 2**18 if (zarr_format, compression) == (2, "none") else 2**16
         integer("chunk_tokens", chunk_tokens)
         if shard_tokens is None:
             shard_tokens = chunk_tokens * 256 if zarr_format == 3 else chunk_tokens

@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -21,7 +22,6 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import Loader, Mixture, PackedSequences
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.rows.window_steps import WindowSteps
 from flat_tokens.storage import store_payloads
 from flat_tokens.storage.layout import ArrayLayout
 from stores import StoreError, open_store
@@ -460,30 +460,28 @@ def test_a_mask_is_asked_for_beside_the_tokens(tmp_path: Path, packed: bool) -> 
 
 
 @pytest.mark.parametrize("prefetch", [False, True])
-def test_requests_of_later_windows_are_sent_before_a_window_is_read(
-    make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch, prefetch: bool
-) -> None:
+def test_requests_for_later_rows_overlap(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
     root = make_dataset(random_sequences(1, 900, 30), [], ArrayLayout.create(3, 64, 1024))
-    loader = Loader(
-        flat_tokens.open(copy_dataset(root, new_store())).train, 16, 8, block_tokens=64, shuffle_blocks=8
-    )
-    steps = loader.order.window_steps
-    done: list[str] = []
-    fetch, fill = WindowSteps._fetch, WindowSteps._fill
+    store = copy_dataset(root, new_store())
+    running, most = 0, 0
+    lock = threading.Lock()
+    read_ranges = store.read_ranges
 
-    def fetching(self: Any, *arguments: Any) -> Any:
-        done.append("fetch")
-        return fetch(self, *arguments)
+    def slow_read_ranges(*arguments: Any) -> Any:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.005)
+        with lock:
+            running -= 1
+        return read_ranges(*arguments)
 
-    def filling(self: Any, rows: Any, memory: Any, *fetched: Any) -> None:
-        if len(rows) > 8:  # no batch that is read alone
-            done.append("fill")
-        fill(self, rows, memory, *fetched)
-
-    monkeypatch.setattr(WindowSteps, "_fetch", fetching)
-    monkeypatch.setattr(WindowSteps, "_fill", filling)
-    assert len(list(loader.from_step(0, 5 * steps - 1, prefetch=prefetch))) == 5 * steps - 1
-    assert done == [*["fetch"] * 3, *["fill", "fetch"] * 2, *["fill"] * 3]
-    done.clear()
-    assert len(list(loader.from_step(0, steps, prefetch=prefetch))) == steps
-    assert done == ["fetch", "fill"]
+    store.read_ranges = slow_read_ranges
+    options = {"block_tokens": 64, "shuffle_blocks": 8}
+    loader = Loader(flat_tokens.open(store).train, 16, 8, **options)
+    found = list(loader.from_step(0, 60, prefetch=prefetch))
+    assert most > 2
+    expected = Loader(flat_tokens.open(root).train, 16, 8, **options).from_step(0, 60)
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one.targets, other.targets)
