@@ -122,15 +122,12 @@ class RowBuffer:
             padding = self._new_window(1)
             readers[0].read(np.array([orders[0].row_count]), padding)
             self._memory.take(self._padding[:1], padding, np.array([0]))
-        self._free = np.arange(capacity - 1, dtype=np.int32)[
-            ::-1
-        ].copy()  # a stack, so that few slots are ever used
+        self._free = np.arange(capacity - 1, dtype=np.int32)[::-1].copy()  # a stack: few slots are ever used
         self._free_count = len(self._free)
         self._lock = threading.Lock()
 
-        self._planned: deque[tuple[list[Int64], int]] = (
-            deque()
-        )  # the slots of each step, and which parts it needs
+        # The slots of each step of a group, and how many parts must be read for it.
+        self._planned: deque[tuple[list[Int64], int]] = deque()
         self._parts: deque[_Part] = deque()
         self._parts_read = 0
         self._scratch: RowWindow | None = None

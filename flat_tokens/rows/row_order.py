@@ -108,13 +108,13 @@ class RowOrder:
         if not 0 <= seed <= LARGEST_SEED:
             raise ArgumentError(f"seed must be in [0, 2^64), got {seed}")
         blocks = -(-row_count // block_rows)
+        lanes, window_blocks = 1, min(shuffle_blocks, blocks + 1)
         is_staggered = shuffle and 2 * blocks > shuffle_blocks  # otherwise all of it fits into memory
-        shuffle_blocks = min(shuffle_blocks, blocks + 2 * streams)
-        lanes = 1
-        if shuffle:
-            most = max(1, min(shuffle_blocks, row_count // (block_rows * MIN_LANE_BLOCKS)))
+        if is_staggered:
+            most = max(1, min(shuffle_blocks, blocks // MIN_LANE_BLOCKS))
             lanes = max(1, shuffle_blocks // (streams * -(-shuffle_blocks // most)))
-        window_blocks = max(1, shuffle_blocks // (streams * lanes))
+            # If all lanes opened a window at once, this many blocks more would be in memory.
+            window_blocks = max(1, round(shuffle_blocks / (streams * lanes + 1)))
         return cls(row_count, draws, streams, lanes, block_rows, window_blocks, seed, shuffle, is_staggered)
 
     @property

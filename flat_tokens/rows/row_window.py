@@ -14,6 +14,8 @@ from flat_tokens.loading.batch import Batch
 from flat_tokens.loading.segments import Bools, Int32
 from flat_tokens.rows.row_cut import Int64, RowCut, Uint32, windows_of
 
+TAKEN_TOKENS = 2**15
+
 
 class RowWindow:
     """Up to `capacity` rows of `length` targets.
@@ -42,7 +44,11 @@ class RowWindow:
 
     def take(self, places: Int64, other: RowWindow, rows: Int64) -> None:
         """Put some rows of another window, each with the token in front of it, to places of this one's table."""
-        self.table()[places] = windows_of(other.tokens, self.length + 1)[other.firsts[rows] - 1]
+        table, rows_of_other = self.table(), windows_of(other.tokens, self.length + 1)
+        count = max(1, TAKEN_TOKENS // self.length)
+        for at in range(0, len(rows), count):  # numpy makes a copy in between, which then stays in the cache
+            some = slice(at, at + count)
+            table[places[some]] = rows_of_other[other.firsts[rows[some]] - 1]
         if self.lengths is not None:
             self.lengths[places] = self.length if other.lengths is None else other.lengths[rows]
         if self.trained is not None:

@@ -134,9 +134,13 @@ class StepBatches(ABC):
             self._stride = stride or 1
             self._rows = self._new_rows(self._stride)
         draws = self._draws(step, 1)
+        rows, self._rows = self._rows, None  # an error may leave it incomplete
         if stride is None:
-            return self._rows.batch_alone(draws)
-        return self._rows.batch(self._rows.prepare([StepGroup(1, draws)])[0])
+            batch = rows.batch_alone(draws)
+        else:
+            batch = rows.batch(rows.prepare([StepGroup(1, draws)])[0])
+        self._rows = rows
+        return batch
 
     def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
         """The batches [step, stop), while the rows of the following steps are read."""

@@ -66,8 +66,8 @@ class ArrayLayout:
         compression: str = "zstd",
         level: int | None = None,
     ) -> ArrayLayout:
-        """A layout with the defaults of its format and compression: 64 Ki tokens per zarr chunk (256 Ki for raw tokens in
-        format 2), and in format 3 16 Mi tokens per shard."""
+        """A layout with the defaults of its format and compression: 64 Ki tokens per zarr chunk (256 Ki for raw tokens
+        in format 2), and in format 3 16 Mi tokens per shard."""
         zarr_format = integer("zarr_format", zarr_format)
         choice("compression", compression, COMPRESSIONS)
         if chunk_tokens is None:

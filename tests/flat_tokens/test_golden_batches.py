@@ -44,7 +44,7 @@ def arrays_of(batches: Iterable[Batch]) -> Iterable[np.ndarray]:
         ({"seq_len": 5, "batch_size": 8, "seed": 0}, "a73d69443ecae0c1"),
         (
             {"seq_len": 5, "batch_size": 8, "seed": 11, "block_tokens": 40, "shuffle_blocks": 6},
-            "2d1b5918d78d18e8",
+            "2337d915695dd7fc",
         ),
         (
             {
@@ -83,9 +83,9 @@ def test_batches_of_a_loader(arrays: list[FlatTokensArray], options: dict[str, A
 @pytest.mark.parametrize(
     ("seed", "draws", "batches"),
     [
-        (0, "1053927b198ec6b6", "fc1d2ebf37ebea4e"),
-        (3, "fbec04ef6cf0a422", "6e3a4d1405316e5e"),
-        (2**64 - 1, "28f5c566d93f0a65", "dcb8e735ec9ade17"),
+        (0, "1053927b198ec6b6", "2cc0d55482493492"),
+        (3, "fbec04ef6cf0a422", "d2891f160a9243ae"),
+        (2**64 - 1, "28f5c566d93f0a65", "18053041214118b9"),
     ],
 )
 def test_draws_and_batches_of_a_mixture(
@@ -106,7 +106,7 @@ def test_draws_and_batches_of_a_mixture(
         ),
         (
             {"seq_len": 6, "batch_size": 7, "drop_last": False, "packed": False, "block_tokens": 40},
-            "8aebbd115336d527",
+            "158a4fb126676a95",
         ),
         ({"seq_len": 12, "batch_size": 8, "seed": 3, "packs": {}}, "9bf45ae52b9dd249"),
         (
@@ -134,4 +134,4 @@ def test_draws_by_a_schedule(arrays: list[FlatTokensArray]) -> None:
     mixture = Mixture(arrays, weights, 4, 8, 5, block_tokens=40, shuffle_blocks=6)
     drawn = [values for step in (0, 699, 700, 1999, 2000, 2001, 10**6) for values in mixture.draws(step)]
     assert digest_of(drawn) == "1cb3a8e7475e0248"
-    assert digest_of(arrays_of(map(mixture.batch, (0, 700, 2000)))) == "dcf12be2a1b2e2e7"
+    assert digest_of(arrays_of(map(mixture.batch, (0, 700, 2000)))) == "8de65f439f18e1e6"

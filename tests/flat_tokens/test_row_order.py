@@ -189,7 +189,7 @@ def test_the_rules_in_plain_words(order: RowOrder) -> None:
 
 GOLDEN_ORDERS = [
     # row_count, batch_size, streams, block_rows, shuffle_blocks, seed; digests of the rows of epochs 0, 1 and 5
-    ((100, 4, 2, 8, 4, 42), ["5db4bf79f7788208", "c2490b3703fe8544", "8191db107f318135"]),
+    ((100, 4, 2, 8, 4, 42), ["c41050fd9f5552f3", "43f65b8bedbd4d76", "7a1a57cb3e49550d"]),
     ((601, 8, 4, 3, 4, 2**64 - 1), ["a97b245a302954eb", "63adf1081dadee3f", "a323979fb9cdbbe4"]),
     ((64, 64, 8, 300, 4, 0), ["8406c92912bf3430", "cf9ae04a688ec2c9", "aba51b066bca0759"]),
     ((1000, 6, 3, 10, 1, 123456789), ["bd4e514851826567", "c039549609cf4dd1", "bb7ee2de83b5a9b2"]),
