@@ -135,10 +135,8 @@ class StepBatches(ABC):
             self._rows = self._new_rows(self._stride)
         draws = self._draws(step, 1)
         rows, self._rows = self._rows, None  # an error may leave it incomplete
-        if stride is None:
-            batch = rows.batch_alone(draws)
-        else:
-            batch = rows.batch(rows.prepare([StepGroup(1, draws)])[0])
+        places = None if stride is None else rows.prepare([StepGroup(1, draws)])[0]
+        batch = rows.batch_alone(draws) if places is None else rows.batch(places)
         self._rows = rows
         return batch
 
