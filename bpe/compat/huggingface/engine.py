@@ -31,7 +31,7 @@ from bpe.vocabulary import TextRules
 Rows = tuple[Sequence[int], Sequence[str], Sequence[Offsets], int, Sequence[int]]
 
 
-class _Engine:
+class Preparation:
     """The steps before the model. components: those of the pre-tokenizer, as tokenizer.json has them.
 
     ignored_ids: of added tokens that are found and taken for text; others within them are not found. strips_before:
@@ -52,31 +52,27 @@ class _Engine:
         self._normalizer = normalizer
         self._components = components
 
-    def columns(self, text: str) -> Columns:
-        """All columns of a text."""
-        ids: list[int] = []
-        tokens: list[str] = []
-        offsets: list[Offsets] = []
-        words: list[int | None] = []
-        word = 0
+    def holds_added_token(self, text: str) -> bool:
+        """Whether an added token may occur in the text."""
+        data = text.encode()
+        changed = data if self._normalizer is None else self._normalizer.apply(data)
+        return any(len(self._added.find(*each)[1]) for each in ((data, False), (changed, True)))
+
+    def pretokens(self, text: str) -> Iterator[str]:
+        """The pretokens of a text, added tokens among them."""
+        for part, id_ in self._parts(text):
+            if id_ is not None:
+                yield part.text
+            else:
+                yield from (pretoken.text for pretoken in pretokens(part, self._components))
+
+    def _parts(self, text: str) -> Iterator[tuple[AlignedText, int | None]]:
+        """The added tokens of a text, each with its ID, and the normalized text between them."""
         for raw, raw_id in self._cut(AlignedText.original(text), normalized=False):
-            whole = raw if raw_id is not None else normalized(raw, self._normalizer)
-            parts = [(raw, raw_id)] if raw_id is not None else self._cut(whole, normalized=True)
-            for part, id_ in parts:
-                if id_ is not None:
-                    ids.append(id_)
-                    tokens.append(part.text)
-                    offsets.append((part.starts[0], part.stops[-1]))
-                    words.append(word)
-                    word += 1
-                    continue
-                more_ids, more_tokens, more_offsets, count, more_words = self._rows(part)
-                ids += more_ids
-                tokens += more_tokens
-                offsets += more_offsets
-                words += [word + each for each in more_words]
-                word += count
-        return Columns(ids, tokens, offsets, words)
+            if raw_id is not None:
+                yield raw, raw_id
+            else:
+                yield from self._cut(normalized(raw, self._normalizer), normalized=True)
 
     def _cut(self, text: AlignedText, normalized: bool) -> Iterator[tuple[AlignedText, int | None]]:
         """The parts of a text, and of those that are added tokens the id."""
@@ -99,6 +95,31 @@ class _Engine:
             begun = place
         if begun < place:
             yield text[begun:place], None
+
+
+class _Engine(Preparation):
+    def columns(self, text: str) -> Columns:
+        """All columns of a text."""
+        ids: list[int] = []
+        tokens: list[str] = []
+        offsets: list[Offsets] = []
+        words: list[int | None] = []
+        word = 0
+        for part, id_ in self._parts(text):
+            if id_ is not None:
+                ids.append(id_)
+                tokens.append(part.text)
+                offsets.append((part.starts[0], part.stops[-1]))
+                words.append(word)
+                word += 1
+                continue
+            more_ids, more_tokens, more_offsets, count, more_words = self._rows(part)
+            ids += more_ids
+            tokens += more_tokens
+            offsets += more_offsets
+            words += [word + each for each in more_words]
+            word += count
+        return Columns(ids, tokens, offsets, words)
 
     def _rows(self, text: AlignedText) -> Rows:
         """The rows of a normalized text without added tokens."""

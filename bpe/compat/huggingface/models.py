@@ -104,6 +104,13 @@ class BPE(
         model.__dict__.update(_core=tokenizer, _keys=keys, _vocab=None, _merges=None)
         return model
 
+    @classmethod
+    def learned(cls, vocab: dict[str, int], merges: list[tuple[str, str]], options: Mapping[str, Any]) -> BPE:
+        """Make the model of a training without checking its merges."""
+        model = cls(**{name: options.get(name) for name in cls.fields})
+        model._take(vocab, merges)
+        return model
+
     @property
     def core(self) -> Tokenizer | None:
         """The tokenizer whose entries and merges it has, if they are the core's."""

@@ -81,6 +81,11 @@ class Settings:
         self._takes_special_for_text = bool(value)
         Changes.count += 1
 
+    @property
+    def ignored_tokens(self) -> frozenset[str]:
+        """The added tokens that are taken for text."""
+        return frozenset(self._added.special) if self._takes_special_for_text else frozenset()
+
     def _json(self, name: str) -> dict[str, Any] | None:
         component = self._components[name]
         return None if component is None else component.to_json()
@@ -91,9 +96,8 @@ class Settings:
         """The engine of what the tokenizer is now."""
         if self._seen != Changes.count:
             seen = Changes.count
-            ignored = frozenset(self._added.special) if self._takes_special_for_text else frozenset[str]()
             parts = (self._json("normalizer"), self._json("pre_tokenizer"))
-            engine = self._engine = build_engine(self._model, self._added.tokens, ignored, *parts)
+            engine = self._engine = build_engine(self._model, self._added.tokens, self.ignored_tokens, *parts)
             self._decoding = Decoding(
                 self._added, self._json("normalizer"), self._model, engine, self.decoder
             )

@@ -51,10 +51,7 @@ def build_engine(
     neither does.
     """
     components = tuple(component for component, _ in components_from_json(pre_tokenizer))
-    tokens = tuple(
-        CoreToken(token.content, id_, **{flag: getattr(token, flag) for flag in FLAGS})
-        for id_, token in sorted(added.items())
-    )
+    tokens = added_tokens(added)
     try:
         tokenizer = _in_core(model, tokens, normalizer, pre_tokenizer)
     except BadTokenizer:
@@ -62,6 +59,14 @@ def build_engine(
     if tokenizer.text_rules is None:
         return CoreEngine(tokenizer, components, ignored)
     return TextEngine(tokenizer, components, ignored, lambda: model.vocab)
+
+
+def added_tokens(added: Mapping[int, AddedToken]) -> tuple[CoreToken, ...]:
+    """The added tokens as the core has them, by ascending ID."""
+    return tuple(
+        CoreToken(token.content, id_, **{flag: getattr(token, flag) for flag in FLAGS})
+        for id_, token in sorted(added.items())
+    )
 
 
 def _in_core(

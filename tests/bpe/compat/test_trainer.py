@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -109,12 +110,168 @@ def test_text_with_byte_fallback_is_trained_alike(special_tokens: list[str]) -> 
     assert made[0] == made[1]
 
 
-def test_options_of_implementations_by_place_and_unknown() -> None:
-    tokenizer = huggingface.implementations.CharBPETokenizer(suffix="_")
-    tokenizer.train_from_iterator(TEXTS, 50, 3, ["<unk>"], 100, [], "_", False)
-    assert tokenizer.get_vocab_size() == 50
-    assert "r_" in tokenizer.get_vocab()
-    with pytest.raises(TypeError, match="train takes vocab_size, .*, got 'sufix'"):
-        tokenizer.train_from_iterator(TEXTS, sufix="_")
-    with pytest.raises(TypeError, match="got 8 options"):
-        tokenizer.train([], *range(8))
+PRE_TOKENIZERS: dict[str, Any] = {
+    "none": lambda each: None,
+    "ByteLevel": lambda each: each.ByteLevel(add_prefix_space=False),
+    "ByteLevel with a prefix": lambda each: each.ByteLevel(add_prefix_space=True, trim_offsets=False),
+    "ByteLevel without regex": lambda each: each.ByteLevel(add_prefix_space=True, use_regex=False),
+    "ByteLevel of words": lambda each: each.Sequence([each.WhitespaceSplit(), each.ByteLevel(False)]),
+    "Metaspace": lambda each: each.Metaspace(),
+    "Metaspace first": lambda each: each.Metaspace(prepend_scheme="first", split=False),
+    "Whitespace": lambda each: each.Whitespace(),
+    "not in the core": lambda each: each.Sequence([each.ByteLevel(False), each.Digits()]),
+}
+NORMALIZERS: dict[str, Any] = {
+    "none": lambda each: None,
+    "NFKC": lambda each: each.NFKC(),
+    "accents": lambda each: each.Sequence([each.NFD(), each.StripAccents(), each.Lowercase()]),
+    "Llama": lambda each: each.Sequence([each.Prepend("▁"), each.Replace(" ", "▁")]),
+    "ByteLevel": lambda each: each.ByteLevel(),
+}
+# Several of them are spelled by merges, or are letters.
+SPECIAL_TOKENS = ["<s>", "</s>", "[UNK]", "the", "a", "mill", "Ġ", "e", "1", "▁the", "Ġthe", "aa", "th", "##"]
+PARTS = (
+    "the |the|mill |miller |stands |river\n|é|e\u0301|日本語|水車|<s>|</s> |[UNK]|##|a_b |1234 |it's |ﬁ |Ġ|▁| |\t|aaaa"
+).split("|")
+
+
+def drawn_texts(random: Random) -> list[str]:
+    """Few or many texts, some of them empty; fewer than 256 bytes, often."""
+    parts = random.sample(PARTS, random.randint(1, len(PARTS)))
+    return [
+        "".join(random.choices(parts, k=random.randint(0, 25))) for _ in range(random.choice([0, 1, 3, 30]))
+    ]
+
+
+def drawn_options(random: Random, alphabet: list[str]) -> dict[str, Any]:
+    """Options of a BpeTrainer, with sizes below the alphabet's and below the number of special tokens."""
+    options: dict[str, Any] = {"vocab_size": random.choice([0, 5, 20, 60, 150, 300, 400])}
+    choices = {
+        "min_frequency": [0, 2, 7],
+        "special_tokens": [random.sample(SPECIAL_TOKENS, 6), [f"<extra_{number}>" for number in range(70)]],
+        "initial_alphabet": [alphabet, ["a", "日", "xyz"], []],
+        "max_token_length": [0, 1, 2, 3, 6],
+    }
+    return options | {
+        name: random.choice(values) for name, values in choices.items() if random.random() < 0.4
+    }
+
+
+def vocabulary(tokenizer: Any) -> dict[str, Any]:
+    """All that a tokenizer says about its entries."""
+    ids = range(max(tokenizer.get_vocab().values(), default=0) + 2)
+    return {
+        "file": json.loads(tokenizer.to_str()),
+        "vocab": tokenizer.get_vocab(),
+        "entries": tokenizer.get_vocab(with_added_tokens=False),
+        "sizes": [tokenizer.get_vocab_size(), tokenizer.get_vocab_size(with_added_tokens=False)],
+        "texts": [tokenizer.id_to_token(id_) for id_ in ids],
+        "ids": [tokenizer.token_to_id(text) for text in (*SPECIAL_TOKENS, "mi", "none such")],
+    }
+
+
+def both_trained(
+    texts: list[str], options: dict[str, Any], prepare: Any, folder: Path | None = None
+) -> list[Any]:
+    """[our tokenizer, the peer's], trained on texts, or on files in the folder."""
+    trained = []
+    for module in (huggingface, tokenizers):
+        tokenizer = module.Tokenizer(module.models.BPE())
+        prepare(module, tokenizer)
+        trainer = module.trainers.BpeTrainer(show_progress=False, **options)
+        if folder is None:
+            tokenizer.train_from_iterator(texts, trainer)
+        else:
+            paths = [folder / f"{number}.txt" for number in range(len(texts))]
+            for path, text in zip(paths, texts, strict=True):
+                path.write_bytes(text.encode())
+            tokenizer.train(list(map(str, paths)), trainer)
+        trained.append(tokenizer)
+    return trained
+
+
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+@pytest.mark.parametrize("pre_tokenizer", PRE_TOKENIZERS)
+def test_vocabularies_of_another_size_or_with_other_merges(
+    pre_tokenizer: str, normalizer: str, tmp_path: Path
+) -> None:
+    """ByteLevel without an initial alphabet gave 967 entries instead of vocab_size=800."""
+
+    def prepare(module: Any, tokenizer: Any) -> None:
+        tokenizer.pre_tokenizer = PRE_TOKENIZERS[pre_tokenizer](module.pre_tokenizers)
+        tokenizer.normalizer = NORMALIZERS[normalizer](module.normalizers)
+        if added:
+            tokenizer.add_tokens(added)
+
+    for seed in range(8):
+        random = Random(seed)
+        texts = drawn_texts(random)
+        options = drawn_options(random, huggingface.pre_tokenizers.ByteLevel.alphabet())
+        # Old added tokens keep their IDs, so special tokens must not take the same ones.
+        added = ["river", "é"] if seed % 4 == 3 and "special_tokens" not in options else []
+        ours, theirs = both_trained(texts, options, prepare, tmp_path if seed % 2 == 0 else None)
+        assert vocabulary(ours) == vocabulary(theirs), (seed, options)
+        for text in [*texts[:2], "the miller <s> é 日 Ω"]:
+            encodings = ours.encode(text), theirs.encode(text)
+            assert encodings[0].ids == encodings[1].ids, (seed, options, text)
+            assert encodings[0].offsets == encodings[1].offsets, (seed, options, text)
+            assert ours.decode(encodings[0].ids) == theirs.decode(encodings[1].ids), (seed, options, text)
+        counts = [
+            each.add_tokens(["<x>", "the"]) + each.add_special_tokens(["<s>"]) for each in (ours, theirs)
+        ]
+        assert counts[0] == counts[1]
+        assert vocabulary(ours) == vocabulary(theirs), (seed, options)
+
+
+@pytest.mark.parametrize("pre_tokenizer", ["ByteLevel", "Metaspace", "Whitespace", "none"])
+@pytest.mark.parametrize(
+    "affixes",
+    [
+        {"continuing_subword_prefix": "##"},
+        {"end_of_word_suffix": "</w>"},
+        {"continuing_subword_prefix": "@", "end_of_word_suffix": "_"},
+        {"end_of_word_suffix": "e"},  # text spells entries with it
+    ],
+    ids=str,
+)
+def test_vocabularies_with_affixes(affixes: dict[str, str], pre_tokenizer: str) -> None:
+    """tokenizers numbers letters with affixes in any order, so special tokens determine it."""
+    prefix, suffix = affixes.get("continuing_subword_prefix", ""), affixes.get("end_of_word_suffix", "")
+
+    def prepare(module: Any, tokenizer: Any) -> None:
+        tokenizer.pre_tokenizer = PRE_TOKENIZERS[pre_tokenizer](module.pre_tokenizers)
+
+    for seed in range(6):
+        random = Random(seed)
+        texts = drawn_texts(random)
+        letters = both_trained(texts, {"vocab_size": 0}, prepare)[0].get_vocab()
+        special_tokens = [
+            first + letter + last for letter in letters for first in {"", prefix} for last in {"", suffix}
+        ]
+        options = drawn_options(random, []) | {"special_tokens": sorted(special_tokens)} | affixes
+        options["vocab_size"] += len(special_tokens)
+        ours, theirs = both_trained(texts, options, prepare)
+        assert vocabulary(ours) == vocabulary(theirs), (seed, options)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3, 5, 7])
+@pytest.mark.parametrize("pre_tokenizer", ["ByteLevel", "Whitespace"])
+def test_alphabets_with_a_limit(pre_tokenizer: str, limit: int) -> None:
+    """No two letters have the same count: of equally rare ones tokenizers leaves out any."""
+
+    def prepare(module: Any, tokenizer: Any) -> None:
+        tokenizer.pre_tokenizer = PRE_TOKENIZERS[pre_tokenizer](module.pre_tokenizers)
+
+    texts = ["abcde" * 3, "bcde" * 2, "cde ", "de" * 3, "ee", "xe"]
+    for initial_alphabet in ([], ["z"]):
+        options = {"vocab_size": 40, "limit_alphabet": limit, "initial_alphabet": initial_alphabet}
+        ours, theirs = both_trained(texts, options, prepare)
+        assert vocabulary(ours) == vocabulary(theirs)
+
+
+def test_letters_with_an_affix_in_the_order_of_the_text() -> None:
+    """A single distinct pretoken leaves tokenizers no choice of order."""
+    for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
+        options = {"vocab_size": 30, affix: "_"}
+        ours, theirs = both_trained(["the miller"] * 2, options, lambda module, tokenizer: None)
+        assert vocabulary(ours) == vocabulary(theirs)
