@@ -27,7 +27,7 @@ class Decoding:
     ) -> None:
         self._model = model
         self._decoder = decoder
-        self._texts: dict[int, str | None] = {id_: token.content for id_, token in added.tokens.items()}
+        self._texts = {id_: token.content for id_, token in added.tokens.items()}
         step = normalizer_from_json(normalizer)
         for id_, token in added.tokens.items():
             if token.normalized and step is not None:
@@ -48,15 +48,12 @@ class Decoding:
         self._other = {
             id_
             for id_, text in self._texts.items()
-            if text is not None
-            and (text != added.tokens[id_].content or to_bytes(text) not in (None, text.encode()))
+            if text != added.tokens[id_].content or to_bytes(text) not in (None, text.encode())
         }
 
     def token(self, id_: int) -> str | None:
         """The text of an id, as the vocabulary spells it."""
-        if id_ not in self._texts:
-            self._texts[id_] = self._model.id_to_token(id_)
-        return self._texts[id_]
+        return self._texts[id_] if id_ in self._texts else self._model.id_to_token(id_)
 
     def text(self, ids: Any, skip_special_tokens: bool) -> str:
         """The text of the ids; what is no id is left out."""

@@ -95,13 +95,13 @@ class BPE(
             PlainModel(vocab, merges, self.options() | {"dropout": None})
 
     def _take(self, vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
-        self.__dict__.update(_core=None, _vocab=vocab, _merges=merges)
+        self.__dict__.update(_core=None, _vocab=vocab, _texts=None, _merges=merges)
 
     @classmethod
     def of_core(cls, tokenizer: Tokenizer, keys: frozenset[str], options: Mapping[str, Any]) -> BPE:
         """The model of a tokenizer in the core. keys: its added tokens that are in model.vocab."""
         model = cls(**{name: options.get(name) for name in cls.fields})
-        model.__dict__.update(_core=tokenizer, _keys=keys, _vocab=None, _merges=None)
+        model.__dict__.update(_core=tokenizer, _keys=keys, _vocab=None, _texts=None, _merges=None)
         return model
 
     @classmethod
@@ -208,8 +208,10 @@ class BPE(
 
     def id_to_token(self, id: int) -> str | None:
         """The text of an entry."""
-        id = arguments.id_number("id", id)
-        return next((text for text, each in self.vocab.items() if each == id), None)
+        if self.__dict__["_texts"] is None:
+            self.__dict__["_texts"] = {id_: text for text, id_ in reversed(self.vocab.items())}
+        text: str | None = self.__dict__["_texts"].get(arguments.id_number("id", id))
+        return text
 
     @staticmethod
     def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:

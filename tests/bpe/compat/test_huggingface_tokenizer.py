@@ -8,6 +8,7 @@ import json
 import pickle
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,18 @@ def test_vocabulary() -> None:
         theirs.get_added_tokens_decoder()[first_id()]
     )
     assert ours.num_special_tokens_to_add(True) == 0
+
+
+def test_texts_of_ids_are_not_searched_for() -> None:
+    """Each ID took a pass over the vocabulary, also in `decode`."""
+    vocab = {f"{number:05}": number for number in range(30_000)}
+    tokenizer = Tokenizer(BPE(vocab, []))
+    ids = range(len(vocab))
+    before = time.process_time()
+    assert [tokenizer.model.id_to_token(id_) for id_ in ids] == list(vocab)
+    assert [tokenizer.id_to_token(id_) for id_ in ids] == list(vocab)
+    assert tokenizer.decode(ids) == " ".join(vocab)
+    assert time.process_time() - before < 3
 
 
 def test_batches() -> None:
@@ -326,25 +339,3 @@ class TestModelsMadeInPython:
             Tokenizer(BPE(dropout=0.5)).encode("a")
         with pytest.raises(BadTokenizer, match=r"model.merges\[0\]"):
             Tokenizer(BPE({"a": 0}, [("a", "b")])).encode("a")
-
-
-@pytest.mark.parametrize("min_frequency", [0, 4])
-def test_training(min_frequency: int) -> None:
-    lines = ["The mill stands\n", "where the river bends\n", "the mill, the river\n"] * 3
-    made = []
-    for package in (huggingface, tokenizers):
-        tokenizer = package.Tokenizer(package.models.BPE())
-        tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        trainer = package.trainers.BpeTrainer(
-            vocab_size=290,
-            special_tokens=["<s>"],
-            min_frequency=min_frequency,
-            initial_alphabet=package.pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        )
-        tokenizer.train_from_iterator(lines, trainer)
-        made.append(tokenizer)
-    assert made[0].get_vocab() == made[1].get_vocab()
-    assert made[0].encode("the mill<s>").ids == made[1].encode("the mill<s>").ids
-    with pytest.raises(BadArgument, match="texts are all empty|no text to train on"):
-        Tokenizer(BPE()).train_from_iterator([""])
