@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +21,7 @@ from bpe.compat.huggingface.settings import Settings
 from bpe.compat.huggingface.state import text_segment
 from bpe.compat.huggingface.tokenizer_file import read_tokenizer, settings_of
 from bpe.compat.huggingface.trainers import BpeTrainer, lines_of, texts_of, train
-from bpe.errors import BadArgument, BadTokenizer, InvalidText, shown
+from bpe.errors import BadArgument, BadTokenizer, InvalidText, UnsupportedTokenizer, shown
 from bpe.formats.by_path import read_file
 from bpe.formats.huggingface import model_options
 from bpe.formats.text_keys import text_keys
@@ -97,7 +98,16 @@ class Tokenizer(Settings):
             file.write(self.to_str(pretty).encode())
 
     def to_str(self, pretty: bool = False) -> str:
-        """The text of tokenizer.json. pretty: over many lines."""
+        """The text of tokenizer.json. pretty: over many lines.
+
+        UnsupportedTokenizer for `train_new_from_iterator` of transformers, which would train and return a tokenizer of
+        the tokenizers library made from this text. Nothing else that it calls belongs to this package.
+        """
+        if sys._getframe(1).f_code.co_name == "train_new_from_iterator":
+            raise UnsupportedTokenizer(
+                "train_new_from_iterator would return a tokenizer of the tokenizers library, not of bpe. Train with "
+                "Tokenizer.train_from_iterator and wrap the result (see docs/interfaces.md)"
+            )
         text = self._model.written(self._root())
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2) if pretty else text
 
@@ -236,7 +246,10 @@ class Tokenizer(Settings):
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """What encode does behind the model: truncation, the post-processor, padding."""
+        """Truncate, apply the post-processor and pad, as `encode` does after the model."""
+        for each in (encoding, pair):
+            if not isinstance(each, (Encoding, type(None))):
+                raise TypeError(f"post_process takes Encodings of this package, got {shown(each)}")
         sequences = [each.copy() for each in (encoding, pair) if each is not None]
         return self._finished(sequences, add_special_tokens)
 

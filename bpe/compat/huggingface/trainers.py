@@ -127,7 +127,9 @@ def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None)
     """Give the tokenizer a model that is trained on the texts."""
     trainer = BpeTrainer() if trainer is None else trainer
     if not isinstance(trainer, BpeTrainer):
-        raise UnsupportedTokenizer(f"a BPE is trained with a BpeTrainer, got {shown(trainer)}")
+        raise UnsupportedTokenizer(
+            f"trainer must be a {BpeTrainer.__module__}.BpeTrainer (got one of {type(trainer).__module__})"
+        )
     affixes = {name: getattr(trainer, name) for name in ("continuing_subword_prefix", "end_of_word_suffix")}
     vocab, merges = learn(*_count(tokenizer, texts), trainer)
     tokenizer.model = BPE.learned(vocab, merges, tokenizer.model.options() | affixes)

@@ -12,7 +12,7 @@ import tokenizers
 
 from bpe.compat import huggingface
 from bpe.compat.huggingface.trainers import lines_of
-from bpe.errors import InvalidText
+from bpe.errors import InvalidText, UnsupportedTokenizer
 
 
 def test_lines_of_files_end_with_newlines_alone(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_alphabets_with_a_limit(pre_tokenizer: str, limit: int) -> None:
     def prepare(module: Any, tokenizer: Any) -> None:
         tokenizer.pre_tokenizer = PRE_TOKENIZERS[pre_tokenizer](module.pre_tokenizers)
 
-    texts = ["abcde" * 3, "bcde" * 2, "cde ", "de" * 3, "ee", "xe"]
+    texts = ["abcde" * 3, "bcde" * 2, "cde ", "de" * 3, "ee", "xexe"]
     for initial_alphabet in ([], ["z"]):
         options = {"vocab_size": 40, "limit_alphabet": limit, "initial_alphabet": initial_alphabet}
         ours, theirs = both_trained(texts, options, prepare)
@@ -275,3 +275,18 @@ def test_letters_with_an_affix_in_the_order_of_the_text() -> None:
         options = {"vocab_size": 30, affix: "_"}
         ours, theirs = both_trained(["the miller"] * 2, options, lambda module, tokenizer: None)
         assert vocabulary(ours) == vocabulary(theirs)
+
+
+def test_training_that_returned_a_tokenizer_of_the_other_library() -> None:
+    """transformers makes a new tokenizer from the JSON of the old one, with the tokenizers library."""
+
+    def train_new_from_iterator(wrapped: Any) -> Any:
+        return tokenizers.Tokenizer.from_str(wrapped.to_str())
+
+    tokenizer = huggingface.Tokenizer(huggingface.models.BPE())
+    with pytest.raises(UnsupportedTokenizer, match="train_from_iterator"):
+        train_new_from_iterator(tokenizer)
+    with pytest.raises(UnsupportedTokenizer, match=r"tokenizers\.trainers"):
+        tokenizer.train_from_iterator(["a"], tokenizers.trainers.BpeTrainer(show_progress=False))
+    with pytest.raises(TypeError, match="Encoding"):
+        tokenizer.post_process(tokenizers.Tokenizer.from_str(tokenizer.to_str()).encode("a"))
