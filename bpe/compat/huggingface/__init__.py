@@ -9,7 +9,6 @@ those of tokenizers. docs/interfaces.md says what differs.
 
 from bpe.compat.huggingface import (
     decoders,
-    implementations,
     models,
     normalizers,
     pre_tokenizers,
@@ -20,13 +19,6 @@ from bpe.compat.huggingface.added_token import AddedToken
 from bpe.compat.huggingface.decoders import DecodeStream
 from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.compat.huggingface.implementations import (
-    BertWordPieceTokenizer,
-    ByteLevelBPETokenizer,
-    CharBPETokenizer,
-    SentencePieceBPETokenizer,
-    SentencePieceUnigramTokenizer,
-)
 from bpe.compat.huggingface.models import Token
 from bpe.compat.huggingface.regex import Regex
 from bpe.compat.huggingface.tokenizer import Tokenizer
@@ -36,20 +28,14 @@ PreTokenizedString = elsewhere("PreTokenizedString")
 
 __all__ = [
     "AddedToken",
-    "BertWordPieceTokenizer",
-    "ByteLevelBPETokenizer",
-    "CharBPETokenizer",
     "DecodeStream",
     "Encoding",
     "NormalizedString",
     "PreTokenizedString",
     "Regex",
-    "SentencePieceBPETokenizer",
-    "SentencePieceUnigramTokenizer",
     "Token",
     "Tokenizer",
     "decoders",
-    "implementations",
     "models",
     "normalizers",
     "pre_tokenizers",
