@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from bpe import _core
-from bpe.compat.tiktoken import unstable
 from bpe.compat.tiktoken.registry import ENCODINGS, get_encoding
 from bpe.compat.tiktoken.special import finder_of, raise_disallowed_special_token
 from bpe.errors import BadArgument, InvalidText, shown
@@ -142,9 +140,8 @@ class Encoding:
         allowed_special: All | AbstractSet[str] = _NONE,
         disallowed_special: All | Collection[str] = "all",
     ) -> tuple[list[int], list[list[int]]]:
-        """(ids that stay whatever text follows, the ways in which the ids may go on); see `unstable`."""
-        allowed = self._allowed(text, allowed_special, disallowed_special)
-        return unstable.encode(self, _without_surrogates(text), allowed)
+        """NotImplementedError: this package does not list the ways in which text may continue."""
+        raise NotImplementedError("encode_with_unstable is not supported; use tiktoken for it")
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of a special token or an entry; KeyError if there is none."""
@@ -174,8 +171,27 @@ class Encoding:
         ]
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """The ids of bytes that need not be UTF-8."""
-        return unstable.encode_bytes(self, text)
+        """The IDs of bytes. From the pretoken before the first invalid UTF-8, merges alone make them."""
+        try:
+            return self.encode_ordinary(text.decode())
+        except UnicodeDecodeError as error:
+            ids, held_back = self._stable(text[: error.start].decode())
+            return ids + self._encode_single_piece(held_back + text[error.start :])
+
+    def _stable(self, text: str) -> tuple[list[int], bytes]:
+        """(IDs before the last pretoken and the whitespace around it, the bytes from there on)."""
+        ids = self.encode_ordinary(text)
+        if not ids:
+            return ids, b""
+        count = len(self._encode_single_piece(self._tokenizer.pretokenizer.pretokens(text)[-1]))
+        if self._is_space(ids[-count]):
+            while count < len(ids) and self._is_space(ids[-count - 1]):
+                count += 1
+        return ids[:-count], self.decode_bytes(ids[-count:])
+
+    def _is_space(self, id_: int) -> bool:
+        entry = self._tokenizer.core_encoder.entry(id_)
+        return entry is not None and not entry.strip(b" \n\t")
 
     # -- decoding ------------------------------------------------------------------------------------------------
 
@@ -229,7 +245,7 @@ class Encoding:
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all entries but the special tokens, sorted."""
-        return list(self._sorted_entries)
+        return sorted(self._mergeable_ranks)
 
     @property
     def eot_token(self) -> int:
@@ -265,15 +281,6 @@ class Encoding:
     @cached_property
     def _special_bytes(self) -> dict[bytes, int]:
         return {text.encode(): id_ for text, id_ in self._special_tokens.items()}
-
-    @cached_property
-    def _sorted_entries(self) -> list[bytes]:
-        return sorted(self._mergeable_ranks)
-
-    @cached_property
-    def _by_merges(self) -> _core.TokenizerCore:
-        """Encodes pretokens by merges alone, those that are entries too."""
-        return _core.TokenizerCore.from_image(self._tokenizer.core_encoder.image(), {}, None, False)
 
     def __getstate__(self) -> object:
         if self is ENCODINGS.get(self.name):

@@ -13,12 +13,10 @@ import os
 import tempfile
 from pathlib import Path
 
-from bpe.errors import BadTokenizer, MissingInput, shown
-from bpe.formats import gpt2
+from bpe.errors import MissingInput, shown
 from bpe.formats.by_path import read_file as read_path
 from bpe.formats.tiktoken import rank_file
 from bpe.output_file import write_file
-from bpe.reference import printable_bytes
 
 
 def check_hash(data: bytes, expected_hash: str) -> bool:
@@ -86,20 +84,7 @@ def data_gym_to_mergeable_bpe_ranks(
     encoder_json_hash: str | None = None,
     clobber_one_byte_tokens: bool = False,
 ) -> dict[bytes, int]:
-    """entry -> rank of GPT-2's pair of files, merges.txt and vocab.json; BadTokenizer if the two do not agree.
-
-    clobber_one_byte_tokens: entries of one byte have the rank of vocab.json, else that of GPT-2's order of bytes.
-    """
-    merges = gpt2.read_merges(read_file_cached(vocab_bpe_file, vocab_bpe_hash))
-    vocab = gpt2.read_vocab(read_file_cached(encoder_json_file, encoder_json_hash))
-    special = ("<|endoftext|>", "<|startoftext|>")
-    expected = {
-        gpt2.entry_of(key, encoder_json_file): id_ for key, id_ in vocab.items() if key not in special
-    }
-    entries = [*(bytes([byte]) for byte in printable_bytes()), *(left + right for left, right in merges)]
-    ranks = {entry: rank for rank, entry in enumerate(entries)}
-    if clobber_one_byte_tokens:
-        ranks |= {entry: rank for entry, rank in expected.items() if len(entry) == 1}
-    if ranks != expected:
-        raise BadTokenizer(f"{encoder_json_file}: its ids are not those of the merges of {vocab_bpe_file}")
-    return ranks
+    """NotImplementedError: this package does not read data-gym files."""
+    raise NotImplementedError(
+        "data-gym files are not supported; load GPT-2's vocab.json and merges.txt with bpe.Tokenizer.load"
+    )

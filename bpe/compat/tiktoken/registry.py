@@ -1,17 +1,12 @@
-"""The encodings that tiktoken knows by name, and those of its plugins; where rank files are looked for says `load`.
+"""The encodings that tiktoken knows by name. `load` finds their rank files.
 
-Names, hashes and ids are those of tiktoken 0.14. A plugin is a module of the namespace package `tiktoken_ext` with
-ENCODING_CONSTRUCTORS, name -> a function that gives the arguments of `Encoding`.
+Names, hashes and IDs are those of tiktoken 0.14.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import threading
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bpe.compat.tiktoken.load import cached_file
 from bpe.tokenizer import Tokenizer
@@ -84,7 +79,7 @@ _lock = threading.RLock()
 
 def list_encoding_names() -> list[str]:
     """The names that `get_encoding` takes."""
-    return [*_KNOWN, *(name for name in _plugins() if name not in _KNOWN)]
+    return list(_KNOWN)
 
 
 def get_encoding(encoding_name: str) -> Encoding:
@@ -97,13 +92,12 @@ def get_encoding(encoding_name: str) -> Encoding:
         raise ValueError(f"the name of an encoding must be a str, got {type(encoding_name)}")
     with _lock:
         if encoding_name not in ENCODINGS:
-            if encoding_name in _KNOWN:
-                ENCODINGS[encoding_name] = _load(encoding_name)
-            elif encoding_name in _plugins():
-                ENCODINGS[encoding_name] = _construct(encoding_name)
-            else:
-                names = ", ".join(list_encoding_names())
-                raise ValueError(f"unknown encoding {encoding_name!r}; known are {names}")
+            if encoding_name not in _KNOWN:
+                raise ValueError(
+                    f"unknown encoding {encoding_name!r}; known are {', '.join(_KNOWN)}; plug-ins (tiktoken_ext) "
+                    "are not supported"
+                )
+            ENCODINGS[encoding_name] = _load(encoding_name)
         return ENCODINGS[encoding_name]
 
 
@@ -113,30 +107,3 @@ def _load(name: str) -> Encoding:
     known = _KNOWN[name]
     path = cached_file(f"{_ADDRESS}{known.rank_file}.tiktoken", _SHA256[known.rank_file])
     return Encoding.from_tokenizer(Tokenizer.load(path, known.pattern, known.special_tokens), name)
-
-
-def _construct(name: str) -> Encoding:
-    from bpe.compat.tiktoken.core import Encoding
-
-    return Encoding(**_plugins()[name]())
-
-
-@cache
-def _plugins() -> dict[str, Callable[[], dict[str, Any]]]:
-    """name -> what gives the arguments; ValueError for a plugin without them, or with a name that another one has."""
-    try:
-        package = importlib.import_module("tiktoken_ext")
-    except ImportError:
-        return {}
-    found: dict[str, Callable[[], dict[str, Any]]] = {}
-    for module in pkgutil.iter_modules(package.__path__, "tiktoken_ext."):
-        if module.name == "tiktoken_ext.openai_public":
-            continue  # tiktoken's own
-        constructors = getattr(importlib.import_module(module.name), "ENCODING_CONSTRUCTORS", None)
-        if constructors is None:
-            raise ValueError(f"the plugin {module.name} has no ENCODING_CONSTRUCTORS")
-        for name in constructors:
-            if name in found or name in _KNOWN:
-                raise ValueError(f"the plugin {module.name} has an encoding {name!r}, and so has another")
-        found |= constructors
-    return found

@@ -103,7 +103,6 @@ def _compare(rng: random.Random, both: tuple[Any, Any], given: dict[str, Any]) -
     ask(lambda encoding: encoding.encode(text, **named), "encode", text, named)
     if text.isprintable() or not any(0xD800 <= ord(each) < 0xE000 for each in text):
         ask(lambda encoding: encoding.encode_to_numpy(text, **named).tolist(), "encode_to_numpy", text, named)
-        ask(lambda encoding: _unstable(encoding, text[:12], named), "encode_with_unstable", text[:12], named)
         ask(lambda encoding: encoding._encode_only_native_bpe(text), "_encode_only_native_bpe", text)
     ask(lambda encoding: encoding.encode_batch([text, other], **named), "encode_batch", text, other, named)
     ask(lambda encoding: encoding.encode_ordinary_batch([text, other]), "encode_ordinary_batch", text, other)
@@ -128,11 +127,6 @@ def _compare(rng: random.Random, both: tuple[Any, Any], given: dict[str, Any]) -
     for name in ("n_vocab", "max_token_value", "eot_token", "special_tokens_set", "name"):
         ask(lambda encoding, name=name: getattr(encoding, name), name)
     ask(lambda encoding: encoding.token_byte_values(), "token_byte_values")
-
-
-def _unstable(encoding: Any, text: str, named: dict[str, Any]) -> Any:
-    ids, completions = encoding.encode_with_unstable(text, **named)
-    return ids, sorted(completions)  # tiktoken's are in no order
 
 
 def _same(ours: Any, theirs: Any) -> bool:
