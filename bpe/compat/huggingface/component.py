@@ -1,13 +1,14 @@
 """Normalizers, pre-tokenizers, post-processors, decoders and models as objects: what tokenizer.json says of each.
 
-A component is its fields. It may be changed after a tokenizer has it; `changes` tells tokenizers that one was.
+A component is its fields. It may be changed after a tokenizer has it, and tells the tokenizers that use it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Self
+from weakref import WeakSet
 
 from bpe.compat.huggingface import arguments
 from bpe.errors import BadArgument, UnsupportedTokenizer, shown
@@ -17,12 +18,6 @@ LONG: Final = 99  # repr() writes so many items of a list or an object
 SHORT: Final = 5  # str() does
 _BARE: Final = {"behavior", "prepend_scheme", "direction", "strategy"}  # fields whose values are names
 _LONGEST_TEXT: Final = 100  # that str() writes
-
-
-class Changes:
-    """Counts the changes made to components anywhere."""
-
-    count = 0
 
 
 class Field(NamedTuple):
@@ -87,7 +82,16 @@ class Component:
         if name not in self.fields or self.fields[name].hidden:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r} to be changed")
         self._set(name, self.fields[name].checked(name, value))
-        Changes.count += 1
+        self._changed()
+
+    def use(self, user: Any) -> Self:
+        """Register a tokenizer, which drops its engine when the component changes; return the component."""
+        self.__dict__.setdefault("_users", WeakSet()).add(user)
+        return self
+
+    def _changed(self) -> None:
+        for user in self.__dict__.get("_users", ()):
+            user.drop_engine()
 
     def to_json(self) -> dict[str, Any]:
         """What tokenizer.json has for it."""
@@ -180,7 +184,14 @@ class SequenceOf(Component, is_sequence=True):
 
     def __setitem__(self, index: int, value: Any) -> None:
         self.items[index] = self.base().taken(value)
-        Changes.count += 1
+        for user in self.__dict__.get("_users", ()):
+            self.items[index].use(user)
+        self._changed()
+
+    def use(self, user: Any) -> Self:
+        for item in self.items:
+            item.use(user)
+        return super().use(user)
 
     def to_json(self) -> dict[str, Any]:
         return {"type": "Sequence", self.list_key: [item.to_json() for item in self.items]}

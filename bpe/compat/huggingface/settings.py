@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bpe.compat.huggingface import arguments, lengths
 from bpe.compat.huggingface.added_token import AddedToken, added_token, check_tokens
 from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
-from bpe.compat.huggingface.component import Changes, Component
+from bpe.compat.huggingface.component import Component
 from bpe.compat.huggingface.decoders import Decoder
 from bpe.compat.huggingface.decoding import Decoding
 from bpe.compat.huggingface.engine import Engine
@@ -36,25 +36,33 @@ def _component(name: str) -> property:
         return self._components[name]
 
     def put(self: Settings, value: Any) -> None:
-        self._components[name] = KINDS[name].taken(value)
-        Changes.count += 1
+        self._put(name, KINDS[name].taken(value))
 
     return property(get, put)
+
+
+class Built(NamedTuple):
+    """Made of the model, the components and the added tokens, and dropped when one of them changes.
+
+    finish: without and with the tokens that the post-processor adds.
+    """
+
+    engine: Engine
+    decoding: Decoding
+    finish: tuple[Finish, Finish]
 
 
 class Settings:
     """A model, components, added tokens, truncation and padding."""
 
     def __init__(self, model: BPE) -> None:
-        self._model = _checked_model(model)
+        self._model = _checked_model(model).use(self)
         self._components: dict[str, Any] = dict.fromkeys(KINDS)
         self._added = AddedVocabulary()
         self._truncation: dict[str, Any] | None = None
         self._padding: dict[str, Any] | None = None
         self._takes_special_for_text = False
-        self._seen = -1  # Changes.count when the engine was built
-        self._finish: list[Finish] = []
-        self._settle()
+        self._built: Built | None = None
 
     normalizer = _component("normalizer")
     pre_tokenizer = _component("pre_tokenizer")
@@ -68,8 +76,8 @@ class Settings:
 
     @model.setter
     def model(self, model: BPE) -> None:
-        self._model = _checked_model(model)
-        Changes.count += 1
+        self._model = _checked_model(model).use(self)
+        self.drop_engine()
 
     @property
     def encode_special_tokens(self) -> bool:
@@ -79,7 +87,7 @@ class Settings:
     @encode_special_tokens.setter
     def encode_special_tokens(self, value: bool) -> None:
         self._takes_special_for_text = bool(value)
-        Changes.count += 1
+        self.drop_engine()
 
     @property
     def ignored_tokens(self) -> frozenset[str]:
@@ -92,30 +100,32 @@ class Settings:
 
     # -- the engine ----------------------------------------------------------------------------------------------
 
-    def _current(self) -> Engine:
-        """The engine of what the tokenizer is now."""
-        if self._seen != Changes.count:
-            seen = Changes.count
-            parts = (self._json("normalizer"), self._json("pre_tokenizer"))
-            engine = self._engine = build_engine(self._model, self._added.tokens, self.ignored_tokens, *parts)
-            self._decoding = Decoding(
-                self._added, self._json("normalizer"), self._model, engine, self.decoder
-            )
-            self._finish = [Finish(engine, self._json("post_processor"), adds) for adds in (False, True)]
-            self._seen = seen
-            self._settle()
-        return self._engine
+    def drop_engine(self) -> None:
+        """Build the engine again when it is next needed."""
+        self._built = None
 
-    def _refreshed(self) -> list[Finish] | None:
-        """`_simple` of what the tokenizer is now."""
-        self._current()
-        return self._simple
+    def _current(self) -> Built:
+        """Build the engine unless there is one. Threads that do so at the same time build equal ones."""
+        if self._built is not None:
+            return self._built
+        parts = (self._json("normalizer"), self._json("pre_tokenizer"))
+        engine = build_engine(self._model, self._added.tokens, self.ignored_tokens, *parts)
+        decoding = Decoding(self._added, self._json("normalizer"), self._model, engine, self.decoder)
+        post_processor = self._json("post_processor")
+        finish = Finish(engine, post_processor, False), Finish(engine, post_processor, True)
+        built = self._built = Built(engine, decoding, finish)
+        return built
 
-    def _settle(self) -> None:
-        """Whether ids and the tokens around are all there is to an encoding."""
-        lengths_stay = self._truncation is None and self._padding is None
-        simple = lengths_stay and all(finish.is_simple for finish in self._finish)
-        self._simple: list[Finish] | None = self._finish if simple else None
+    def _simple(self, add_special_tokens: bool) -> Finish | None:
+        """How to finish an encoding, if IDs and the tokens around them are all of it."""
+        if self._truncation is not None or self._padding is not None:
+            return None
+        finish = self._current().finish[add_special_tokens]
+        return finish if finish.is_simple else None
+
+    def _put(self, name: str, component: Any) -> None:
+        self._components[name] = component if component is None else component.use(self)
+        self.drop_engine()
 
     # -- vocabulary ----------------------------------------------------------------------------------------------
 
@@ -131,7 +141,7 @@ class Settings:
 
     def _add(self, tokens: list[AddedToken]) -> int:
         count = self._added.add(tokens, self._model)
-        Changes.count += 1
+        self.drop_engine()
         return count
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
@@ -154,8 +164,7 @@ class Settings:
 
     def id_to_token(self, id: int) -> str | None:
         """The text of an added token, normalized as it is looked for, or of an entry."""
-        self._current()
-        return self._decoding.token(arguments.id_number("id", id))
+        return self._current().decoding.token(arguments.id_number("id", id))
 
     # -- lengths -------------------------------------------------------------------------------------------------
 
@@ -181,12 +190,10 @@ class Settings:
                 f"stride is {stride}, more than the {room} tokens that max_length {max_length} leaves to a text"
             )
         self._truncation = given
-        self._settle()
 
     def no_truncation(self) -> None:
         """Texts stay whole."""
         self._truncation = None
-        self._settle()
 
     @property
     def padding(self) -> dict[str, Any] | None:
@@ -209,12 +216,10 @@ class Settings:
         self._padding = lengths.padding_of(
             direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of
         )
-        self._settle()
 
     def no_padding(self) -> None:
         """Encodings stay as long as they are."""
         self._padding = None
-        self._settle()
 
     # -- as an object --------------------------------------------------------------------------------------------
 
@@ -224,20 +229,22 @@ class Settings:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)  # the engine, too, which never changes
-        made._model = copy.copy(self._model)
+        made._model = copy.copy(self._model).use(made)
         made._components = copy.deepcopy(self._components, memo)
+        for component in made._components.values():
+            if component is not None:
+                component.use(made)
         made._added = copy.deepcopy(self._added, memo)
         if made._added.forget():
-            made._seen = -1
+            made._built = None
         return made
 
     def _set(self, settings: Mapping[str, Any]) -> None:
         """Take components, truncation and padding as tokenizer.json has them, checked."""
         for name, kind in KINDS.items():
-            self._components[name] = kind.from_json(settings.get(name))
+            self._put(name, kind.from_json(settings.get(name)))
         self._truncation = lengths.truncation_from_json(settings.get("truncation"))
         self._padding = lengths.padding_from_json(settings.get("padding"))
-        Changes.count += 1
 
 
 def _checked_model(model: Any) -> BPE:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bpe.compat.huggingface import lengths
-from bpe.compat.huggingface.component import SHORT, Changes, written
+from bpe.compat.huggingface.component import SHORT, written
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.compat.huggingface.engine import Engine
 from bpe.compat.huggingface.inputs import check_text, no_text, pair_of, words_of
@@ -155,9 +155,8 @@ class Tokenizer(Settings):
 
         TypeError for what is no text, a text with a lone surrogate among them.
         """
-        simple = self._simple if self._seen == Changes.count else self._refreshed()
-        if simple is not None and pair is None and not is_pretokenized:
-            finish = simple[add_special_tokens]
+        finish = self._simple(add_special_tokens)
+        if finish is not None and pair is None and not is_pretokenized:
             try:
                 ids = finish.engine.ids(sequence)
             except (TypeError, InvalidText):
@@ -177,9 +176,8 @@ class Tokenizer(Settings):
             raise TypeError(f"encode_batch takes a list of texts, got {shown(input)}")
         items = input if isinstance(input, list) else list(input)
         threads = 1 if os.environ.get("TOKENIZERS_PARALLELISM", "1").lower() in _OFF else None
-        simple = self._simple if self._seen == Changes.count else self._refreshed()
-        if simple is not None and not is_pretokenized and all(type(item) is str for item in items):
-            finish = simple[add_special_tokens]
+        finish = self._simple(add_special_tokens)
+        if finish is not None and not is_pretokenized and all(type(item) is str for item in items):
             ids, starts = self._batch_ids(finish.engine, items, threads)
             return [
                 Encoding((), finish, text, ids, start, stop)
@@ -206,7 +204,7 @@ class Tokenizer(Settings):
         self, given: Sequence[Sequence[Any]], is_pretokenized: bool, add: bool, threads: int | None
     ) -> list[Encoding]:
         """An encoding for each item, which is one sequence or two."""
-        engine = self._current()
+        engine = self._current().engine
         texts: list[str] = []
         for item in given:
             for sequence in item:
@@ -271,8 +269,7 @@ class Tokenizer(Settings):
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of the ids; what is no id is left out, bytes that are no text become U+FFFD."""
-        self._current()
-        return self._decoding.text(ids, skip_special_tokens)
+        return self._current().decoding.text(ids, skip_special_tokens)
 
     def decode_batch(self, sequences: Iterable[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """The text of each list of ids."""

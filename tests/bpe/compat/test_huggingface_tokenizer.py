@@ -184,7 +184,7 @@ def test_components_may_change() -> None:
     ours.normalizer = None
     assert ours.encode(text).ids == before
     ours.pre_tokenizer.add_prefix_space = True
-    assert isinstance(ours._current(), CoreEngine | PlainEngine)
+    assert isinstance(ours._current().engine, CoreEngine | PlainEngine)
     theirs.normalizer = None
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
     assert_same(ours.encode(text), theirs.encode(text))
@@ -198,11 +198,30 @@ def test_components_may_change() -> None:
         ours.model = 3
 
 
+def test_changes_rebuilt_the_engines_of_other_tokenizers() -> None:
+    """Each change of any tokenizer made all others build their engines again."""
+    ours, other = both()[0], both()[0]
+    built = ours._current()
+    other.add_tokens(["new"])
+    other.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    other.pre_tokenizer.add_prefix_space = False
+    assert ours._current() is built
+    ours.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    copied = copy.deepcopy(ours)
+    without = ours.encode("a").ids
+    ours.pre_tokenizer[0].add_prefix_space = True
+    assert ours.encode("a").ids == ours.encode(" a").ids != without
+    assert copied.encode("a").ids == without
+    copied.pre_tokenizer[0] = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    copied.pre_tokenizer[0].add_prefix_space = True
+    assert copied.encode("a").ids == ours.encode("a").ids
+
+
 def test_decoding() -> None:
     ours, theirs = both(added_tokens=[])
     added = ["é", "Ġ", "日本"]  # two are spelled as bytes are
     assert ours.add_tokens(added) == theirs.add_tokens(added)
-    assert isinstance(ours._current(), PlainEngine)  # "é" has the id of a byte
+    assert isinstance(ours._current().engine, PlainEngine)  # "é" has the id of a byte
     size = theirs.get_vocab_size()
     for ids in ([], [size, size + 7, 3], *(list(range(start, start + 9)) for start in range(0, size, 7))):
         assert ours.decode(ids) == theirs.decode(ids)
@@ -331,7 +350,7 @@ class TestModelsMadeInPython:
         model = json.loads(file_json())["model"]
         ours = Tokenizer(BPE(model["vocab"], model["merges"]))
         ours.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        assert isinstance(ours._current(), CoreEngine)
+        assert isinstance(ours._current().engine, CoreEngine)
         assert ours.encode("the mill").ids == both()[1].encode("the mill").ids
 
     def test_wrong_models(self) -> None:
