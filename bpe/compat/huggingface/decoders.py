@@ -5,24 +5,21 @@ A decoder takes the tokens of ids, as tokenizer.json spells them, and gives text
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from bpe import decoders
 from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.component import Component, Field, SequenceOf
 from bpe.compat.huggingface.pre_tokenizers import one_character, scheme
 from bpe.compat.huggingface.regex import pattern, pattern_from_json, pattern_to_json
 from bpe.errors import BpeError
-from bpe.formats.byte_alphabet import to_bytes
-from bpe.normalizers import Replace as ReplaceStep
 
 if TYPE_CHECKING:
     from bpe.compat.huggingface.tokenizer import Tokenizer
 
-_BYTE: Final = re.compile(r"<0x[0-9A-Fa-f+][0-9A-Fa-f]>")  # Rust reads "+1" as a number, too
 _BROKEN: Final = "\ufffd"
 _CLEANING: Final = [
     *((" " + sign, sign) for sign in ".?!,"),
@@ -44,8 +41,10 @@ class Decoder(Component):
         return "".join(self.chain(list(tokens)))
 
     def chain(self, tokens: list[str]) -> list[str]:
-        """What becomes of the tokens."""
-        raise NotImplementedError
+        """Return one text per token, or fewer: those of the decoder of `bpe.decoders` with the same name."""
+        fields = self.to_json()
+        texts: list[str] = getattr(decoders, fields.pop("type"))(**fields).apply(tokens)
+        return texts
 
 
 class ByteLevel(Decoder, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
@@ -53,15 +52,6 @@ class ByteLevel(Decoder, add_prefix_space=Field(True), trim_offsets=Field(True),
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **{name: value for name, value in named.items() if name in self.fields})
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        data = b"".join(_bytes_of(token) for token in tokens)
-        return [data.decode("utf-8", "replace")]
-
-
-def _bytes_of(token: str) -> bytes:
-    entry = to_bytes(token)
-    return token.encode() if entry is None else entry
 
 
 class Replace(
@@ -73,75 +63,35 @@ class Replace(
 
     def chain(self, tokens: list[str]) -> list[str]:
         ((kind, text),) = self.to_json()["pattern"].items()
-        if kind == "String" and text:
-            return [token.replace(text, self.content) for token in tokens]  # type: ignore[attr-defined]
-        step = ReplaceStep(text, self.content, kind == "Regex")  # type: ignore[attr-defined]
-        return [step.apply(token) for token in tokens]
+        return decoders.Replace(text, self.content, kind == "Regex").apply(tokens)  # type: ignore[attr-defined]
 
 
 class ByteFallback(Decoder):
-    """Runs of tokens such as <0x61> become their text, or a U+FFFD a byte where they are none."""
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        made: list[str] = []
-        for is_byte, group in groupby(tokens, lambda token: _BYTE.fullmatch(token) is not None):
-            if not is_byte:
-                made += group
-                continue
-            data = bytes(int(token[3:5], 16) for token in group)
-            try:
-                made.append(data.decode())
-            except UnicodeDecodeError:
-                made += [_BROKEN] * len(data)
-        return made
+    """Runs of tokens such as <0x61> become their text, or one U+FFFD per byte if they are not UTF-8."""
 
 
 class Fuse(Decoder):
     """All tokens become one."""
 
-    def chain(self, tokens: list[str]) -> list[str]:
-        return ["".join(tokens)]
-
 
 class Strip(Decoder, content=Field(" "), start=Field(0), stop=Field(0)):
-    """So many of a character at the beginning and the end of each token go."""
+    """Remove up to `left` of a character from the start of each token and up to `right` from its end."""
 
     def __init__(self, content: str = " ", left: int = 0, right: int = 0, **_: Any) -> None:
         super().__init__(content, left, right)
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        made = []
-        content, left, right = (self.to_json()[key] for key in ("content", "start", "stop"))
-        for token in tokens:
-            first = len(token) - len(token.lstrip(content))
-            last = len(token) - len(token.rstrip(content))
-            made.append(token[min(first, left) : len(token) - min(last, right)])
-        return made
 
 
 class Metaspace(
     Decoder, replacement=Field("\u2581"), prepend_scheme=Field("always", check=scheme), split=Field(True)
 ):
-    """The sign becomes a space, but for one that begins the first token."""
+    """The sign becomes a space; at the start of the first token it is removed."""
 
     def checked(self, name: str, value: Any) -> Any:
         return one_character(name, value) if name == "replacement" else value
 
-    def chain(self, tokens: list[str]) -> list[str]:
-        sign, scheme = (self.to_json()[key] for key in ("replacement", "prepend_scheme"))
-        drops = scheme != "never"
-        return [
-            token.replace(sign, "" if drops and place == 0 else " ") for place, token in enumerate(tokens)
-        ]
-
 
 class BPEDecoder(Decoder, suffix=Field("</w>")):
     """The suffix that ends words becomes a space."""
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        suffix = self.to_json()["suffix"]
-        last = len(tokens) - 1
-        return [token.replace(suffix, "" if place == last else " ") for place, token in enumerate(tokens)]
 
 
 class Sequence(SequenceOf, Decoder):
