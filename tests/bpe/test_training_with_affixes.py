@@ -14,7 +14,6 @@ import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
 from bpe import Tokenizer, reference, train
-from bpe.compat import huggingface
 from bpe.errors import BadArgument
 from bpe.formats.huggingface_decoder import decoder_from_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
@@ -205,27 +204,3 @@ def test_a_special_token_that_is_how_a_letter_is_written_is_refused() -> None:
     rule = TextRule(pretokenizer_from_json({"type": "Whitespace"}, as_text=True), text_rules=WORDS)
     with pytest.raises(BadArgument, match="special token '##b' is how the vocabulary writes a letter"):
         train([b"ab"], 80, ["##b"], like=rule)
-
-
-@pytest.mark.parametrize("suffix", ["", "</w>"])
-def test_trainers_of_the_interface_take_a_prefix(suffix: str) -> None:
-    made = []
-    for module in (huggingface, tokenizers):
-        tokenizer = module.Tokenizer(module.models.BPE(unk_token="<unk>", fuse_unk=True))
-        tokenizer.pre_tokenizer = module.pre_tokenizers.WhitespaceSplit()
-        # Letters with affixes have their ids by place if they are special tokens.
-        rules = replace(WORDS, end_of_word_suffix=suffix)
-        letters = Drawn(TEXT.replace("#", "").split(), rules, "", [], 0, None, None).letters()
-        trainer = module.trainers.BpeTrainer(
-            vocab_size=120,
-            special_tokens=["<unk>", *letters] if module is tokenizers else ["<unk>"],
-            show_progress=False,
-            continuing_subword_prefix="##",
-            **({"end_of_word_suffix": suffix} if suffix else {}),
-        )
-        tokenizer.train_from_iterator([TEXT.replace("#", "")], trainer)
-        root = json.loads(tokenizer.to_str())
-        root["added_tokens"] = []
-        made.append(root)
-    assert made[0] == made[1]
-    assert made[0]["model"]["continuing_subword_prefix"] == "##"
