@@ -36,7 +36,7 @@ Merges = list[tuple[str, str]]
 
 
 class Pretokens(NamedTuple):
-    """IDs of symbols end to end, uint32; where those of each pretoken end and how often it occurs, uint64."""
+    """Symbol IDs end to end (uint32); the end offset and the count of each pretoken (uint64)."""
 
     ids: NDArray[np.uint32]
     ends: NDArray[np.uint64]

@@ -41,7 +41,7 @@ class Decoder(Component):
         return "".join(self.chain(list(tokens)))
 
     def chain(self, tokens: list[str]) -> list[str]:
-        """Return one text per token, or fewer: those of the decoder of `bpe.decoders` with the same name."""
+        """Decode with the decoder of the same name in `bpe.decoders`; return at most one text per token."""
         fields = self.to_json()
         texts: list[str] = getattr(decoders, fields.pop("type"))(**fields).apply(tokens)
         return texts

@@ -58,7 +58,7 @@ def test_options_that_no_trainer_has(options: Any) -> None:
 
 
 def test_a_trained_model_is_saved(tmp_path: Path) -> None:
-    """vocab.json and merges.txt, as those of tokenizers."""
+    """vocab.json and merges.txt equal the files that tokenizers writes."""
     written = []
     for module in (huggingface, tokenizers):
         tokenizer = module.Tokenizer(module.models.BPE())
