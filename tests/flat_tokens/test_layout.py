@@ -14,7 +14,7 @@ def test_defaults() -> None:
     assert ArrayLayout.create() == ArrayLayout()
     assert ArrayLayout().write_unit_tokens == 2**16
     assert ArrayLayout.create(compression="none").write_unit_tokens == 2**18
-    assert ArrayLayout().write_unit_starts == 2**16
+    assert ArrayLayout().write_unit_starts == 2**14
     sharded = ArrayLayout.create(3)
     assert (sharded.chunk_tokens, sharded.write_unit_tokens, sharded.write_unit_starts) == (
         2**16,

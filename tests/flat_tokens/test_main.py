@@ -30,7 +30,7 @@ def test_info(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "train: 8 tokens in 3 sequences, ids up to 8" in text
     assert "median 3, mean 2.67, 2 to 3" in text
     assert "validation: 0 tokens in 0 sequences" in text
-    assert "zstd 1, zarr chunks of 262,144 tokens" in text
+    assert "zstd 1, zarr chunks of 65,536 tokens" in text
     assert "tokenizer: tokenizer.json, sha256 " in text
     assert "sources: 1\n  a.txt: 3 bytes\n" in text
     assert "options: seed 0\n" in text

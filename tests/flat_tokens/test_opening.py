@@ -118,7 +118,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "sparse chunk": (
         lambda root: os.truncate(root / "train/seq_starts/0", 2**31),
-        "2147483648 bytes, at most 1114176 are expected",
+        "2147483648 bytes, at most 327744 are expected",
     ),
     "a pipe for metadata": (
         lambda root: ((root / "train/.zattrs").unlink(), os.mkfifo(root / "train/.zattrs")),
