@@ -61,7 +61,9 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") ->
         return reader_gone()
     except BadArgument as error:
         return ended_by(BadArgument(_with_flags(str(error), words)), debug)
-    except (KeyboardInterrupt, Exception) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # also a panic of an extension module
         return ended_by(error, debug, with_less_memory="give --max-memory, less text or fewer threads")
 
 

@@ -16,6 +16,7 @@ from concurrent.futures import BrokenExecutor
 
 from command_line.standard_streams import complain
 from corpus.errors import TokenmillError, printable
+from stores.errors import without_panic
 
 MACHINE, MEMORY = 4, 5
 STDOUT = "stdout"  # as the name of a file in an OSError
@@ -28,6 +29,7 @@ def ended_by(error: BaseException, debug: bool, *, more: str = "", with_less_mem
 
     more: behind what is told. with_less_memory: what to do about too little of it, which is what workers die of, too.
     """
+    error = without_panic(error)
     code = exit_code_of(error)
     if code is None or debug:
         traceback.print_exception(error)

@@ -76,7 +76,9 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
                     f"{printable(output)}: {made if parsed.append_to else 'all its parts were made before'}"
                 )
         return 0
-    except (KeyboardInterrupt, Exception) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # also a panic of an extension module
         if isinstance(error, KeyboardInterrupt) and (is_made or _has_made(error, output, parsed)):
             complain(f"interrupted when {shown_url(output)} was made", "note")
             return 0  # who saw another code would give the command again, and append twice

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 from engines.errors import EngineMissing
+from stores.errors import without_panic
 
 
 class Notice(Protocol):
@@ -125,6 +126,7 @@ def attempt(call: bytes) -> tuple[bool, Any]:
         function, args, kwargs = pickle.loads(call)
         return True, function(*args, **kwargs)
     except BaseException as error:
+        error = without_panic(error)  # the class of a panic cannot be pickled
         error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
         return False, error
 

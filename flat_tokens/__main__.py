@@ -45,7 +45,9 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens")
         return code
     except BrokenPipeError:
         return reader_gone()
-    except (KeyboardInterrupt, Exception) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # also a panic of an extension module
         return ended_by(error, debug, with_less_memory="use --workers 1")
 
 

@@ -15,12 +15,14 @@ from stores.errors import (
     StoreError,
     StoreNotFound,
     UnknownScheme,
+    printable,
 )
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>([\w.]{1,80})</Code>")
 _MESSAGE = re.compile(r"<Message>([^<>]{1,200})</Message>")
 _SYSTEM_REASON = re.compile(r'message: "([^"]{1,120})"')
+_NAMED_PATH = re.compile(r'Path "([^"]{1,200})"')  # of an error about the name of an object
 _DETAILS = "\n\nDebug source"
 
 _CREDENTIALS = {
@@ -107,9 +109,12 @@ def explained(error: BaseException, shown: str, scheme: str) -> StoreError:
         return StoreError(
             f"{shown}: the server does not give parts of a file (status 206), which reading needs; download it first"
         )
-    if isinstance(error, ValueError):  # a path that is no key
+    if isinstance(error, ValueError) or kind == "InvalidPathError":
+        named = _NAMED_PATH.search(text)
+        name = f" {printable(named[1])!r}" if named else ""
         return StoreError(
-            f"{shown}: the name of an object has an empty part or a control character; rename it"
+            f"{shown}: the name of an object{name} has an empty part ('//'), the part '.' or '..', or a control "
+            "character; rename it"
         )
     return StoreError(f"{shown}: {_reason(text, status, said)}")
 

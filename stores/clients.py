@@ -8,13 +8,14 @@ for this one; any other that it does not know is refused.
 from __future__ import annotations
 
 import os
+import re
 from base64 import b64encode
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
-from stores.errors import StoreError, UnknownScheme
+from stores.errors import StoreError, UnknownScheme, printable, without_panic
 from stores.store import StorageOptions
 from stores.url import Location
 
@@ -35,6 +36,8 @@ _CLIENT: dict[str, str] = {
     "timeout": "60s",
     "allow_http": "true",
 }
+# Names of the setting that holds the address of the server, without the prefix of the store.
+_ENDPOINTS = {"s3": ("endpoint", "endpoint_url", "endpoint_url_s3"), "az": ("endpoint", "storage_endpoint")}
 _MAX_RETRIES = 8
 _RETRY_SECONDS = 90
 _RETRY_OPTIONS = ("max_retries", "retry_timeout")
@@ -96,6 +99,7 @@ def _client(container: Location, options: tuple[tuple[str, str], ...], once: boo
             f"'tokenmill[remote]'"
         ) from None
     settings = dict(options)
+    _check_address(container, settings)
     retry = _retry_config(container, settings, once)
     kinds: dict[str, Any] = {"s3": store.S3Store, "gs": store.GCSStore, "az": store.AzureStore}
     try:
@@ -112,10 +116,41 @@ def _client(container: Location, options: tuple[tuple[str, str], ...], once: boo
             client_options["default_headers"] = {"authorization": f"Basic {login}"}
         address = f"{container.scheme}://{container.container}{container.query}"
         return store.HTTPStore(address, client_options=client_options, retry_config=retry)
-    except Exception as error:
+    except BaseException as error:
         from stores.causes import explained_setting
 
-        raise explained_setting(error, container.shown, options) from None
+        failure = without_panic(error)
+        if not isinstance(failure, Exception):
+            raise
+        raise explained_setting(failure, container.shown, options) from None
+
+
+def _check_address(container: Location, settings: dict[str, str]) -> None:
+    """Raise UnknownScheme for an endpoint or bucket that is no part of a URL: the client would panic at its first
+    request."""
+    if re.search(r'[\s"<>\\^`{|}]', container.container):
+        raise UnknownScheme(f"{container.shown}: a bucket or host has no such name; correct the URL")
+    if container.scheme not in _ENDPOINTS:
+        return
+    (prefix,), names = _PREFIXES[container.scheme], _ENDPOINTS[container.scheme]
+    given = {name: value for name, value in settings.items() if name.lower().removeprefix(prefix) in names}
+    variables = [f"{prefix}{name}".upper() for name in names]
+    for name, value in (given or {name: os.environ.get(name, "") for name in variables}).items():
+        if value and not _is_address(value):
+            raise UnknownScheme(
+                f"{container.shown}: the endpoint must begin with https:// or http:// and name a host (got {name}="
+                f"{printable(value)}); correct it"
+            )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and " " not in url
+        )
+    except ValueError:  # of the port
+        return False
 
 
 def _retry_config(container: Location, settings: dict[str, str], once: bool) -> RetryConfig:

@@ -65,6 +65,24 @@ class UnknownScheme(StoreError):
     exit_code: ClassVar[int] = 2
 
 
+class LibraryPanic(TokenmillError):
+    """A panic in an extension module written in Rust, which Python does not derive from Exception."""
+
+    exit_code: ClassVar[int] = 4
+
+
+def without_panic(error: BaseException) -> BaseException:
+    """The error itself, or a LibraryPanic for the panic of an extension module.
+
+    A panic is recognized by the name of its module, because its class cannot be imported.
+    """
+    if type(error).__module__ != "pyo3_runtime":
+        return error
+    return LibraryPanic(
+        f"a library failed unexpectedly ({printable(error)}); check the input and the settings"
+    )
+
+
 def printable(text: object) -> str:
     """`text` with control characters and undecodable bytes escaped, safe for a terminal: "a\\nb" -> "a\\\\nb"."""
     if str(text).isprintable():

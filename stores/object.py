@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stores.causes import code_of, explained, knows_no_range, status_of
 from stores.clients import SCHEMES, check_process, client_of, unretried_client_of
-from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
+from stores.errors import AlreadyThere, LibraryPanic, StoreChanged, StoreError, StoreNotFound
 from stores.requests import call, read_joined
 from stores.store import (
     NO_OPTIONS,
@@ -86,7 +86,8 @@ class ObjectStore:
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
         """See Store. One request for each thousand objects, and of so many one more: a page that something on the way
-        answers, as a proxy does, the client takes for the last one."""
+        answers, as a proxy does, the client takes for the last one. Each empty object costs another request,
+        because the client lists an object "data" and the marker "data/" of a folder under the same name."""
         if self._is_web:
             raise StoreError(f"{self.url}: a web server does not list its files; name each of them")
         folder = self._location.below(prefix.strip("/")).path if prefix.strip("/") else self._location.path
@@ -115,12 +116,27 @@ class ObjectStore:
                 continue
             is_confirmed = len(page) < _PAGE_OBJECTS and is_confirmed
             for found in page:
+                key = found["path"][cut:]
+                if not found["size"] and self._is_folder_marker(key):
+                    continue
+                if not key:
+                    raise StoreError(f"{self.url}/: the name of an object ends with a slash; rename it")
                 if found["path"] < last:
                     raise StoreError(
                         f"{self.url}: the store does not list its objects in order; name each of them"
                     )
                 last = found["path"]
-                yield Entry(found["path"][cut:], found["size"], _version(found))
+                yield Entry(key, found["size"], _version(found))
+
+    def _is_folder_marker(self, key: str) -> bool:
+        """Whether the key of an empty object ends with a slash, as those that the consoles of stores create."""
+        if not key:
+            return True
+        try:
+            self.head(key)
+        except StoreNotFound:
+            return True
+        return False
 
     def head(self, key: str) -> Entry:
         """See Store. Of a web server by a part of the file: some tell another size, or none, to a HEAD."""
@@ -320,6 +336,8 @@ class ObjectStore:
 
     def _explained(self, error: Exception, key: str) -> Exception:
         """A client's error as this package's; others, as of an iterable that is put, are what they are."""
+        if isinstance(error, LibraryPanic):
+            return StoreError(f"{self._shown(key)}: {error}")
         ours = type(error).__module__.startswith(("obstore", "_obstore")) or isinstance(
             error, FileNotFoundError | ValueError
         )

@@ -15,6 +15,7 @@ from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from stores.errors import LibraryPanic, without_panic
 from stores.store import Bytes
 from stores.system import after_fork_in_child, start_thread
 
@@ -40,7 +41,7 @@ def start(request: Callable[[], _Result]) -> Future[_Result]:
         try:
             future.set_result(request())
         except BaseException as error:
-            future.set_exception(error)
+            future.set_exception(without_panic(error))
         finally:
             _running.discard(future)
 
@@ -67,7 +68,14 @@ def _serve(first: list[Callable[[], None]]) -> None:
 
 def call(request: Callable[[], _Result]) -> _Result:
     """The result of a request; in the main thread, which alone a Ctrl-C reaches, it can be interrupted."""
-    return start(request).result() if threading.current_thread() is threading.main_thread() else request()
+    if threading.current_thread() is threading.main_thread():
+        return start(request).result()
+    try:
+        return request()
+    except BaseException as error:
+        if isinstance(panic := without_panic(error), LibraryPanic):
+            raise panic from None
+        raise
 
 
 @atexit.register

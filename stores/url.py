@@ -82,7 +82,13 @@ def parse(url: str) -> Location:
         )
     if not container:
         raise UnknownScheme(f"{scheme}:// must name a bucket or host, as in {scheme}://name/key")
-    return Location(scheme, container, unquote(path) if scheme in _WEB else path, account, query)
+    if scheme in _WEB:
+        return Location(scheme, container, unquote(path), account, query)
+    if path and not {"", ".", ".."}.isdisjoint(path.removesuffix("/").split("/")):
+        raise UnknownScheme(
+            f"{url}: a key must have no empty part ('//') and no part '.' or '..'; correct the URL or rename the object"
+        )
+    return Location(scheme, container, path, account, query)
 
 
 def shown_url(url_or_path: str) -> str:

@@ -28,7 +28,9 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert.
     debug = "--debug" in (sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(build_parser(prog).parse_args(arguments))
-    except (KeyboardInterrupt, Exception) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # also a panic of an extension module
         return ended_by(error, debug, with_less_memory="lower --threads")
 
 

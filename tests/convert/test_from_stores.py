@@ -16,7 +16,7 @@ import pytest
 from faulty_proxy import HARMLESS, Faults, faulty_proxy
 from hub_files import hub_server
 from naive_conversion import END, make_documents, tree
-from servers import BUCKET, KEY, SECRET, moto_server, s3_options
+from servers import BUCKET, KEY, SECRET, client_of_another_make, moto_server, s3_options
 from stopped_runs import leave_partial, options
 from web_server import web_server
 
@@ -29,6 +29,7 @@ from convert.planning.plan import make_plan
 from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from stores import Store, StoreChanged, StoreNotFound, open_store
+from tokenmill.__main__ import main as tokenmill
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 
@@ -122,6 +123,60 @@ def test_the_same_dataset_from_disk_and_from_a_store(here: Path, form: str, plac
     assert not verify_dataset(Path("out")).problems
 
 
+def test_markers_of_folders_were_taken_for_objects(here: Path, moto: str) -> None:
+    """Consoles of stores put an empty object "data/" for a folder."""
+    place = Place(f"s3://{BUCKET}/{uuid4().hex}/corpus", s3_options(moto))
+    put_corpus(place.store, "txt")
+    place.store.put("b-/x.txt", b"between the names of a folder and of its marker")
+    expected = run(place, "without")
+    client = client_of_another_make(moto)
+    prefix = place.url.removeprefix(f"s3://{BUCKET}/")
+    for marker in ("", "b/", "none/", "none.parquet/"):
+        client.put_object(Bucket=BUCKET, Key=f"{prefix}/{marker}", Body=b"")
+    assert run(place) == expected
+    output = f"{place.url}.zarr"
+    with ThreadPoolExecutor(2) as executor:
+        convert(options(inputs=(place.url,), output=output, storage_options=place.options), executor)
+    for marker in ("/", "/train/", "/other/"):
+        client.put_object(Bucket=BUCKET, Key=f"{prefix}.zarr{marker}", Body=b"")
+    assert verify_dataset(open_store(output, place.options)).problems == ()
+
+
+@pytest.mark.parametrize("key", ["b//c.txt", "b/./c.txt"])
+def test_a_key_that_cannot_be_read_is_named(
+    here: Path, moto: str, key: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It was "the connection failed"."""
+    prefix, client = uuid4().hex, client_of_another_make(moto)
+    client.put_object(Bucket=BUCKET, Key=f"{prefix}/{key}", Body=b"x")
+    settings = [f"--storage-option={name}={value}" for name, value in s3_options(moto).items()]
+    for named in (f"s3://{BUCKET}/{prefix}", f"s3://{BUCKET}/{prefix}/{key}"):
+        assert main([named, "--tokenizer", "tok.json", "--output", "out", "--quiet", *settings]) in (2, 4)
+        error = capfd.readouterr().err
+        assert f"{prefix}/{key}" in error
+        assert error.count("\n") == 1
+    client.delete_object(Bucket=BUCKET, Key=f"{prefix}/{key}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["convert", "--tokenizer", "tok.json", "--output", "out"],
+        ["count", "--pattern", "gpt2", "--output", "out.counts"],
+        ["verify"],
+    ],
+)
+def test_a_panic_of_an_extension_module_was_a_traceback(
+    here: Path, command: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = {**s3_options("http://127.0.0.1:9"), "access_key_id": "a\nb"}
+    given = [f"--storage-option={name}={value}" for name, value in settings.items()]
+    assert tokenmill([command[0], f"s3://{BUCKET}/x", *command[1:], *given]) == 4
+    error = capfd.readouterr().err
+    assert "Traceback" not in error
+    assert error.splitlines()[-1].startswith(f"tokenmill: error: s3://{BUCKET}/x")
+
+
 def test_worker_processes_read_for_themselves(
     here: Path, moto: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +260,7 @@ def test_a_bad_record_of_an_object_is_named(here: Path, place: Place) -> None:
             2,
         ),
         ("s3://no-such-bucket/", {}, "no such bucket", 2),
+        (f"s3://{BUCKET}/x", {"endpoint": "127.0.0.1:9"}, "endpoint=127.0.0.1:9", 2),
         (f"s3://{BUCKET}/none.txt", {}, "none.txt is not there", 2),
         (f"s3://{BUCKET}/none*", {}, "no objects there", 2),
         (f"s3://{BUCKET}/", {"bogus": "1"}, "no storage option 'bogus'", 2),

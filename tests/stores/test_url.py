@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from uuid import uuid4
+
 import pytest
 
 from stores import UnknownScheme, is_url, open_store, shown_url, split_key
@@ -48,10 +51,20 @@ def test_credentials_are_not_shown() -> None:
     assert "secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize("url", ["s3://", "s3:///k", "https:///x", "file://host/a", "memory://"])
+@pytest.mark.parametrize(
+    "url", ["s3://", "s3:///k", "https:///x", "file://host/a", "memory://", "s3://a b/k"]
+)
 def test_urls_that_name_nothing(url: str) -> None:
     with pytest.raises(UnknownScheme):
         open_store(url)
+
+
+@pytest.mark.parametrize("key", ["a//x", "/x", "a//", "a/./x", "../x"])
+def test_an_empty_part_of_a_key_was_dropped_and_another_object_read(key: str) -> None:
+    url = f"memory://{uuid4().hex}"
+    open_store(url).put("a/x", b"another object")
+    with pytest.raises(UnknownScheme, match=re.escape(f"{url}/{key}")):
+        open_store(f"{url}/{key}")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +96,19 @@ def test_options_that_no_store_knows() -> None:
     with pytest.raises(UnknownScheme, match="check timeout"):
         open_store("s3://b", {"timeout": "soon"})
     open_store("s3://b", {"azure_storage_account_name": "for another store"})
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["localhost:9000", "//h", "http://", "http://a b", "ftp://h", "http://h:99999"]
+)
+def test_an_endpoint_without_a_scheme_was_a_panic(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"s3://{uuid4().hex}/k"
+    with pytest.raises(UnknownScheme, match=f"endpoint={endpoint}"):
+        open_store(url, {"endpoint": endpoint})
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    with pytest.raises(UnknownScheme, match=f"AWS_ENDPOINT_URL={endpoint}"):
+        open_store(url)
+    open_store(url, {"aws_endpoint": "http://127.0.0.1:9"})  # which the option overrides
 
 
 def test_schemes_without_a_store() -> None:
