@@ -152,10 +152,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
-
-
 def _whole_number(text: str) -> int | float:
     return int(text) if len(text) <= LONGEST_INTEGER else float(text)
 
@@ -180,8 +176,8 @@ def _tools(record: dict[str, Any], field: str) -> Any:
 
 
 def _value_of(text: str) -> Any:
-    """What a text in JSON stands for; RecordFault where names stand twice or numbers are none of JSON's."""
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole_number)
+    """The value of a text in JSON; RecordFault for an object that has the same name twice."""
+    return json.loads(text, object_pairs_hook=_once, parse_int=_whole_number)
 
 
 def _listed(value: Any) -> Any:

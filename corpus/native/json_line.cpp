@@ -14,7 +14,7 @@ namespace {
 constexpr ptrdiff_t block = 16;
 // Two escapes of six bytes each: half a pair is only understood with what follows.
 constexpr ptrdiff_t escapes_bytes = 12;
-constexpr ptrdiff_t literal_bytes = 5; // "false"
+constexpr ptrdiff_t literal_bytes = 9; // "-Infinity"
 
 const uint8_t *behind_space(const uint8_t *p, const uint8_t *end) {
   while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
@@ -24,6 +24,26 @@ const uint8_t *behind_space(const uint8_t *p, const uint8_t *end) {
 
 bool is_digit(uint8_t c) {
   return c >= '0' && c <= '9';
+}
+
+// The literal that begins with the character, null if none does. A number may begin with '-' as well.
+const char *literal_of(uint8_t c) {
+  switch (c) {
+  case 't':
+    return "true";
+  case 'f':
+    return "false";
+  case 'n':
+    return "null";
+  case 'N':
+    return "NaN";
+  case 'I':
+    return "Infinity";
+  case '-':
+    return "-Infinity";
+  default:
+    return nullptr;
+  }
 }
 
 int hex_digit(uint8_t c) {
@@ -143,7 +163,7 @@ const uint8_t *JsonLine::run(const uint8_t *p, uint8_t *&out) {
     value:
       if ((p = behind_space(p, end)) == end)
         return p;
-      if (!final_ && end - p < literal_bytes && (*p == 't' || *p == 'f' || *p == 'n'))
+      if (!final_ && end - p < literal_bytes && literal_of(*p))
         return p;
       if (!(p = begin_value(p)))
         return nullptr;
@@ -258,14 +278,16 @@ inline const uint8_t *JsonLine::begin_value(const uint8_t *p) {
     }
     return p + 1;
   }
-  if (c == '-' || is_digit(c)) {
+  const bool is_infinity = c == '-' && end_ - p > 1 && p[1] == 'I';
+  if (is_digit(c) || (c == '-' && !is_infinity)) {
     number_ = c == '-' ? Number::minus : c == '0' ? Number::zero : Number::whole;
     state_ = State::in_number;
     return p + 1;
   }
-  if (c != 't' && c != 'f' && c != 'n')
+  const char *word = literal_of(c);
+  if (!word)
     return fail(JsonFault::syntax, p);
-  for (const char *word = c == 't' ? "true" : c == 'f' ? "false" : "null"; *word; ++word, ++p)
+  for (; *word; ++word, ++p)
     if (p == end_ || *p != static_cast<uint8_t>(*word))
       return fail(JsonFault::syntax, p);
   state_ = State::in_literal;

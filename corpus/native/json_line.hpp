@@ -1,8 +1,9 @@
 // One line of JSON Lines to the text of one of its fields, whole or in pieces while the line goes by.
 //
-// What a line must be is RFC 8259, strictly: no NaN, no trailing comma, no control character in a string, no
-// second value behind the first. Nesting is unlimited, numbers have any length (they are not converted),
-// names are compared after their escapes are resolved. A line of white space alone is no record.
+// A line must be RFC 8259, strictly: no trailing comma, no control character in a string, no second value
+// after the first. NaN, Infinity and -Infinity are numbers, because Python's json module writes them. Nesting
+// is unlimited, numbers have any length (they are not converted), names are compared after their escapes are
+// resolved. A line of white space alone is no record.
 //
 // A line gives the same text, or the same fault at the same place, however it is cut. What is kept between
 // two pieces is where in the line they meet: the open lists and objects, a bit each. Whether the line is good

@@ -21,7 +21,7 @@ from flat_tokens.verify import verify_dataset
 
 BAD_LINES: dict[str, tuple[bytes, str, str]] = {
     "cut": (b'{"text": "abc', "malformed", "it ends before it is complete"),
-    "nan": (b'{"text": "a", "x": NaN}', "malformed", "it is not JSON, byte"),
+    "nan": (b'{"text": "a", "x": nan}', "malformed", "it is not JSON, byte"),
     "control": (b'{"text": "a\tb"}', "malformed", "in a string must be escaped"),
     "escape": (rb'{"text": "\x41"}', "malformed", "the escape at byte"),
     "number": (b'{"text": "a", "x": 01}', "malformed", "the number at byte"),

@@ -190,7 +190,7 @@ BAD = [
     ('{"prompt": "a", "completion": null}', "the field 'completion' is null, not a text"),
     ('{"prompt": "a", "completion": ["b"]}', "the field 'completion' is a list, not a text"),
     ('{"prompt": "a", "prompt": "b", "completion": ""}', "it has the field 'prompt' twice"),
-    ('{"prompt": NaN, "completion": ""}', "it is not JSON, NaN is no number"),
+    ('{"prompt": NaN, "completion": ""}', "the field 'prompt' is a number, not a text"),
     ('["a"]', "it is no JSON object"),
     ('{"prompt": "a"', "it is not JSON"),
     ('{"prompt": "\\ud800", "completion": ""}', "half of a surrogate pair"),
