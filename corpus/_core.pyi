@@ -85,6 +85,20 @@ class JsonLongLine:
     def replaced(self) -> int:
         """Surrogates replaced so far."""
 
+class JsonArray:
+    """Rewrites a JSON array of records as JSON Lines of the same length; see json_array.hpp."""
+
+    def rewrite(self, bytes: NDArray[np.uint8]) -> int:  # noqa: A002
+        """Rewrite the next bytes of the file in place; the offset of the first byte that cannot follow, or len(bytes)."""
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the file begins as an array; False while only white space was read."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the closing bracket is missing so far."""
+
 def parquet_chunks(footer: Buffer, columns: int) -> NDArray[np.int64]:
     """Four numbers for each column chunk of a Parquet file, row group by row group: the byte its pages begin at, the
     byte behind them, their bytes before compression, and its encodings, a bit each. -1, -1, 0, 0 for an encrypted one.

@@ -91,7 +91,7 @@ def _way_out(record: BadRecord) -> str:
     start = record.data[:SHOWN_BYTES].strip()
     if record.line == 0 and record.place <= len(codecs.BOM_UTF8):  # of the file, as its first byte is in it
         if start.startswith(b"["):
-            return "a list of records is no JSON Lines; make it a record a line first: jq -c '.[]'"
+            return "a list of records is no JSON Lines; name the file .json, or write a record per line: jq -c '.[]'"
         if start.startswith(b"{") and record.reason == MALFORMED and record.length < SHOWN_BYTES:
             return "JSON Lines has a record a line, mend it; if the records have several each: jq -c ."
     way_out = "mend it, or go on without such records: --on-error skip"

@@ -33,10 +33,11 @@ class Format(NamedTuple):
     has_rows: bool = False
 
 
-# .json is here too: large corpora name their JSON Lines so; a pretty-printed file is refused at its first line.
+_LINES = (".jsonl", ".ndjson", ".jsonlines")
+# Large corpora name their JSON Lines .json, too. A file with that name may also be an array (corpus/json_array.py).
 FORMATS = {
     "text": Format("text", (), "corpus.read_text"),
-    "jsonl": Format("JSON Lines", (".jsonl", ".ndjson", ".jsonlines", ".json"), "corpus.read_jsonl"),
+    "jsonl": Format("JSON Lines", (*_LINES, ".json"), "corpus.read_jsonl"),
     "parquet": Format(
         "Parquet", (".parquet", ".pq"), "corpus.read_parquet", "pyarrow", is_encoded=True, has_rows=True
     ),
@@ -109,6 +110,11 @@ def kind_of(path: str, input_format: str = "auto") -> Kind:
     if FORMATS[named].is_encoded and kind.format != named:
         raise ValueError(f"{FORMATS[named].name} cannot be read as {kind.format}; leave --input-format away")
     return kind
+
+
+def is_named_lines(path: str) -> bool:
+    """Whether the name says JSON Lines, so that the file is no array."""
+    return _uncompressed(path)[0].endswith(_LINES)
 
 
 def is_marked_up(path: str) -> bool:

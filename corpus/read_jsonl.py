@@ -33,6 +33,7 @@ from corpus.blocks import (
 from corpus.documents import Documents, Event, Reading
 from corpus.errors import printable
 from corpus.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord
+from corpus.json_array import ArrayLines, is_array, may_be_array
 from corpus.long_line import LongLine
 from corpus.marked_records import RECORD_BYTES, MarkedBatch, MarkedRecords, RecordFault
 
@@ -75,18 +76,23 @@ class _LineNumbers:
 
 
 def documents(reading: Reading) -> Iterator[Event]:
-    """The documents of the piece: the lines that begin in it, all of a compressed file."""
+    """The documents of the piece: the lines that begin in it, all of a compressed file or an array."""
     start, source, buffers = 0, reading.source, reading.buffers
     with ExitStack() as stack:
         stream: FileStream
-        if source.kind.is_divisible:
-            file, path, piece = reading.file, source.shown, reading.piece
+        file, path, piece = reading.file, source.shown, reading.piece
+        if source.kind.is_divisible and not is_array(source, reading.rules):
             file.expect(max(0, piece.start - 1), piece.stop)
             start, stop = own_lines(file, path, source.size_bytes, piece.start, piece.stop)
             reading.need(piece.start - 1, stop)
             stream = FileRange(file, path, start, stop, reading.seen)
+        elif piece.start > 0:  # an array is read from its beginning
+            return
         else:
+            reading.need(0, source.size_bytes)
             stream = stack.enter_context(reading.stream())
+            if may_be_array(source, reading.rules):
+                stream = ArrayLines(stream, path)
         lines = _Lines(reading)
         blocks = record_blocks(stream, b"\n", buffers.text, start, buffers.block_bytes)
         blocks = watched(blocks, stream, reading.block_seen)

@@ -21,6 +21,7 @@ from corpus.decompress import DecompressedFile
 from corpus.documents import Buffers, Documents, Reading
 from corpus.errors import TokenmillError, printable
 from corpus.intake import Intake
+from corpus.json_array import is_array, may_be_array
 from corpus.rules import IntakeRules
 from corpus.sizes import counted
 from corpus.source_list import Piece, Source
@@ -51,7 +52,8 @@ def samples_of(
     taken: dict[int, int] = {}  # by source: how far
     for index, start in _places(chunks):
         source = chunks.sources[index]
-        is_compressed = source.kind.is_decoded or _is_marked(source, rules)  # from the beginning, and once
+        # From the beginning, and once.
+        is_compressed = source.kind.is_decoded or _is_marked(source, rules) or _is_array(source, rules)
         start = max(taken.get(index, 0), 0 if is_compressed else start - SAMPLE_BYTES // 2)
         if start >= source.size_bytes:
             continue
@@ -84,7 +86,7 @@ def _places(chunks: Chunks) -> Iterator[tuple[int, int]]:
 
 
 def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
-    if _is_marked(source, rules):
+    if _is_marked(source, rules) or _is_array(source, rules):
         return _table_sample(source, rules)
     if source.kind.format == "parquet":
         return _parquet_sample(source, rules)
@@ -134,6 +136,13 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
 
 def _is_marked(source: Source, rules: IntakeRules) -> bool:
     return rules.marks is not None and source.kind.format != "text"
+
+
+def _is_array(source: Source, rules: IntakeRules) -> bool:
+    """Whether the source is or, where it is compressed, may be a JSON array."""
+    if source.kind.format != "jsonl":
+        return False
+    return (is_array if source.kind.is_divisible else may_be_array)(source, rules)
 
 
 def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:

@@ -75,6 +75,7 @@ def gather_counts(
             options.special_tokens,
             options.input_format,
             bool(options.text_separator),
+            options.rules,
         )
         if progress is not None and sample:
             progress.note(sample)

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, EnvironmentFailure, check_whole
-from bpe.pretoken_counts.sources import FileRange, kind_of_source, path_of
+from bpe.pretoken_counts.sources import FileRange, file_of, kind_of_source, path_of
 from corpus import _core
+from corpus.json_array import is_array
+from corpus.rules import IntakeRules
 from corpus.sizes import bytes_text
 from corpus.utf8 import cut_character_bytes
 
@@ -35,6 +37,7 @@ def sampled(
     special_tokens: Sequence[str],
     input_format: str = "auto",
     of_documents: bool = False,
+    rules: IntakeRules | None = None,
 ) -> tuple[list[Source], str]:
     """(stretches of the files that have about sample_bytes together, what was sampled in words).
 
@@ -55,9 +58,11 @@ def sampled(
                 "sample_bytes needs files, which can be read at any place; write the text to one first"
             )
         kind = kind_of_source(source, input_format)
-        if kind.is_decoded:
+        records = file_of(source, kind) if kind.format == "jsonl" else None
+        if kind.is_decoded or (records is not None and is_array(records, rules or IntakeRules())):
             raise BadArgument(
-                f"{path}: sample_bytes needs text or JSON Lines, not compressed; count all of it, or fewer files"
+                f"{path}: sample_bytes needs text or JSON Lines, not compressed and not an array; count all of it, "
+                "or fewer files"
             )
         if kind.format != "text" or of_documents:
             of_records.add(path)

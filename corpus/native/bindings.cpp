@@ -1,5 +1,6 @@
 // The module corpus._core: UTF-8, separators, special tokens, hashes, JSON Lines, Parquet; arguments checked,
 // the GIL released. corpus/_core.pyi says what each call takes and gives.
+#include "json_array.hpp"
 #include "json_line.hpp"
 #include "json_lines.hpp"
 #include "parquet_footer.hpp"
@@ -214,6 +215,17 @@ NB_MODULE(_core, m) {
       .def_prop_ro("place", &JsonLine::place)
       .def_prop_ro("is_blank", &JsonLine::is_blank)
       .def_prop_ro("replaced", [](const JsonLine &line) { return line.replaced(); });
+  nb::class_<JsonArray>(m, "JsonArray")
+      .def(nb::init<>())
+      .def(
+          "rewrite",
+          [](JsonArray &array, const OutBytes &bytes) {
+            nb::gil_scoped_release unlocked;
+            return array.rewrite(bytes.data(), bytes.size());
+          },
+          nb::arg("bytes").noconvert())
+      .def_prop_ro("is_array", &JsonArray::is_array)
+      .def_prop_ro("is_cut", &JsonArray::is_cut);
   m.def(
       "parquet_chunks",
       [](nb::object footer, size_t columns) {

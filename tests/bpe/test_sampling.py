@@ -186,6 +186,9 @@ def test_what_has_no_places_is_refused(tmp_path: Path) -> None:
     for source in (b"text", tmp_path / "pipe"):
         with pytest.raises(BadArgument, match="needs files, which can be read at any place"):
             sampled([source], 5, 0, [])
+    (tmp_path / "array.json").write_text('[{"text": "a"}]')
+    with pytest.raises(BadArgument, match="array"):
+        sampled([tmp_path / "array.json"], 5, 0, [])
 
 
 def test_a_file_that_can_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,9 +81,8 @@ def test_a_bad_line_is_named_with_its_place(
         ("{}\n", "name another with --text-field (there is none), mend it"),
         (
             json.dumps([{"text": "a"}]),
-            "a list of records is no JSON Lines; make it a record a line first: jq -c '.[]'",
+            "a list of records is no JSON Lines; name the file .json, or write a record per line: jq -c '.[]'",
         ),
-        (json.dumps([{"text": "a"}], indent=1), "make it a record a line first: jq -c '.[]'"),
         (json.dumps({"text": "a"}, indent=1), "if the records have several each: jq -c ."),
         ('{"text": "a"}\n{"text": "a', "mend it, or go on without such records: --on-error skip"),
     ],
@@ -91,7 +90,7 @@ def test_a_bad_line_is_named_with_its_place(
 def test_the_way_out_fits_what_is_wrong(
     data: str, way_out: str, tokenizer_path: Path, tmp_path: Path
 ) -> None:
-    path = tmp_path / "in.json"
+    path = tmp_path / "in.jsonl"
     for mark in ("", "\ufeff"):
         path.write_text(mark + data, encoding="utf-8")
         with pytest.raises(BadInput, match=re.escape(way_out)):

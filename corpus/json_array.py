@@ -1,0 +1,66 @@
+"""JSON arrays of records, read as JSON Lines of the same length (corpus/native/json_array.hpp).
+
+A file may be an array unless its name says JSON Lines, or its records are lists themselves (--text-field /0).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from corpus._core import JsonArray
+from corpus.blocks import FileStream
+from corpus.errors import BadInput, printable
+from corpus.kinds import is_named_lines
+from corpus.rules import IntakeRules
+from corpus.source_list import Source
+
+_HEAD_BYTES = 4096  # more white space does not precede an array
+
+
+def may_be_array(source: Source, rules: IntakeRules) -> bool:
+    """Whether a source of JSON records may be an array, by its name and by the fields that are read."""
+    has_lists = rules.marks is None and rules.text_path[0].isdecimal()
+    return not has_lists and not is_named_lines(source.path)
+
+
+def is_array(source: Source, rules: IntakeRules) -> bool:
+    """Whether an uncompressed source of JSON records is an array."""
+    if not may_be_array(source, rules):
+        return False
+    head = np.empty(min(_HEAD_BYTES, source.size_bytes), np.uint8)
+    with source.open() as file:
+        count = file.readinto_at(0, head.data)
+    array = JsonArray()
+    array.rewrite(head[:count])
+    return array.is_array
+
+
+class ArrayLines:
+    """A stream of JSON Lines, or of one array as JSON Lines; BadInput where the array is damaged.
+
+    path: name of the source in errors.
+    """
+
+    def __init__(self, stream: FileStream, path: str) -> None:
+        self._stream, self._path = stream, path
+        self._array = JsonArray()
+        self._offset = 0
+
+    @property
+    def used_bytes(self) -> int:
+        """See FileStream."""
+        return self._stream.used_bytes
+
+    def readinto(self, buffer: memoryview) -> int:
+        """See ByteStream."""
+        count = self._stream.readinto(buffer)
+        good = self._array.rewrite(np.frombuffer(buffer[:count], np.uint8))
+        self._offset += good
+        if good < count:
+            raise self._damaged(f"0x{buffer[good]:02x} cannot follow there; correct the file")
+        if not count and self._array.is_cut:
+            raise self._damaged("the closing bracket is missing; get the whole file")
+        return count
+
+    def _damaged(self, detail: str) -> BadInput:
+        return BadInput(f"{printable(self._path)}: byte {self._offset}: damaged JSON array: {detail}")
