@@ -8,11 +8,14 @@ dataset of rubbish.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from enum import IntEnum
 from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from corpus.errors import BadArgument
+from corpus.errors import BadArgument, printable
 
 
 class Format(NamedTuple):
@@ -64,7 +67,19 @@ _COMPRESSIONS = {
 }
 _SHORT = {".tgz": ".tar.gz", ".txz": ".tar.xz"}
 _REFUSED = (".zip", ".7z", ".rar", ".lz4", ".br", ".lzma", ".snappy", ".npy")
-_MARKED_UP = (".html", ".htm")
+_MARKED_UP = (".html", ".htm", ".xhtml")
+_NOT_TEXT = (
+    *(".pdf", ".ps", ".djvu", ".epub", ".mobi", ".doc", ".docx", ".odt", ".ppt", ".pptx", ".xls", ".xlsx"),
+    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico"),
+    *(".mp3", ".mp4", ".wav", ".flac", ".ogg", ".avi", ".mov", ".mkv", ".webm"),
+    *(".npz", ".pt", ".pth", ".pkl", ".safetensors", ".gguf", ".onnx", ".h5", ".sqlite", ".pyc", ".so"),
+)
+# Files of a repository that describe the data next to them.
+_ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|citation|changelog|contributing)(\.\w+)?")
+_METADATA = re.compile(
+    r"dataset_(infos?|dict)\.json|(.*\.)?metadata\.json|croissant\.json|config\.json|generation_config\.json|"
+    r"tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.json|package(-lock)?\.json"
+)
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 
 
@@ -102,7 +117,11 @@ def kind_of(path: str, input_format: str = "auto") -> Kind:
     name, compression = _uncompressed(path)
     if name.endswith(_REFUSED):
         raise ValueError("this kind of file cannot be read; unpack it to text, JSON Lines or Parquet first")
-    named = next((key for key, value in FORMATS.items() if name.endswith(value.suffixes)), "text")
+    if input_format == "auto" and name.endswith(_NOT_TEXT):
+        raise ValueError(
+            "not a text file; extract its text first, or give --input-format text if it holds text"
+        )
+    named = _format_of(name)
     kind = _shared_kind(named if input_format == "auto" else input_format, compression)
     form = FORMATS[kind.format]
     if form.is_encoded and compression != "none":
@@ -112,14 +131,57 @@ def kind_of(path: str, input_format: str = "auto") -> Kind:
     return kind
 
 
+class Rank(IntEnum):
+    """How likely a file holds data. A folder is read by its files of the lowest rank, and the others are left out."""
+
+    NAMED = 0  # by an argument or a glob, so it is read in any case
+    RECORDS = 1
+    TEXT = 2
+    ABOUT = 3  # README, LICENSE: text if there is nothing else
+    NO_DATA = 4  # never read unless named: metadata, HTML, PDF, images, archives
+
+
+def rank_in_folder(name: str, input_format: str, is_top: bool) -> Rank:
+    """The rank of a file in a folder by its name. is_top: the file is not in a folder within that folder.
+
+    ("a.jsonl", "auto") -> RECORDS; ("a.txt", "auto") -> TEXT; ("README.md", "auto", True) -> ABOUT.
+    """
+    plain, compression = _uncompressed(name)
+    named = _format_of(plain)
+    if plain.endswith(_REFUSED) or (input_format == "text" and FORMATS[named].is_encoded):
+        return Rank.NO_DATA
+    if input_format == "text":
+        return Rank.TEXT
+    if plain.endswith((*_MARKED_UP, *_NOT_TEXT)) or (named == "jsonl" and _METADATA.fullmatch(plain)):
+        return Rank.NO_DATA
+    if named == "text":
+        return Rank.ABOUT if is_top and compression == "none" and _ABOUT.fullmatch(plain) else Rank.TEXT
+    return Rank.RECORDS if input_format in ("auto", named) else Rank.NO_DATA
+
+
+def _format_of(name: str) -> str:
+    return next((key for key, value in FORMATS.items() if name.endswith(value.suffixes)), "text")
+
+
 def is_named_lines(path: str) -> bool:
     """Whether the name says JSON Lines, so that the file is no array."""
     return _uncompressed(path)[0].endswith(_LINES)
 
 
 def is_marked_up(path: str) -> bool:
-    """Whether the name is that of a page, whose tags become part of the text."""
+    """Whether the file is an HTML page by its name."""
     return _uncompressed(path)[0].endswith(_MARKED_UP)
+
+
+def markup_note(names: Sequence[str]) -> str:
+    """A line about named files that are HTML pages; "" if there are none."""
+    if not names:
+        return ""
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return (
+        f"warning: {printable(names[0])}{more}: read as plain text, with the markup; extract the text first, or give "
+        "--input-format text"
+    )
 
 
 def _uncompressed(path: str) -> tuple[str, str]:

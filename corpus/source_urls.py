@@ -18,7 +18,7 @@ from glob import has_magic
 
 from corpus.errors import BadInput, printable
 from corpus.hints import DATASET_WITHIN, ZARR_METADATA
-from corpus.kinds import FORMATS, kind_of
+from corpus.kinds import FORMATS, PLAIN_TEXT, Rank, kind_of, rank_in_folder
 from corpus.saved_dataset import LISTS, is_list, listed
 from corpus.source_list import Source
 from stores import (
@@ -38,8 +38,8 @@ _NO_DEVICE = 2**64 - 1  # in place of a file's device
 
 def find_objects(
     url: str, options: StorageOptions, input_format: str, problems: list[str]
-) -> Iterator[Source]:
-    """The objects of a URL, in order, as sources; `problems` gets what is wrong with it.
+) -> Iterator[tuple[Source, Rank]]:
+    """The objects of a URL, in order, as sources with their ranks; `problems` receives its faults.
 
     StoreError (exit 4) for what is wrong with the store: no answer, no permission.
     """
@@ -48,14 +48,16 @@ def find_objects(
     datasets: set[str] = set()
     try:
         parse(url)  # UnknownScheme if it names nothing
-        for place, entry in _entries(url, options):
+        for place, entry, inside in _entries(url, options):
             found = True
             folder, _, base = place.rpartition("/")
             if base == ZARR_METADATA:
                 datasets.add(folder)
-            name = split_key(place)[1]
+            name, rank = split_key(place)[1], Rank.NAMED
+            if inside:
+                rank = rank_in_folder(base, input_format, inside == base)
             try:
-                kind = kind_of(name, input_format)
+                kind = PLAIN_TEXT if rank == Rank.NO_DATA else kind_of(name, input_format)
             except ValueError as error:
                 problems.append(f"{shown_url(place)}: {error}")
                 continue
@@ -63,7 +65,7 @@ def find_objects(
             if form.is_encoded and not entry.size:
                 problems.append(f"{shown_url(place)}: is empty, which no {form.name} file is")
                 continue
-            yield Source(place, entry.size, 0, kind=kind, version=entry.version, options=pairs)
+            yield Source(place, entry.size, 0, kind=kind, version=entry.version, options=pairs), rank
     except (StoreNotFound, UnknownScheme, BadInput) as error:
         problems.append(str(error))
         return
@@ -89,11 +91,11 @@ def source_identity(source: Source) -> tuple[int, int]:
     return _NO_DEVICE, int.from_bytes(digest, "big")
 
 
-def _entries(url: str, options: StorageOptions) -> Iterator[tuple[str, Entry]]:
-    """(URL, entry) of the objects."""
+def _entries(url: str, options: StorageOptions) -> Iterator[tuple[str, Entry, str]]:
+    """(URL, entry, path within the folder that the URL names, "" for an object that it names) of the objects."""
     scheme = url[: url.index("://") + 3].lower()
     if scheme in _LISTLESS:
-        yield url, _head(url, options)
+        yield url, _head(url, options), ""
         return
     path = url[len(scheme) :]
     if has_magic(path):
@@ -101,16 +103,17 @@ def _entries(url: str, options: StorageOptions) -> Iterator[tuple[str, Entry]]:
         return
     if not path.endswith("/") and "/" in path:
         try:
-            yield url, _head(url, options)
+            yield url, _head(url, options), ""
             return
         except StoreNotFound as error:
             there_is_none = error
     else:
         there_is_none = None
     is_empty = True
-    for entry in _in_folder(url.rstrip("/"), options):
+    folder = url.rstrip("/")
+    for place, entry in _in_folder(folder, options):
         is_empty = False
-        yield entry
+        yield place, entry, place[len(folder) + 1 :]
     if is_empty and there_is_none is not None:
         raise there_is_none
 
@@ -146,12 +149,14 @@ def _visible(folder: str, options: StorageOptions) -> Iterator[tuple[str, Entry]
             yield f"{folder}/{entry.key}", entry
 
 
-def _matching(scheme: str, names: list[str], options: StorageOptions) -> Iterator[tuple[str, Entry]]:
+def _matching(scheme: str, names: list[str], options: StorageOptions) -> Iterator[tuple[str, Entry, str]]:
     first = next(number for number, name in enumerate(names) if has_magic(name))
     folder, patterns = scheme + "/".join(names[:first]), names[first:]
     for entry in open_store(folder, options).list():
-        if _matches(entry.key.split("/"), patterns, "**" in patterns):
-            yield f"{folder}/{entry.key}", entry
+        parts = entry.key.split("/")
+        if _matches(parts, patterns, "**" in patterns):
+            inside = "" if "**" in patterns else "/".join(parts[len(patterns) :])
+            yield f"{folder}/{entry.key}", entry, inside
 
 
 def _matches(names: list[str], patterns: list[str], whole: bool) -> bool:

@@ -1,9 +1,9 @@
 """Which files the arguments of a command stand for, in which order.
 
-Arguments keep their order; what a folder or a glob stands for is sorted by the bytes of the path, so the list does
-not depend on the machine. Folders are walked down to the last level; names that begin with a dot are left out;
-links are followed. What URLs stand for is found in corpus/source_urls.py. Everything wrong with the arguments is
-found before the work starts and told in one error.
+Arguments keep their order; the files of a folder or a glob are sorted by the bytes of the path, so the list does not
+depend on the machine. Folders are walked down to the last level; names that begin with a dot are left out; links are
+followed. Of the files in a folder, only the data are taken (`corpus.kinds.Rank`). corpus/source_urls.py finds the
+objects of URLs. Everything wrong with the arguments is reported in one error before the work starts.
 """
 
 # ruff: noqa: PTH115, PTH116, PTH118, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
@@ -20,7 +20,7 @@ import numpy as np
 
 from corpus.errors import BadArgument, BadInput, printable
 from corpus.hints import DATASET_WITHIN, is_zarr_group, what_no_text_is, why_missing
-from corpus.kinds import FORMATS, check_libraries, kind_of
+from corpus.kinds import FORMATS, PLAIN_TEXT, Rank, check_libraries, is_marked_up, kind_of, rank_in_folder
 from corpus.saved_dataset import saved_parts
 from corpus.source_list import Source, SourceList
 from corpus.source_urls import find_objects, outermost, source_identity
@@ -28,6 +28,7 @@ from stores import NO_OPTIONS, StorageOptions, is_url, shown_url
 from stores.url import parse
 
 SHOWN_PROBLEMS = 20
+SHOWN_FILES = 5
 STANDARD_INPUT = "-"
 
 
@@ -52,9 +53,22 @@ def find_sources(
     A file that both name is validation only. BadArgument (exit 2) lists every path that is missing, special,
     unreadable or given twice.
     """
-    sources, problems = search_sources(inputs, validation, input_format, standard_input, options)
-    refuse(problems)
-    return sources
+    found = search_sources(inputs, validation, input_format, standard_input, options)
+    refuse(found.problems)
+    return found.sources
+
+
+class Found(NamedTuple):
+    """Files that the arguments stand for.
+
+    problems: faults of the arguments. note: line about the files in folders that were left out, or "". marked_up: names
+    of HTML pages that were named.
+    """
+
+    sources: SourceList
+    problems: list[str]
+    note: str
+    marked_up: list[str]
 
 
 def search_sources(
@@ -63,8 +77,8 @@ def search_sources(
     input_format: str = "auto",
     standard_input: Source | None = None,
     options: StorageOptions = NO_OPTIONS,
-) -> tuple[SourceList, list[str]]:
-    """As `find_sources`, with what is wrong as a list, for who looks for more."""
+) -> Found:
+    """As `find_sources`, but with all that was found, problems included."""
     problems: list[str] = []
     if STANDARD_INPUT in validation:
         problems.append("-: standard input cannot be held out; name a file for --validation")
@@ -76,23 +90,36 @@ def search_sources(
         named: what for named in (*inputs, *validation) if (what := what_no_text_is(named, input_format))
     }
     problems += [f"{named}: {what}" for named, what in sorted(no_texts.items())]
-    sources, devices, inodes = SourceList(), array("Q"), array("Q")
-    find = _Search(input_format, standard_input, problems, options)
-    validation_from = 0
+    find = _Search(input_format, standard_input, problems, options, [])
+    sources, devices, inodes, validation_from = SourceList(), array("Q"), array("Q"), 0
+    left_out: list[int] = []
     for arguments, split in ((inputs, None), (validation, "validation")):
         validation_from = len(sources)
-        for (device, inode), source in find([named for named in arguments if named not in no_texts]):
-            sources.append(source if split is None else source._replace(split=split))
-            devices.append(device)
-            inodes.append(inode)
+        for argument in arguments:
+            if argument in no_texts:
+                continue
+            first, ranks = len(sources), bytearray()
+            for (device, inode), source, rank in find(argument, arguments):
+                sources.append(source if split is None else source._replace(split=split))
+                devices.append(device)
+                inodes.append(inode)
+                ranks.append(rank)
+            others = _left_out(first, ranks)
+            if others and len(others) == len(ranks):
+                named = _listed(sources, others)
+                problems.append(f"{shown_url(argument)}: no data, only {named}; name the files to read")
+            left_out += others
+    note = ""
+    if left_out:
+        note = f"left out as no data: {_listed(sources, left_out)}; name a file to read it"
     if len(sources) > 1:
-        sources = _without_copies(sources, validation_from, devices, inodes, problems)
+        sources = _without_copies(sources, validation_from, devices, inodes, left_out, problems)
     if not sources and not problems:
         named = ", ".join(map(shown_url, [*inputs, *validation]))
         problems.append(f"{named}: no files in it; those that begin with a dot are left out")
     if not problems:
         check_libraries(sources.kinds)
-    return sources, problems
+    return Found(sources, problems, note, find.marked_up)
 
 
 def refuse(problems: Sequence[str]) -> None:
@@ -104,16 +131,37 @@ def refuse(problems: Sequence[str]) -> None:
         raise BadArgument("; ".join(shown))
 
 
+def _left_out(first: int, ranks: bytearray) -> list[int]:
+    """The numbers of the files of one argument that are left out. first: number of the file that has ranks[0]."""
+    lowest = min(filter(None, set(ranks)), default=int(Rank.NAMED))
+    most = min(lowest, Rank.ABOUT)
+    return [first + index for index, rank in enumerate(ranks) if rank > most]
+
+
+def _listed(sources: SourceList, numbers: Sequence[int]) -> str:
+    shown = ", ".join(printable(sources[number].shown) for number in numbers[:SHOWN_FILES])
+    return f"{shown} and {len(numbers) - SHOWN_FILES:,} more" if len(numbers) > SHOWN_FILES else shown
+
+
 def _without_copies(
-    sources: SourceList, validation_from: int, devices: array[int], inodes: array[int], problems: list[str]
+    sources: SourceList,
+    validation_from: int,
+    devices: array[int],
+    inodes: array[int],
+    others: Sequence[int],
+    problems: list[str],
 ) -> SourceList:
-    """The sources without those inputs that are validation too, which begins at a number; `problems` gets other files
-    that are named twice. Neighbours in the order of device and number are compared: a table of a million took 200 MB.
+    """The sources without `others` and without those inputs that are validation too, which begins at a number;
+    `problems` gets other files that are named twice. Neighbours in the order of device and number are compared: a table
+    of a million took 200 MB.
     """
     numbers = np.frombuffer(inodes, np.uint64), np.frombuffer(devices, np.uint64)
+    is_kept = np.ones(len(sources), np.bool_)
+    is_kept[list(others)] = False
     order = np.lexsort(numbers)  # of equal ones, in the order of the sources
+    order = order[is_kept[order]]
     same = np.logical_and.reduce([np.diff(number[order]) == 0 for number in numbers])
-    left_out: set[int] = set()
+    left_out: set[int] = set(others)
     twice: list[tuple[int, int]] = []
     for place in np.flatnonzero(same)[::-1].tolist():
         earlier, later = order[place : place + 2].tolist()
@@ -160,44 +208,52 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-_File = tuple[tuple[int, int], Source]
+_File = tuple[tuple[int, int], Source, Rank]
 
 
 class _Search(NamedTuple):
-    """Arguments to readable regular files, in order, each with its device and number; `problems` gets what is wrong."""
+    """An argument to readable regular files, in order, each with its device and number, and its rank.
+
+    problems: receives the faults of the argument. marked_up: receives the HTML pages that are named.
+    """
 
     input_format: str
     standard_input: Source | None
     problems: list[str]
     options: StorageOptions
+    marked_up: list[str]
 
-    def __call__(self, arguments: Sequence[str]) -> Iterator[_File]:
-        for argument in arguments:
-            if argument == STANDARD_INPUT:
-                if self.standard_input is not None:
-                    yield _identity(os.stat(self.standard_input.path)), self.standard_input
-            elif argument.lower().startswith("file://"):
-                yield from self([parse(argument).path])
-            elif is_url(argument):
-                for source in find_objects(argument, self.options, self.input_format, self.problems):
-                    yield source_identity(source), source
-            elif os.path.lexists(argument):
-                yield from self._walk(argument, ())
-            elif glob.has_magic(argument):
-                matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
-                if not matches:
-                    self.problems.append(f"{argument} matches no file")
-                # "**" goes through folders that nobody named, and may yield them beside their files.
-                passed = matches if "**" in argument else []
-                folders = set(filter(os.path.isdir, passed))
-                entered = folders | {os.path.dirname(match) or "." for match in passed}  # noqa: PTH120
-                datasets = outermost(filter(is_zarr_group, entered))
-                self.problems.extend(f"{folder}: {DATASET_WITHIN}" for folder in datasets)
-                for match in matches if not datasets else ():
-                    if match not in folders:
-                        yield from self._walk(match, ())
-            else:
-                self.problems.append(f"{argument} does not exist{why_missing(argument, arguments)}")
+    def __call__(self, argument: str, arguments: Sequence[str]) -> Iterator[_File]:
+        if argument == STANDARD_INPUT:
+            if self.standard_input is not None:
+                yield _identity(os.stat(self.standard_input.path)), self.standard_input, Rank.NAMED
+        elif argument.lower().startswith("file://"):
+            yield from self(parse(argument).path, arguments)
+        elif is_url(argument):
+            for source, rank in find_objects(argument, self.options, self.input_format, self.problems):
+                self._look_for_markup(source, rank)
+                yield source_identity(source), source, rank
+        elif os.path.lexists(argument):
+            yield from self._walk(argument, ())
+        elif glob.has_magic(argument):
+            matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
+            if not matches:
+                self.problems.append(f"{argument} matches no file")
+            # "**" goes through folders that nobody named, and may yield them beside their files.
+            passed = matches if "**" in argument else []
+            folders = set(filter(os.path.isdir, passed))
+            entered = folders | {os.path.dirname(match) or "." for match in passed}  # noqa: PTH120
+            datasets = outermost(filter(is_zarr_group, entered))
+            self.problems.extend(f"{folder}: {DATASET_WITHIN}" for folder in datasets)
+            for match in matches if not datasets else ():
+                if match not in folders:
+                    yield from self._walk(match, ())
+        else:
+            self.problems.append(f"{argument} does not exist{why_missing(argument, arguments)}")
+
+    def _look_for_markup(self, source: Source, rank: Rank) -> None:
+        if rank == Rank.NAMED and self.input_format == "auto" and is_marked_up(source.path):
+            self.marked_up.append(source.shown)
 
     def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[_File]:
         problems = self.problems
@@ -236,26 +292,28 @@ class _Search(NamedTuple):
         elif not os.access(path, os.R_OK):
             problems.append(f"{path} may not be read: permission denied")
         else:
+            rank = Rank.NAMED
+            if above:
+                rank = rank_in_folder(os.path.basename(path), self.input_format, len(above) == 1)  # noqa: PTH119
             try:
-                kind = kind_of(path, self.input_format)
+                kind = PLAIN_TEXT if rank == Rank.NO_DATA else kind_of(path, self.input_format)
             except ValueError as error:
                 problems.append(f"{path}: {error}")
-            else:
-                form = FORMATS[kind.format]
-                if form.is_encoded and not status.st_size:
-                    problems.append(f"{path}: is empty, which no {form.name} file is")
-                else:
-                    yield (
-                        _identity(status),
-                        Source(
-                            path,
-                            status.st_size,
-                            status.st_mtime_ns,
-                            kind=kind,
-                            changed_ns=status.st_ctime_ns,
-                            inode=status.st_ino,
-                        ),
-                    )
+                return
+            form = FORMATS[kind.format]
+            if form.is_encoded and not status.st_size:
+                problems.append(f"{path}: is empty, which no {form.name} file is")
+                return
+            source = Source(
+                path,
+                status.st_size,
+                status.st_mtime_ns,
+                kind=kind,
+                changed_ns=status.st_ctime_ns,
+                inode=status.st_ino,
+            )
+            self._look_for_markup(source, rank)
+            yield _identity(status), source, rank
 
 
 def _kind(mode: int) -> str:

@@ -14,12 +14,13 @@ from bpe.pretoken_counts.records import Records
 from bpe.pretoken_counts.sources import file_of, listed
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.text_blocks import Reader
+from command_line.standard_streams import complain
 from corpus.batch import Batch
 from corpus.hints import what_no_text_is
-from corpus.kinds import is_marked_up
+from corpus.kinds import is_marked_up, markup_note
 from corpus.source_list import Source as File
 from corpus.utf8 import Invalid, TextDecoder
-from stores import is_url
+from stores import NO_OPTIONS, is_url
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
@@ -49,20 +50,14 @@ def input_sources(arguments: list[str], options: Namespace | None = None) -> lis
     for argument in arguments:
         named = argument if is_url(argument) else Path(argument)
         sources.append(sys.stdin.buffer if argument == "-" else named)
-    if options is None:
-        return listed(sources, form, only_files=True)
-    return listed(sources, form, True, dict(options.storage_option))
+    settings = NO_OPTIONS if options is None else dict(options.storage_option)
+    return listed(sources, form, True, settings, lambda line: complain(line, "note"))
 
 
 def plain_text_note(sources: Iterable[Source]) -> str:
-    """A line about the inputs whose names say that they hold more than text; "" if there are none."""
-    named = [str(source) for source in sources if isinstance(source, Path) and is_marked_up(str(source))]
-    if not named:
-        return ""
-    more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
-    return (
-        f"{printable(named[0])}{more}: read as plain text, with its markup; extract the text first if that is not "
-        "what is wanted"
+    """A line about the inputs that are HTML pages; "" if there are none."""
+    return markup_note(
+        [str(source) for source in sources if isinstance(source, Path) and is_marked_up(str(source))]
     )
 
 

@@ -100,9 +100,9 @@ def count_pretokens(
     with Workspace() as workspace:
         of_documents = bool(options.text_separator)
         files = [spooled(source, input_format, of_documents, workspace) for source in list_of(sources)]
-        counted = count_sources(
-            listed(files, input_format, storage_options=storage_options), options, progress
-        )
+        note = None if progress is None else progress.note
+        found = listed(files, input_format, storage_options=storage_options, note=note)
+        counted = count_sources(found, options, progress)
     (part,) = counted.parts
     assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
     return part

@@ -51,7 +51,8 @@ def gather_counts(
         raise BadArgument(
             "sample_bytes is of text, and there are counts files alone; name files, or leave it out"
         )
-    inputs = listed(inputs, options.input_format, storage_options=options.storage_options)
+    notify = None if progress is None else progress.note
+    inputs = listed(inputs, options.input_format, storage_options=options.storage_options, note=notify)
     sources, sample = list(inputs), ""
     places: list[int | None] = [None] * len(sources)
     notes = [named_twice(inputs)]

@@ -6,7 +6,7 @@ import io
 import os
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,31 +149,33 @@ def listed(
     input_format: str,
     only_files: bool = False,
     storage_options: StorageOptions = NO_OPTIONS,
+    note: Callable[[str], None] | None = None,
 ) -> list[Source]:
     """The sources with files in place of folders and globs and objects in place of URLs; libraries are looked for.
 
-    only_files: pipes and devices that have a name are refused. MissingInput lists what means no file.
+    only_files: pipes and devices that have a name are refused. note: takes a line about files in folders that were left
+    out. MissingInput lists what means no file.
     """
     found: list[Source] = []
     problems: list[str] = []
     kinds: set[Kind] = set()
     for source in sources:
         _check_source(source)
-        if isinstance(source, str) and is_url(source):
-            files, wrong = search_sources([source], input_format=input_format, options=storage_options)
-            problems += wrong
-            found += [file if file.version else Path(file.path) for file in files]
-            continue
-        path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+        is_remote = isinstance(source, str) and is_url(source)
+        path = Path(source) if isinstance(source, (str, os.PathLike)) and not is_remote else None
         is_searched = path is not None and not path.is_file()
-        if path is not None and is_searched and (only_files or path.is_dir() or not path.exists()):
-            files, wrong = search_sources([os.fspath(path)], input_format=input_format)
-            problems += wrong
-            found += [Path(file.path) for file in files]
-            kinds |= files.kinds
-        else:
+        is_searched = path is not None and is_searched and (only_files or path.is_dir() or not path.exists())
+        if not is_remote and not is_searched:
             found.append(source)
             kinds.add(kind_of_source(source, input_format))
+            continue
+        named = str(source) if path is None else os.fspath(path)
+        search = search_sources([named], input_format=input_format, options=storage_options)
+        problems += search.problems
+        found += [file if file.version else Path(file.path) for file in search.sources]
+        kinds |= search.sources.kinds
+        if note is not None and search.note:
+            note(search.note)
     if problems:
         raise MissingInput("; ".join(map(printable, problems)))
     check_libraries(kinds)

@@ -8,7 +8,7 @@ parent alone needs is imported and written while they already encode. The datase
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from convert.places.output_place import overlaps, overlaps_of_files, standard_in
 from convert.places.store_workspace import AnyWorkspace, open_workspace
 from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import plan_record
-from corpus.kinds import is_marked_up
+from corpus.kinds import markup_note
 from corpus.marked_records import MARKED_FORMATS
 from corpus.sizes import counted
 from corpus.source_list import Source, SourceList
@@ -47,7 +47,6 @@ from engines.engine import Engine
 from engines.tasks import TaskPool
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
-from stores import shown_url
 from stores.durability import Syncer
 
 if TYPE_CHECKING:
@@ -81,14 +80,9 @@ def prepare(
     workspace.check_output()
     _check_place(options)
     named = [path for path in options.inputs if path != STANDARD_INPUT]
-    if options.input_format == "auto":
-        for path in filter(is_marked_up, [*named, *options.validation]):
-            progress.note(
-                f"warning: {printable(shown_url(path))} is read as plain text, marks and all; extract the text first, "
-                "or say --input-format text"
-            )
     if sources is None:
-        sources = find_sources(options, named) if named or options.validation else SourceList()
+        is_any = named or options.validation
+        sources = find_sources(options, named, note=progress.note) if is_any else SourceList()
     layout = ArrayLayout.create(
         zarr_format=options.zarr_format or 2,
         chunk_tokens=options.chunk_tokens,
@@ -225,15 +219,24 @@ def _with_standard_input(options: ConvertOptions, workspace: AnyWorkspace) -> So
 
 
 def find_sources(
-    options: ConvertOptions, inputs: Sequence[str], standard_input: Source | None = None
+    options: ConvertOptions,
+    inputs: Sequence[str],
+    standard_input: Source | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> SourceList:
-    """The sources; UsageError too for an output that lies inside an input folder or the other way round."""
-    sources, problems = search_sources(
+    """The sources; UsageError also for an output inside of an input folder, or the other way round.
+
+    note: takes warnings about the inputs.
+    """
+    found = search_sources(
         inputs, options.validation, options.input_format, standard_input, options.storage_options
     )
     named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
-    refuse([*problems, *overlaps(named, sources, options.output)])
-    return sources
+    refuse([*found.problems, *overlaps(named, found.sources, options.output)])
+    for line in filter(None, (found.note, markup_note(found.marked_up))):
+        if note is not None:
+            note(line)
+    return found.sources
 
 
 def _most_tasks(plan: Plan) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 
+from command_line.progress import make_progress
 from convert.driver.append import append, list_finished
 from convert.driver.conversion import find_sources
 from convert.driver.made_parts import Given, difference, given_by
@@ -39,7 +40,9 @@ def convert_in_parts(
     _check(options, part_bytes)
     place = locate("--output", options.output.rstrip("/"), options.storage_options)
     given: Given | None = None
-    for number, sources in enumerate(_parts_of(find_sources(options, options.inputs), part_bytes)):
+    note = make_progress(options.progress).note
+    found = find_sources(options, options.inputs, note=note)
+    for number, sources in enumerate(_parts_of(found, part_bytes)):
         if _is_listed(options, place, number):
             given = given or given_by(options, load_tokenizer(options.tokenizer, options.storage_options)[0])
             if other := difference(place, number, sources, given):

@@ -17,7 +17,7 @@ namespace corpus {
 class JsonArray {
 public:
   // Rewrites the next bytes of the file in place. Returns the offset in `bytes` of the first byte that cannot
-  // follow the bytes before it, or `size`. A file that is no array stays as it is.
+  // follow the bytes before it, or `size`. Leaves a file alone that is no array.
   size_t rewrite(uint8_t *bytes, size_t size);
 
   bool is_array() const { return state_ == State::inside || state_ == State::closed; }

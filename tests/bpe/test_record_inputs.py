@@ -89,13 +89,15 @@ def test_a_folder_of_all_kinds_and_a_glob(tmp_path: Path) -> None:
     folder = tmp_path / "corpus"
     folder.mkdir()
     documents: list[str] = []
+    records: list[str] = []
     for number, kind in enumerate(KINDS):
         own = documents_of(number, 5)
         write_kind(folder / f"{number:02}", own, kind)
         documents += own
-    expected = counted_one_by_one(documents)
-    assert count_pretokens([folder], [END]).as_dict() == expected
-    assert count_pretokens([str(folder / "*")], [END]).as_dict() == expected
+        if not kind.startswith("txt"):
+            records += own
+    assert count_pretokens([folder], [END]).as_dict() == counted_one_by_one(records)
+    assert count_pretokens([str(folder / "*")], [END]).as_dict() == counted_one_by_one(documents)
     with pytest.raises(MissingInput, match=r"no\*.txt matches no file"):
         count_pretokens([str(folder / "no*.txt")])
 

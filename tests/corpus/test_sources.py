@@ -6,11 +6,12 @@ import os
 import socket
 import tracemalloc
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from corpus.errors import BadArgument, BadInput
-from corpus.sources import check_unchanged, find_sources
+from corpus.sources import check_unchanged, find_sources, search_sources
 from stores import open_store
 
 
@@ -107,6 +108,77 @@ def test_all_that_is_wrong_is_told_at_once(here: Path) -> None:
         "single.txt is the same file as single.txt; name it once",
     ]
     assert str(caught.value).split("; ") == "; ".join(expected).split("; ")
+
+
+ABOUT = (
+    "README.md LICENSE dataset_infos.json config.json x.metadata.json page.html paper.pdf cover.jpg old.zip"
+)
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+@pytest.mark.parametrize(
+    ("names", "data", "input_format"),
+    [
+        (f"{ABOUT} .gitattributes data/a.parquet data/b.parquet", "data/a.parquet data/b.parquet", "auto"),
+        (f"{ABOUT} notes.txt a.jsonl b.json.gz c/d.csv", "a.jsonl b.json.gz c/d.csv", "auto"),
+        (f"{ABOUT} a.txt b.txt.gz notes.md", "a.txt b.txt.gz notes.md", "auto"),
+        ("README.md LICENSE docs/README.md docs/a.md", "docs/README.md docs/a.md", "auto"),
+        ("README.md LICENSE", "LICENSE README.md", "auto"),
+        ("README.md more.md", "more.md", "auto"),
+        ("train/a.jsonl train/README.md validation/b.jsonl", "train/a.jsonl validation/b.jsonl", "auto"),
+        ("config.json data.json", "data.json", "auto"),
+        ("README.md a.jsonl b.csv c.log", "a.jsonl", "jsonl"),
+        ("README.md c.log d/e.log", "c.log d/e.log", "jsonl"),
+        ("README.md a.py b.json c.html d.png e.zip f.parquet", "README.md a.py b.json c.html d.png", "text"),
+    ],
+)
+def test_files_about_the_data_were_read_as_data(
+    here: Path, names: str, data: str, input_format: str, is_remote: bool
+) -> None:
+    folder = "cloned"
+    if is_remote:
+        pytest.importorskip("obstore", reason="obstore is not installed")
+        folder = f"memory://{uuid4().hex}/cloned"
+    store = open_store(folder)
+    for name in names.split():
+        store.put(name, name.encode())
+    found = search_sources([folder], input_format=input_format)
+    assert [source.path.removeprefix(f"{folder}/") for source in found.sources] == data.split()
+    assert found.problems == []
+    others = [name for name in names.split() if name not in data.split() and not name.startswith(".")]
+    assert bool(others) == bool(found.note)
+    assert "\n" not in found.note
+    assert sum(f"{folder}/{name}" in found.note for name in others) == min(len(others), 5)
+    for name in others:  # by its name or by a glob, each is read that can be
+        named = search_sources([folder, f"{folder}/{name[:-1]}*"], input_format=input_format)
+        if not name.endswith((".pdf", ".jpg", ".zip", "f.parquet")):
+            assert f"{folder}/{name}" in [source.path for source in named.sources]
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_a_folder_without_data_is_named(here: Path, is_remote: bool) -> None:
+    folder = f"memory://{uuid4().hex}/pages" if is_remote else "pages"
+    if is_remote:
+        pytest.importorskip("obstore", reason="obstore is not installed")
+    for number in range(12):
+        open_store(folder).put(f"{number:02}.html", b"<p>")
+    with pytest.raises(BadArgument, match=rf"^{folder}: no data, only {folder}/00.html, .* and 7 more; "):
+        find_sources([folder])
+    for argument, input_format in ((f"{folder}/*", "auto"), (folder, "text")):
+        found = search_sources([argument], input_format=input_format)
+        assert len(found.sources) == 12
+        assert len(found.marked_up) == (12 if input_format == "auto" else 0)
+    open_store(folder).put("a.pdf", b"%PDF-1.4")
+    with pytest.raises(BadArgument, match=rf"^{folder}/a\.pdf: not a text file"):
+        find_sources([f"{folder}/a.pdf"])
+
+
+def test_a_file_that_a_folder_leaves_out_may_be_held_out(here: Path) -> None:
+    Path("corpus/d.jsonl").write_text("{}")
+    assert paths("corpus", validation=("corpus/a.txt",)) == ["corpus/d.jsonl", "corpus/a.txt"]
+    assert paths("corpus", "corpus/a.txt") == ["corpus/d.jsonl", "corpus/a.txt"]
+    with pytest.raises(BadArgument, match=r"^corpus/a\.txt is the same file as corpus/a\.txt"):
+        find_sources(["corpus", "corpus/a.txt", "corpus/a.txt"])
 
 
 @pytest.mark.parametrize("metadata", [".zgroup", "zarr.json"])
