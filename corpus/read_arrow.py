@@ -135,10 +135,16 @@ def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
             break
         if length > min(_MOST_METADATA_BYTES, size - begin):
             raise _damaged(path, place, "a message goes on behind the end of the file")
+        data = _read(file, path, begin, begin + length)
         try:
-            kind, body_bytes, rows = _header(_read(file, path, begin, begin + length))
+            kind, body_bytes, rows = _header(data)
+            is_big_endian = kind == _SCHEMA and _is_big_endian(data)
         except (struct.error, IndexError):
             raise _damaged(path, place, "a header is no Arrow message") from None
+        if is_big_endian:
+            raise _damaged(
+                path, place, "its numbers are big-endian; read it with pyarrow.ipc and write it again"
+            )
         if is_first and kind != _SCHEMA:
             raise _damaged(path, place, "it does not begin with a schema")
         stop = begin + length + body_bytes
@@ -166,6 +172,15 @@ def _header(data: bytes) -> tuple[int, int, int]:
         rows_at = field(records, 0)
         rows = struct.unpack_from("<q", data, rows_at)[0] if rows_at else 0
     return kind, body_bytes, rows
+
+
+def _is_big_endian(schema: bytes) -> bool:
+    """Whether a schema's flatbuffer says that numbers have their highest byte first."""
+    (message,) = struct.unpack_from("<I", schema)
+    header_at = _field(schema, message, 2)
+    table = header_at + struct.unpack_from("<I", schema, header_at)[0]
+    endianness_at = _field(schema, table, 0)
+    return bool(endianness_at and struct.unpack_from("<h", schema, endianness_at)[0])
 
 
 def _field(data: bytes, table: int, number: int) -> int:

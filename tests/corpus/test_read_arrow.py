@@ -49,6 +49,25 @@ def test_every_type_gives_its_rows_in_order(kind: str, suffix: str, tmp_path: Pa
                 assert [record.place for record in intake.kept] == nulls
 
 
+@pytest.mark.parametrize("suffix", [".arrow", ".feather"])
+def test_big_endian_numbers_are_named(suffix: str, tmp_path: Path) -> None:
+    path = write(tmp_path / f"in{suffix}", pa.array(TEXTS))
+    data = bytearray(path.read_bytes())
+    # In the schema's flatbuffer, the field of the byte order is absent; let it refer to some number 1.
+    start = data.index(b"\xff\xff\xff\xff") + 8
+    message = start + int.from_bytes(data[start : start + 4], "little")
+    fields = message - int.from_bytes(data[message : message + 4], "little", signed=True)
+    header_at = message + int.from_bytes(data[fields + 8 : fields + 10], "little")
+    schema = header_at + int.from_bytes(data[header_at : header_at + 4], "little")
+    fields = schema - int.from_bytes(data[schema : schema + 4], "little", signed=True)
+    assert data[fields + 4 : fields + 6] == b"\0\0"
+    one = next(at for at in range(schema + 2, len(data), 2) if data[at : at + 2] == b"\1\0")
+    data[fields + 4 : fields + 6] = (one - schema).to_bytes(2, "little")
+    path.write_bytes(data)
+    with pytest.raises(BadInput, match="in.*big-endian"):
+        read(path, on_error="skip")
+
+
 OF_POLARS = {  # write_ipc of polars 2.1, by zlib, in base 85
     (): (
         "c-nIe3i1y(WME)nU|{(4|Nnmx1`wMONOCc7GjIS&7KR@{aUP%u2N1$!LF(TC#dUzR0uW08F(Z%=U=RYz2`~tP)q->}"
