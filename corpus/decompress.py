@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from corpus.errors import BadInput, naming, printable
+from corpus.utf8 import LFS_ADVICE, LFS_POINTER
 from stores import RandomFile
 
 READ_BYTES = 256 << 10
@@ -275,6 +276,8 @@ class DecompressedFile:
                 return _DECODERS[self._compression](self._window_bytes)
             place = self._read_bytes - len(self._input)
             head = bytes(self._input[:4]).hex()
+            if self._at_start and bytes(self._input[: len(LFS_POINTER)]) == LFS_POINTER:
+                raise BadInput(f"{printable(self.path)}: {LFS_ADVICE}")
             if self._at_start:
                 raise BadInput(
                     f"{printable(self.path)}: holds no {self._name} data, though its name says so (it begins with "

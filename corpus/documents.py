@@ -24,15 +24,21 @@ from numpy.typing import NDArray
 from corpus.batch import Batch
 from corpus.blocks import BLOCK_BYTES, Block, FileRange, FileStream
 from corpus.buffers import GrowingBuffer
+from corpus.errors import BadInput, printable
 from corpus.intake import Intake
 from corpus.kinds import FORMATS
 from corpus.long_line import LongLine
 from corpus.read_ahead import decompressed
 from corpus.source_list import Piece, Source
 from corpus.text_window import TextWindow
+from corpus.utf8 import LFS_ADVICE, LFS_POINTER
+from stores import RandomFile
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+
+_LFS_POINTER_BYTES = 1024  # a pointer is shorter
 
 
 class Text(NamedTuple):
@@ -116,6 +122,8 @@ class Reading:
 
     def documents(self) -> Iterator[Event]:
         """All of them; nothing of a source that cannot be read in parts, but for the piece that it begins in."""
+        if self.piece.start == 0:
+            refuse_lfs_pointer(self.source, self.file)
         kind = self.source.kind
         if not kind.is_divisible:
             if self.piece.start > 0:
@@ -152,6 +160,15 @@ class Reading:
         self.step(block.start, block.start + len(block.text), used_bytes)
         if self.source.kind.is_decoded:
             self.decoded_bytes += len(block.text)
+
+
+def refuse_lfs_pointer(source: Source, file: RandomFile) -> None:
+    """Raise BadInput for a source of any kind, open as `file`, that is a Git LFS pointer instead of the data."""
+    if not len(LFS_POINTER) < source.size_bytes < _LFS_POINTER_BYTES:
+        return
+    head = bytearray(len(LFS_POINTER))
+    if file.readinto_at(0, memoryview(head)) == len(head) and head == LFS_POINTER:
+        raise BadInput(f"{printable(source.shown)}: {LFS_ADVICE}")
 
 
 def pass_over(event: Event) -> None:

@@ -18,7 +18,7 @@ from corpus.batch import Batch
 from corpus.blocks import FileRange
 from corpus.chunks import Chunks
 from corpus.decompress import DecompressedFile
-from corpus.documents import Buffers, Documents, Reading
+from corpus.documents import Buffers, Documents, Reading, refuse_lfs_pointer
 from corpus.errors import TokenmillError, printable
 from corpus.intake import Intake
 from corpus.json_array import is_array, may_be_array
@@ -86,6 +86,8 @@ def _places(chunks: Chunks) -> Iterator[tuple[int, int]]:
 
 
 def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
+    with source.open() as file:
+        refuse_lfs_pointer(source, file)
     if _is_marked(source, rules) or _is_array(source, rules):
         return _table_sample(source, rules)
     if source.kind.format == "parquet":

@@ -40,6 +40,8 @@ _OTHER_FILES = {
     b"PAR1\x15": "Parquet",
     b"ARROW1\x00\x00": "Arrow",
 }
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+LFS_ADVICE = "a Git LFS pointer, not the data; run git lfs pull in the folder that was cloned"
 # What a tar archive has behind the name and owner of its first file: all of it may be valid UTF-8.
 _TAR_MARK, _TAR_PLACE = b"ustar", 257
 HEAD_BYTES = _TAR_PLACE + len(_TAR_MARK)  # so many of a text's first bytes tell
@@ -112,6 +114,10 @@ def other_kind(head: Buffer) -> str | None:
     for mark, name in _OTHER_FILES.items():
         if start.startswith(mark):
             return f"looks like {name} data, not text; unpack it, or give it the name of what it is"
+    if start.startswith(b"%PDF-"):
+        return "looks like PDF data, not text; extract its text first"
+    if start.startswith(LFS_POINTER):
+        return LFS_ADVICE
     if is_tar(start):
         return "holds a tar archive, not text; name it .tar, or say so: --input-format tar"
     return None
