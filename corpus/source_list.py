@@ -13,6 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from corpus.kinds import Kind
 from stores.files import RandomFile, open_file
 from stores.url import shown_url
@@ -160,6 +163,10 @@ class SourceList(Sequence[Source]):
         """Where each source begins if they lie end to end, and at last where the last one ends."""
         return array("q", accumulate(self._sizes, initial=0))
 
+    def are_objects(self) -> NDArray[np.bool_]:
+        """Whether each source is an object of a store."""
+        return np.diff(np.frombuffer(self._versions.stops, np.int64)) > 0
+
     def by_kind(self) -> dict[Kind, tuple[int, int]]:
         """How many sources of each kind there are, and their bytes together."""
         totals = [[0, 0] for _ in self._others]
@@ -190,14 +197,14 @@ class _Texts:
 
     def __init__(self) -> None:
         self._bytes = bytearray()
-        self._stops = array("q", [0])
+        self.stops = array("q", [0])
 
     def append(self, text: str) -> None:
         self._bytes += text.encode(_ENCODING, _ERRORS)
-        self._stops.append(len(self._bytes))
+        self.stops.append(len(self._bytes))
 
     def length(self, index: int) -> int:
-        return self._stops[index + 1] - self._stops[index]
+        return self.stops[index + 1] - self.stops[index]
 
     def get(self, index: int) -> str:
-        return self._bytes[self._stops[index] : self._stops[index + 1]].decode(_ENCODING, _ERRORS)
+        return self._bytes[self.stops[index] : self.stops[index + 1]].decode(_ENCODING, _ERRORS)

@@ -12,6 +12,7 @@ from pathlib import Path
 from bpe.end_tokens import EndTokens, usual_end
 from bpe.tokenizer import Tokenizer
 from convert.driver.context import Context
+from convert.driver.copies import copies
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
@@ -135,8 +136,11 @@ class Finalizer:
             seconds=seconds,
             worker_seconds=work.seconds,
         )
-        for remark in remarks(context.options, context.plan.sources, summary, self._tokenizer.special_tokens):
+        sources = context.plan.sources
+        for remark in remarks(context.options, sources, summary, self._tokenizer.special_tokens):
             context.progress.note(remark)
+        for line in copies(sources, bytes(ledger.digests)):
+            context.progress.note(line)
         return summary
 
 

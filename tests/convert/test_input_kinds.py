@@ -109,7 +109,7 @@ def test_a_corpus_of_all_kinds(tokenizer_path: Path, naive: Naive, tmp_path: Pat
             expected[name].documents += split.documents
     for chunk_bytes in (100, None):
         output = tmp_path / str(chunk_bytes)
-        check(output, expected, run(folder, tokenizer_path, output, 2, text_chunk_bytes=chunk_bytes))
+        check(output, expected, run(folder / "*", tokenizer_path, output, 2, text_chunk_bytes=chunk_bytes))
     manifest = json.loads((output / "manifest.json").read_text())
     kinds = [source["kind"] for source in manifest["sources"]]
     names = {"txt": "text", "feather": "arrow"}
