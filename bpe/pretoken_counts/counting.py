@@ -177,13 +177,14 @@ class Counting:
         if progress is not None and (note := self._pretokenizer.slow_note):
             progress.note(f"{note}; count --executor process counts on all cores")
         self._specials = [token.encode() for token in options.special_tokens]
-        self._done_bytes = self._text_bytes = self._replaced = self._skipped = 0
+        self._done_bytes = self._text_bytes = 0
+        self._tally = Tally()
         self._sources: list[CountedSource] = []
 
     @property
     def tally(self) -> Tally:
         """What there is to tell; complete behind `finish`."""
-        return Tally(self._replaced, self._skipped, self.counter.uncut.found)
+        return self._tally._replace(uncut=self.counter.uncut.found)
 
     def count(self, source: Source, lane: Lane = WHOLE) -> None:
         """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped.
@@ -263,7 +264,7 @@ class Counting:
         counted_bytes = counted_to - reader.start
         self._text_bytes += counted_bytes
         self._done_bytes += reader.used_bytes if reader.file is not None else counted_bytes
-        self._replaced += replaced
+        self._tally = self._tally.plus(Tally(replaced))
         self._sources.append(read_source(source, reader, counted_to, self.stopped, digest))
 
     def _count_records(self, source: Source, kind: Kind, lane: Lane) -> None:
@@ -295,8 +296,7 @@ class Counting:
             self._done_bytes += records.used_bytes if self.stopped else records.size_bytes
             if self._progress is not None:
                 self._progress.update(self._done_bytes)
-            self._replaced += records.replaced
-            self._skipped += records.skipped
+            self._tally = self._tally.plus(Tally(records.replaced, records.skipped))
             self._sources.append(records.counted(self.stopped))
 
     def _begin(self, reader: Reader, source: Source) -> TextDigest | None:
@@ -320,7 +320,7 @@ class Counting:
             tuple(self._options.special_tokens),
             self._text_bytes,
             self.counter.documents,
-            self._replaced,
+            self._tally.replaced,
             complete=complete,
             sample=sample,
             sources=sources,

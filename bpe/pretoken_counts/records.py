@@ -15,9 +15,10 @@ from bpe.errors import EnvironmentFailure, Refused
 from bpe.pretoken_counts.counts_facts import CountedSource
 from bpe.pretoken_counts.source_facts import decoded_source
 from bpe.pretoken_counts.sources import FileRange, StreamRest, file_of, kind_of_source
+from bpe.pretoken_counts.tally import Skipped
 from corpus.documents import Buffers, Documents, LongText, Reading
 from corpus.errors import BadInput
-from corpus.intake import Intake
+from corpus.intake import BadRecord, Intake
 from corpus.long_line import LongLine
 from corpus.pieced_text import PiecedText
 from corpus.rules import IntakeRules
@@ -31,6 +32,20 @@ if TYPE_CHECKING:
     from corpus.batch import Batch
     from corpus.documents import Text
     from corpus.kinds import Kind
+
+
+class _Intake(Intake):
+    """Counts records, and keeps the place of the first bad one with each reason."""
+
+    def __init__(self, rules: IntakeRules) -> None:
+        self.firsts: dict[str, tuple[str, int, str]] = {}
+        super().__init__(rules)
+
+    def bad(self, source_index: int, source: File, record: BadRecord) -> None:
+        super().bad(source_index, source, record)
+        self.firsts.setdefault(
+            record.reason, (source.shown, record.place, "row" if record.is_row else "byte")
+        )
 
 
 class Records:
@@ -52,7 +67,7 @@ class Records:
             check_same_reading(file.shown, source.digest, self.read_as)
             self._skipped_bytes = source.counted_bytes
         try:
-            self._intake = Intake(rules)
+            self._intake = _Intake(rules)
             start, stop = 0, file.size_bytes
             if isinstance(source, FileRange):
                 start, stop = source.start, file.size_bytes if source.stop is None else source.stop
@@ -80,9 +95,12 @@ class Records:
         return self._intake.replaced
 
     @property
-    def skipped(self) -> int:
-        """How many bad records were left out."""
-        return sum(self._intake.skipped.values())
+    def skipped(self) -> tuple[Skipped, ...]:
+        """The bad records that were left out."""
+        intake = self._intake
+        return tuple(
+            Skipped(reason, count, intake.firsts[reason]) for reason, count in intake.skipped.items()
+        )
 
     def documents(self) -> Generator[Batch | LongLine | PiecedText, None, None]:
         """Documents end to end, or one in pieces, to be read to its end; what was counted before is passed over."""

@@ -8,19 +8,39 @@ from typing import NamedTuple
 from bpe.encoding import END_OF_TEXT
 from bpe.pretoken_counts.uncut_separator import uncut_note
 from bpe.progress import Progress
+from corpus.errors import printable
 from corpus.sizes import counted
+
+
+class Skipped(NamedTuple):
+    """Bad records with one reason. first: (source, row or byte, "row" or "byte") of the first one."""
+
+    reason: str
+    records: int
+    first: tuple[str, int, str]
+
+    @property
+    def line(self) -> str:
+        """ "malformed: 2, first in a.jsonl at byte 17"."""
+        source, offset, unit = self.first
+        return f"{self.reason}: {self.records:,}, first in {printable(source)} at {unit} {offset}"
 
 
 class Tally(NamedTuple):
     """The notices at the end of a count: U+FFFD put in, bad records left out, separators that did not cut."""
 
     replaced: int = 0
-    skipped: int = 0
+    skipped: tuple[Skipped, ...] = ()
     uncut: int = 0
 
     def plus(self, other: Tally) -> Tally:
         """Both together."""
-        return Tally(*map(int.__add__, self, other))
+        own = {skipped.reason: skipped for skipped in self.skipped}
+        for reason, count, first in other.skipped:
+            if reason in own:
+                count, first = count + own[reason].records, min(first, own[reason].first)
+            own[reason] = Skipped(reason, count, first)
+        return Tally(self.replaced + other.replaced, tuple(own.values()), self.uncut + other.uncut)
 
     def tell(self, progress: Progress | None, special_tokens: Sequence[str]) -> None:
         """A line for each that there is."""
@@ -34,6 +54,8 @@ class Tally(NamedTuple):
             what = "byte sequence that is" if self.replaced == 1 else "byte sequences that are"
             yield f"replaced by U+FFFD: {self.replaced:,} {what} not valid UTF-8"
         if self.skipped:
-            yield f"left out: {counted(self.skipped, 'bad record')}"
+            count = sum(skipped.records for skipped in self.skipped)
+            reasons = "; ".join(skipped.line for skipped in sorted(self.skipped))
+            yield f"left out: {counted(count, 'bad record')} ({reasons})"
         if self.uncut and END_OF_TEXT not in special_tokens:
             yield uncut_note(self.uncut)

@@ -19,7 +19,7 @@ _CONTENT_HASH = re.compile(r'"[0-9a-f]{32}(-\d+)?"')  # entity tag of S3; other 
 def copies(sources: SourceList, block_digests: bytes) -> Iterator[str]:
     """Lines about inputs that are copies of earlier ones, and about those that could not be compared.
 
-    block_digests: those of all local sources, end to end.
+    block_digests: digests of the blocks of all local sources, end to end.
     """
     sizes = np.diff(np.frombuffer(sources.starts(), np.int64))
     _, size_numbers, size_counts = np.unique(sizes, return_inverse=True, return_counts=True)

@@ -109,11 +109,19 @@ def test_bad_records_were_left_out_in_silence(command, capfdbinary, tokenizer_fi
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "the"}\n{"body": "mill"}\nno JSON\n{"text": "caf\xe9"}\n')
     named = [tokenizer_file, path] if command == "report" else [path, "--tokenizer", tokenizer_file]
+    at = f"first in {path} at byte"
+    missing, malformed = f"field missing: 1, {at} 16", f"malformed: 1, {at} 33"
     for options, notes in (
-        (["--on-error", "skip"], ["left out: 3 bad records"]),
+        (
+            ["--on-error", "skip"],
+            [f"left out: 3 bad records ({missing}; invalid UTF-8: 1, {at} 41; {malformed})"],
+        ),
         (
             ["--on-error", "skip", "--invalid", "replace"],
-            ["replaced by U+FFFD: 1 byte sequence that is not valid UTF-8", "left out: 2 bad records"],
+            [
+                "replaced by U+FFFD: 1 byte sequence that is not valid UTF-8",
+                f"left out: 2 bad records ({missing}; {malformed})",
+            ],
         ),
     ):
         code, _, err = run(capfdbinary, command, *named, *options)

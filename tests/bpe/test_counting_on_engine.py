@@ -297,7 +297,7 @@ def test_bad_text_and_records(corpus: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == expected
     assert notes.told == [
         "replaced by U+FFFD: 1 byte sequence that is not valid UTF-8",
-        "left out: 1 bad record",
+        f"left out: 1 bad record (not a text: 1, first in {tmp_path / 'bad.jsonl'} at byte 7000)",
     ]
     assert not list(tmp_path.glob(".bpe*"))
 
