@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -114,7 +114,12 @@ def kind_of(path: str, input_format: str = "auto") -> Kind:
 
     "a.jsonl.gz" -> Kind("jsonl", "gz"); "a.txt", "auto" -> Kind("text", "none"); "a.log", "jsonl" -> Kind("jsonl").
     """
-    name, compression = _uncompressed(path)
+    return _kind_of_suffixes(_suffixes(path), input_format)
+
+
+@lru_cache(4096)
+def _kind_of_suffixes(suffixes: str, input_format: str) -> Kind:
+    name, compression = _uncompressed(suffixes)
     if name.endswith(_REFUSED):
         raise ValueError("this kind of file cannot be read; unpack it to text, JSON Lines or Parquet first")
     if input_format == "auto" and name.endswith(_NOT_TEXT):
@@ -146,17 +151,35 @@ def rank_in_folder(name: str, input_format: str, is_top: bool) -> Rank:
 
     ("a.jsonl", "auto") -> RECORDS; ("a.txt", "auto") -> TEXT; ("README.md", "auto", True) -> ABOUT.
     """
-    plain, compression = _uncompressed(name)
-    named = _format_of(plain)
-    if plain.endswith(_REFUSED) or (input_format == "text" and FORMATS[named].is_encoded):
+    rank = _rank_of_suffixes(_suffixes(name), input_format)
+    if input_format == "text":
+        return rank
+    if rank == Rank.RECORDS and name.endswith(".json") and _METADATA.fullmatch(name):
+        return Rank.NO_DATA
+    if rank == Rank.TEXT and is_top and _ABOUT.fullmatch(name.lower()):
+        return Rank.ABOUT
+    return rank
+
+
+@lru_cache(4096)
+def _rank_of_suffixes(suffixes: str, input_format: str) -> Rank:
+    name = _uncompressed(suffixes)[0]
+    named = _format_of(name)
+    if name.endswith(_REFUSED) or (input_format == "text" and FORMATS[named].is_encoded):
         return Rank.NO_DATA
     if input_format == "text":
         return Rank.TEXT
-    if plain.endswith((*_MARKED_UP, *_NOT_TEXT)) or (named == "jsonl" and _METADATA.fullmatch(plain)):
+    if name.endswith((*_MARKED_UP, *_NOT_TEXT)):
         return Rank.NO_DATA
     if named == "text":
-        return Rank.ABOUT if is_top and compression == "none" and _ABOUT.fullmatch(plain) else Rank.TEXT
+        return Rank.TEXT
     return Rank.RECORDS if input_format in ("auto", named) else Rank.NO_DATA
+
+
+def _suffixes(path: str) -> str:
+    """ "a/b.jsonl.gz" -> ".jsonl.gz"."""
+    name = path[path.rfind("/") + 1 :]
+    return name[name.find(".") :] if "." in name else ""
 
 
 def _format_of(name: str) -> str:

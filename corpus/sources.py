@@ -239,7 +239,7 @@ class _Search(NamedTuple):
             matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
             if not matches:
                 self.problems.append(f"{argument} matches no file")
-            # "**" goes through folders that nobody named, and may yield them beside their files.
+            # "**" also matches folders in folders, and may yield them in addition to their files.
             passed = matches if "**" in argument else []
             folders = set(filter(os.path.isdir, passed))
             entered = folders | {os.path.dirname(match) or "." for match in passed}  # noqa: PTH120
