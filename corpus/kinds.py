@@ -202,7 +202,7 @@ def markup_note(names: Sequence[str]) -> str:
         return ""
     more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
     return (
-        f"warning: {printable(names[0])}{more}: read as plain text, with the markup; extract the text first, or give "
+        f"{printable(names[0])}{more}: read as plain text, with the markup; extract the text first, or give "
         "--input-format text"
     )
 

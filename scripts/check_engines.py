@@ -137,7 +137,11 @@ def main() -> int:
         Path("in").mkdir()
         for number, kind in enumerate(KINDS):
             write_kind(Path("in") / f"{number}", make_documents(200, seed=number), kind)
-        base: dict[str, Any] = {"inputs": [Path(folder) / "in"], "tokenizer": "tok.json", "progress": "none"}
+        base: dict[str, Any] = {
+            "inputs": [Path(folder) / "in" / "*"],
+            "tokenizer": "tok.json",
+            "progress": "none",
+        }
         base |= {"text_chunk_bytes": 3000, "chunk_tokens": 64, "validation_fraction": 0.2}
         convert(ConvertOptions(output="expected", **base), InlineEngine())
         expected = tree(Path("expected"))

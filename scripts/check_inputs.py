@@ -83,7 +83,7 @@ def a_round(rng: random.Random, text: str, tokenizer: Tokenizer, tokenizer_path:
             write_kind(inputs / f"{number}", own, kind, members, seed=rng.randrange(1 << 32))
         documents += [(document, is_text) for document in own]
     options = ConvertOptions(
-        (str(inputs),),
+        (str(inputs / "*"),),
         str(tokenizer_path),
         str(folder / "out"),
         workers=rng.randint(1, 3),

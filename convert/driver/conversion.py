@@ -233,9 +233,10 @@ def find_sources(
     )
     named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
     refuse([*found.problems, *overlaps(named, found.sources, options.output)])
-    for line in filter(None, (found.note, markup_note(found.marked_up))):
-        if note is not None:
-            note(line)
+    if note is not None and found.note:
+        note(found.note)
+    if note is not None and found.marked_up:
+        note(f"warning: {markup_note(found.marked_up)}")
     return found.sources
 
 

@@ -54,7 +54,7 @@ class Corpus:
         validation = (
             ["--validation", *(f"{self.url}held-out/{name}" for name in held_out)] if held_out else []
         )
-        inputs = f"{self.url}inputs"
+        inputs = f"{self.url}inputs/*"
         return [inputs, *validation, "--tokenizer", "tok.json", *self.options, "--progress", "none"]
 
 

@@ -77,14 +77,14 @@ def corpus(here: Path) -> Path:
     for number, kind in enumerate(("txt.none", "jsonl.none", "txt.gz", "parquet.none")):
         write_kind(here / "in" / f"{number}", make_documents(100, seed=number), kind)
     run_conversion(
-        ConvertOptions([here / "in"], "tok.json", "expected", progress="none", **SMALL), InlineEngine()
+        ConvertOptions([here / "in" / "*"], "tok.json", "expected", progress="none", **SMALL), InlineEngine()
     )
     return here
 
 
 def begin(address: str, *more: str, output: str = "out", inputs: str = "") -> subprocess.Popen[str]:
     """Workers run in another folder, so inputs have whole paths."""
-    inputs = inputs or str(Path("in").absolute())
+    inputs = inputs or str(Path("in").absolute() / "*")
     command = [sys.executable, "-m", "convert", inputs, "--tokenizer", "tok.json", "--output", output]
     command += ["--text-chunk-bytes", "3000", "--chunk-tokens", "64", "--validation-fraction", "0.2"]
     command += ["--executor", "dask", "--scheduler", address, "--quiet", *more]
@@ -219,7 +219,7 @@ def test_a_scheduler_that_ends_is_one_line_and_the_same_command_goes_on(
 
 
 def test_inputs_that_workers_would_look_for_elsewhere_are_one_line(corpus: Path, cluster: Cluster) -> None:
-    code, said = ended(begin(cluster.address, inputs="in"))
+    code, said = ended(begin(cluster.address, inputs="in/*"))
     assert (code, said.count("\n")) == (5, 1), said
     assert f"and inputs are named from {corpus}; give absolute paths" in said
 

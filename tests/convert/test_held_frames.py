@@ -61,9 +61,9 @@ def test_a_conversion_does_not_mind(
         write_kind(here / "in" / f"{number}", texts, kind)
     options: dict[str, Any] = {"text_chunk_bytes": 3000, "chunk_tokens": 64, "validation_fraction": 0.2}
     options |= {"tokenizer": "tok.json", "progress": "none", "workers": 3}
-    run_conversion(ConvertOptions(["in"], output="clean", **options), InlineEngine())
+    run_conversion(ConvertOptions(["in/*"], output="clean", **options), InlineEngine())
     names = held_frames()
-    run_conversion(ConvertOptions(["in"], output="out", **options), ThreadPoolExecutor(3))
+    run_conversion(ConvertOptions(["in/*"], output="out", **options), ThreadPoolExecutor(3))
     assert tree(here / "out") == tree(here / "clean")
     assert "_flush" in names
 

@@ -216,7 +216,7 @@ def test_behind_a_document_in_pieces_the_memory_can_grow(
         write_kind(folder / "a", documents[:8], "txt.none")
         write_kind(folder / "b", documents[8:], second)
         options = ConvertOptions(
-            [str(folder)],
+            [str(folder / "*")],
             str(tokenizer_path),
             str(tmp_path / f"{number}"),
             progress="none",

@@ -32,7 +32,7 @@ def corpus(here: Path) -> Path:
 
 
 def run(output: str, executor: Executor, **more: Any) -> Summary:
-    base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "progress": "none", "workers": 4}
+    base: dict[str, Any] = {"inputs": ["in/*"], "tokenizer": "tok.json", "progress": "none", "workers": 4}
     base |= {"text_chunk_bytes": 3000, "chunk_tokens": 64, "validation_fraction": 0.2, "output": output}
     return run_conversion(ConvertOptions(**{**base, **more}), executor)
 

@@ -254,7 +254,7 @@ class StoreSweep:
         workers: int = 2,
         patience: str = "20s",
     ) -> Run:
-        command = [sys.executable, "-c", DRIVER, engine, f"s3://{self._bucket}/in/", "--output", output]
+        command = [sys.executable, "-c", DRIVER, engine, f"s3://{self._bucket}/in/*", "--output", output]
         command += ["--tokenizer", "tok.json", "--text-chunk-bytes", "700", "--chunk-tokens", "256"]
         command += ["--validation-fraction", "0.2", "--zarr-format", "3", "--on-error", "quarantine"]
         command += ["--quiet", "--progress", "none"]
