@@ -53,7 +53,7 @@ def make_files(folder: Path) -> None:
         "table.csv": "id;text\n1;the mill\n",
         "good.jsonl": '{"text": "the mill"}\n{"text": "the river"}\n',
         "chats.jsonl": '{"messages": []}\n',
-        "array.json": '[{"text": "the mill"}]\n',
+        "array.jsonl": '[{"text": "the mill"}]\n',
         "config.json": '{"model_type": "gpt2"}',
         "vocab.json": '{"a": 0}',
         "high.ids": "1 2 99999",
