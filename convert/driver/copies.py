@@ -38,8 +38,10 @@ def copies(sources: SourceList, block_digests: bytes) -> Iterator[str]:
             digests[place] = xxh64(version.encode())
         else:
             start = stops[number] - block_counts[number] * DIGEST_BYTES
-            digests[place] = xxh64(block_digests[start : stops[number]])
-    unknown = suspects[~is_known]
+            own = block_digests[start : stops[number]]
+            is_known[place] = any(own)  # all zero if the file was not read
+            digests[place] = xxh64(own)
+    unknown = suspects[~is_known & are_objects[suspects]]
     suspects, digests = suspects[is_known], digests[is_known]
     # Objects and local files have digests of different kinds, so they are not compared with each other.
     order = np.lexsort((suspects, digests, are_objects[suspects], sizes[suspects]))
