@@ -88,8 +88,11 @@ class JsonLongLine:
 class JsonArray:
     """Rewrites a JSON array of records as JSON Lines of the same length; see json_array.hpp."""
 
-    def rewrite(self, bytes: NDArray[np.uint8]) -> int:  # noqa: A002
-        """Rewrite the next bytes of the file in place; the offset of the first byte that cannot follow, or len(bytes)."""
+    def rewrite(self, bytes: NDArray[np.uint8]) -> int:
+        """Rewrite the next bytes of the file in place.
+
+        Returns the offset of the first byte that cannot follow the bytes before it, or len(bytes).
+        """
 
     @property
     def is_array(self) -> bool:
