@@ -12,7 +12,7 @@ a template may write some for it.
 The text of a special token in a message stays text: U+FDD2 is put behind its first character while the template runs,
 and is the place of a cut afterwards, which the encoder takes no token across.
 
-Templates come from strangers, and run within bounds (corpus/template_sandbox.py), which is imported late, as Jinja2 is.
+The environment of templates (corpus/template_environment.py) is imported late, as Jinja2 is optional.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from corpus.errors import BadArgument, printable
 from corpus.marked_records import MarkedText, RecordFault, encoded
 from corpus.rules import ChatRules
 
-BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the first two are those of the sandbox
+BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the first two are those of the environment
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 TEMPLATE = "chat template"
@@ -50,7 +50,7 @@ class ChatTemplate:
 
     def text_of(self, messages: Any, tools: Any, special: str, replaces: bool) -> MarkedText:
         """The text of some messages. special: what becomes of the text of special tokens in them, "text", "encode" or
-        "error"; RecordFault for this, and for what the template or its bounds refuse."""
+        "error"; RecordFault for this, and for what the template refuses."""
         (messages, tools), has_special = self._given(messages, tools, special)
         if not messages:
             return _marked("", replaces)
@@ -140,9 +140,6 @@ class ChatTemplate:
         return "".join([*parts, text[done:]])
 
     def _rendered(self, messages: list[Any], tools: Any, add_generation_prompt: bool = False) -> str:
-        from corpus.template_sandbox import STEPS
-
-        STEPS.begin()
         try:
             return str(
                 compiled(self._template(tools)).render(
@@ -153,7 +150,9 @@ class ChatTemplate:
                     add_generation_prompt=add_generation_prompt,
                 )
             )
-        except Exception as error:  # a stranger's template may raise anything
+        except MemoryError:
+            raise
+        except Exception as error:  # a template may raise anything
             text = printable(" ".join(str(error).split()))[:200]
             raise RecordFault(
                 TEMPLATE, f"the chat template refuses it: {text or type(error).__name__}"
@@ -192,10 +191,10 @@ def compiled(template: str) -> Any:
         import jinja2
     except ImportError:
         raise BadArgument("chat templates need Jinja2: pip install 'tokenmill[chat]'") from None
-    from corpus.template_sandbox import Sandbox
+    from corpus.template_environment import make_environment
 
     try:
-        return Sandbox().from_string(template)
+        return make_environment().from_string(template)
     except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:
         text = printable(" ".join(str(error).split()))[:200]
         raise BadArgument(f"the chat template does not compile: {text}") from None

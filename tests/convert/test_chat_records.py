@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -170,57 +169,15 @@ BAD = [
     ("{{ strftime_now('%d') }}", USER, "'strftime_now' is undefined"),
     ("{{ messages.append(1) }}", USER, "the chat template refuses it: .*append"),
     ("{{ ''.__class__.__mro__ }}", USER, "the chat template refuses it: .*unsafe"),
-    (
-        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        USER,
-        "200,000 steps",
-    ),
-    (
-        "{% for a in [1] recursive %}{% for b in range(99) %}{{ loop.length }}{% endfor %}"
-        "{% if loop.depth < 5 %}{{ loop(range(99)) }}{% endif %}{% endfor %}",
-        USER,
-        "200,000 steps",
-    ),
-    (
-        "{% macro f(n) %}{% if n %}{{ f(n - 1) ~ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
-        USER,
-        "200,000 steps",
-    ),
     ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", USER, "the chat template refuses it: .*recursion"),
-    (
-        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
-        USER,
-        "16,777,216",
-    ),
-    (
-        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}",
-        USER,
-        "16,777,216",
-    ),
-    (
-        "{% set n = namespace(s='ab') %}{% for a in range(99) %}{% set n.s = [n.s, n.s] | join %}{% endfor %}",
-        USER,
-        "16,777",
-    ),
-    (
-        "{% set n = namespace(s='ab') %}{% for a in range(99) %}"
-        "{% set n.s %}{{ n.s }}{{ n.s }}{% endset %}{% endfor %}",
-        USER,
-        "16,777",
-    ),
-    ("{{ 'a' * 999999999 }}", USER, "16,777,216 characters"),
-    ("{{ 9 ** 999999999 }}", USER, "16,777,216 characters"),
-    ("{% for a in range(99999) %}{{ 'a' * 9999 }}{% endfor %}", USER, "16,777,216 characters"),
 ]
 
 
 @pytest.mark.parametrize(("template", "messages", "said"), BAD)
 def test_what_is_refused(template: str, messages: Any, said: str) -> None:
-    started = time.process_time()
     with pytest.raises(RecordFault, match=said) as error:
         ChatTemplate(ChatRules(template, (("bos_token", ""),), (END,))).text_of(messages, None, "text", False)
     assert "\n" not in str(error.value)
-    assert time.process_time() - started < 20
 
 
 def test_no_template(here: Path) -> None:

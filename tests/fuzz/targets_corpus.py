@@ -21,12 +21,9 @@ for name in ("corpus", "stores"):
 from input_kinds import PACKED, compressed, json_lines, write_kind  # noqa: E402 - found on the paths above
 from readings import KeptIntake  # noqa: E402
 
-from corpus.chat_template import ChatTemplate  # noqa: E402
 from corpus.documents import Buffers, Reading, pass_over  # noqa: E402
-from corpus.errors import TokenmillError  # noqa: E402
 from corpus.kinds import kind_of  # noqa: E402
-from corpus.marked_records import RecordFault  # noqa: E402
-from corpus.rules import ChatRules, IntakeRules, MarkRules  # noqa: E402
+from corpus.rules import IntakeRules, MarkRules  # noqa: E402
 from corpus.source_list import Piece, Source  # noqa: E402
 
 DOCUMENTS = ["the mill stands", "", 'a "b"\n\tc', "naïve 你好 🙂\u2028", "x" * 300, "1,2;3\r\n4"]
@@ -138,82 +135,12 @@ def read_documents(path: Path, marks: MarkRules | None = None) -> None:
                     pass_over(event)
 
 
-_TEMPLATES = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}<|e|>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}",
-    "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}"
-    "{% else %}{{ m | tojson }}{% endif %}{% endfor %}",
-    "{% macro f(x, n=2) %}{{ x * n }}{% endmacro %}{% set ns = namespace(t='') %}"
-    "{% for m in messages recursive %}{% set ns.t = ns.t ~ m.content %}{{ loop.index }}{{ f(m.role) }}{% endfor %}"
-    "{{ ns.t }}",
-)
-_HOSTILE = (
-    *(
-        "{{ range(10**9) | list }}",
-        "{{ 'a' * 10**9 }}",
-        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-        "{{ 9**9**9 }}",
-    ),
-    *(
-        "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
-        "{{ messages.pop() }}",
-        "{{ f(f) }}",
-    ),
-    *(
-        "{{ '%999999999d' % 1 }}",
-        "{{ 'a'.center(10**9) }}",
-        "{{ '{:999999999}'.format(1) }}",
-        "{{ cycler.__init__.__globals__ }}",
-    ),
-    *(
-        "{% include '/etc/passwd' %}",
-        "{% import 'os' as os %}",
-        "{{ raise_exception('a\nb') }}",
-        "{{ lipsum(n=10**6) }}",
-    ),
-    *(
-        "{{ self._TemplateReference__context }}",
-        "{{ [1] | batch(10**9, 'a') | list }}",
-        "{{ 'a' | indent(10**9) }}",
-        "{% break %}",
-    ),
-)
-
-
 def read_pairs(path: Path) -> None:
     """The same as records with a loss mask."""
     read_documents(path, MarkRules("text", "text"))
 
 
-def make_template(rng: random.Random, _: Path) -> str:
-    """A template with parts of others in it, and with what must be refused."""
-    template = rng.choice(_TEMPLATES)
-    for _ in range(rng.choice([1, 1, 2])):
-        at = rng.choice([0, len(template), rng.randrange(len(template) + 1)])
-        hostile = rng.choice(_HOSTILE)
-        template = template[:at] + rng.choice([hostile, hostile, "", rng.choice(_TEMPLATES)]) + template[at:]
-    return change_text(rng, template) if rng.random() < 0.5 else template
-
-
-def read_template(template: str) -> None:
-    made = ChatTemplate(ChatRules(template, (("bos_token", "<s>"),), ("<|e|>",)))
-    messages = [
-        {"role": role, "content": f"a <|e|> {role}"}
-        for role in ("system", "user", "assistant", "user", "assistant")
-    ]
-    made.text_of(messages, None, "text", True)
-
-
 TARGETS = [
-    # A template has so many steps, each with a text of so many characters at most (corpus/template_sandbox.py).
-    Target(
-        "chat template",
-        make_template,
-        read_template,
-        (TokenmillError, RecordFault),
-        1 << 29,
-        base_seconds=30.0,
-    ),
     Target("JSON Lines", make_lines, read_documents),
     Target("text", make_text, read_documents),
     *(Target(f"table: {form}", _make_records(form), read_documents, base_bytes=1 << 29) for form in FORMATS),
