@@ -113,7 +113,7 @@ class ConvertOptions:
     completion_field: str | None = None
     messages_field: str | None = None
     chat_template: str | None = None
-    chat: ChatRules | None = None  # what chat_template came to (bpe/chat_rules.py)
+    chat: ChatRules | None = None  # what chat_template came to (convert/chat_rules.py)
     on_error: str = "fail"
     max_errors: int | None = None
     special_in_text: str | None = None
@@ -242,7 +242,7 @@ class ConvertOptions:
         """
         if not self.has_mask:
             return self
-        from bpe.chat_rules import chat_rules
+        from convert.chat_rules import chat_rules
 
         is_needed = self.messages_field is not None
         rules = chat_rules(self.tokenizer, tokenizer, self.chat_template, is_needed, self.storage_options)

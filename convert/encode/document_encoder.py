@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.long_text.long_document import encode_pieces
-from bpe.marked_text import MarkedText
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.encode.clock import Clock
 from convert.encode.job import Job
+from convert.encode.marked_text import MarkedText
 from convert.encode.read_chunk import Found
 from convert.encode.splitting import is_validation
 from convert.errors import BrokenInvariant

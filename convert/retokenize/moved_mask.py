@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.marked_text import MarkedText, MarkedTokens
 from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert.encode.marked_text import MarkedText, MarkedTokens
 from convert.errors import BadInput
 from corpus.batch import Batch, Marks
 from flat_tokens.format import Bools

@@ -19,10 +19,10 @@ from stopped_runs import leave_partial, options
 
 import corpus.read_jsonl
 import flat_tokens
-from bpe.marked_text import MarkedText
 from bpe.tokenizer import Tokenizer
 from convert import append, convert
 from convert.__main__ import main
+from convert.encode.marked_text import MarkedText
 from convert.errors import BadInput, Refused, UsageError
 from engines.inline_engine import InlineEngine
 from flat_tokens.storage.manifest import read_manifest
