@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -90,6 +91,19 @@ def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located
     file = _download(name)
     commit = next((part for part in reversed(file.parts) if _COMMIT.fullmatch(part)), "")
     return Located(file, f"{name.repository}@{commit}")
+
+
+def download(source: str, files: Iterable[str]) -> None:
+    """Bring further files of a repository, "org/model@commit", into the cache, except files that it does not have."""
+    repository, _, commit = source.partition("@")
+    cached = _Files(HubName(repository, commit))
+    try:
+        for file in files:
+            cached.get(file, commit)
+    except MemoryError:
+        raise
+    except Exception as error:  # depends on the version of huggingface_hub
+        raise EnvironmentFailure(f"{source}: {_why_unreachable(error.__cause__ or error)}") from None
 
 
 def _download(name: HubName) -> Path:

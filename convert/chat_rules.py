@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bpe.hub import locate
+from bpe.hub import download, locate
 from bpe.tokenizer import Tokenizer
 from corpus.errors import BadArgument, printable
 from corpus.rules import ChatRules
@@ -15,8 +15,17 @@ from stores import NO_OPTIONS, StoreDenied, StoreNotFound, is_url, open_store, s
 from stores.url import parse
 
 LARGEST_BYTES = 16 << 20
-TEMPLATE_NAME, CONFIG_NAME = "chat_template.jinja", "tokenizer_config.json"
-TOKEN_NAME = "_token"  # how the names end of what templates find beside the messages: bos_token, image_token
+TEMPLATE_NAME, CONFIG_NAME, TOKENS_NAME = (
+    "chat_template.jinja",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+)
+TEMPLATES = ("default", "tool_use")  # the named templates that transformers chooses by itself
+TEMPLATE_FILES = (  # the later ones come first
+    ("default", TEMPLATE_NAME),
+    *((name, f"additional_chat_templates/{name}.jinja") for name in TEMPLATES),
+)
+TOKEN_NAME = "_token"  # the names of variables end so: bos_token, image_token
 
 
 def chat_rules(
@@ -25,60 +34,72 @@ def chat_rules(
     template_file: str | None,
     is_needed: bool,
     storage_options: Mapping[str, str] = NO_OPTIONS,
+    has_date: bool = False,
 ) -> ChatRules | None:
-    """The rules by a template file, or by the template beside the tokenizer of this name, a path or the URL of a file.
+    """Return the rules of a template file, else those of the tokenizer's own templates, chosen as transformers does.
 
-    BadArgument where there is none, or it does not compile. Not is_needed: None where that of the tokenizer can't be
-    used. storage_options: of the stores that URLs name.
+    name: the tokenizer, as `convert` takes it. is_needed: raise BadArgument if the tokenizer has no usable template;
+    otherwise return None. storage_options: of the stores that URLs name. has_date: whether the user gave a date for
+    templates that write one.
     """
-    from corpus.chat_template import compiled
+    from corpus.chat_template import compiled, writes_date
 
     def read(folder: str, file_name: str) -> tuple[str, str | None]:
         return _read(folder, file_name, storage_options)
 
     folder = _folder_of(name)
     try:
-        config_place, text = read(folder, CONFIG_NAME)
-        config = _config(config_place, text)
-        tool_template = ""
+        config_path, config = _config(*read(folder, CONFIG_NAME))
+        # transformers reads the map only if the configuration does not list the added tokens.
+        tokens = {} if "added_tokens_decoder" in config else _config(*read(folder, TOKENS_NAME))[1]
+        templates: dict[str, tuple[str, str]] = {}  # name -> path, text
         if template_file is not None:
-            source, template = read(*_split(template_file))
+            path, text = read(*_split(template_file))
+            if text is None:
+                raise BadArgument(f"--chat-template {printable(path)}: no such file")
+            templates["default"] = path, text
         else:
-            source, template = read(folder, TEMPLATE_NAME)
-            if template is None:
-                source = config_place
-                template, tool_template = _of_config(config)
-    except StoreDenied:  # what some stores say of what is not there
+            for one, file_name in TEMPLATE_FILES:
+                path, text = read(folder, file_name)
+                if text is not None:
+                    templates[one] = path, text
+            templates = templates or {one: (config_path, text) for one, text in _of_config(config).items()}
+    except StoreDenied:  # some stores answer so for an object that does not exist
         if is_needed or template_file is not None:
             raise
         return None
-    if template is None:
-        if template_file is not None:
-            raise BadArgument(f"--chat-template {printable(source)}: no such file")
+    if not templates:
         if not is_needed:
             return None
         raise BadArgument(
             f"--messages-field needs a chat template: beside {printable(shown_url(name))} there is no {TEMPLATE_NAME}, "
             f"nor one in {CONFIG_NAME}; give --chat-template FILE"
         )
-    if not template.strip():
-        raise BadArgument(f"{printable(source)}: an empty template, by which all chats are empty")
-    try:
-        for one in filter(None, (template, tool_template)):
-            compiled(one)
-    except BadArgument as error:
-        if not is_needed and template_file is None:
-            return None
-        raise BadArgument(f"{printable(source)}: {error}") from None
+    for path, text in templates.values():
+        try:
+            if not text.strip():
+                raise BadArgument("an empty template, by which all chats are empty")
+            compiled(text)
+            if is_needed and not has_date and writes_date(text):
+                raise BadArgument(
+                    "the chat template writes the current date; give it as --chat-date YYYY-MM-DD"
+                )
+        except BadArgument as error:
+            if not is_needed and template_file is None:
+                return None
+            raise BadArgument(f"{printable(path)}: {error}") from None
     special = tuple(token.text for token in tokenizer.added_tokens if token.special)
-    return ChatRules(template, _variables(config), special, tool_template)
+    default, with_tools = (templates.get(one, ("", ""))[1] for one in TEMPLATES)
+    return ChatRules(default, _variables({**config, **tokens}), special, with_tools)
 
 
 def _folder_of(name: str) -> str:
-    """Where a tokenizer lies, a folder's path or URL."""
+    """Return the folder of a tokenizer, a path or URL, with all files that chats need."""
     if is_url(name):
         return split_key(name)[0]
-    path = locate(name).path
+    path, source = locate(name)
+    if source is not None:
+        download(source, [CONFIG_NAME, TOKENS_NAME, *(file_name for _, file_name in TEMPLATE_FILES)])
     return str(path if path.is_dir() else path.parent)
 
 
@@ -110,28 +131,24 @@ def _read(folder: str, name: str, storage_options: Mapping[str, str]) -> tuple[s
         raise BadArgument(f"{printable(place)}: byte {error.start} is not valid UTF-8") from None
 
 
-def _config(place: str, text: str | None) -> dict[str, Any]:
+def _config(path: str, text: str | None) -> tuple[str, dict[str, Any]]:
     try:
         found = {} if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadArgument(f"{printable(place)}: not valid JSON ({printable(str(error))[:80]})") from None
-    return found if isinstance(found, dict) else {}
+        raise BadArgument(f"{printable(path)}: not valid JSON ({printable(str(error))[:80]})") from None
+    return path, found if isinstance(found, dict) else {}
 
 
-def _of_config(config: dict[str, Any]) -> tuple[str | None, str]:
-    """The template itself, or those called default and tool_use of several, as (template, tool_template)."""
+def _of_config(config: dict[str, Any]) -> dict[str, str]:
+    """Return the templates of a configuration by name; a single one is called default."""
     found = config.get("chat_template")
-    named: dict[Any, Any] = {"default": found}
-    if isinstance(found, list):
-        named = {one.get("name"): one.get("template") for one in found if isinstance(one, dict)}
-    template, with_tools = (
-        text if isinstance(text := named.get(name), str) else None for name in ("default", "tool_use")
-    )
-    return template, with_tools or ""
+    listed = found if isinstance(found, list) else [{"name": "default", "template": found}]
+    named = {one.get("name"): one.get("template") for one in listed if isinstance(one, dict)}
+    return {name: text for name in TEMPLATES if isinstance(text := named.get(name), str)}
 
 
 def _variables(config: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The tokens that a configuration names, those of `extra_special_tokens` too: (("bos_token", "<s>"), ...)."""
+    """Return the tokens that a configuration names, also in `extra_special_tokens`: (("bos_token", "<s>"), ...)."""
     extra = config.get("extra_special_tokens")
     named = {name: token for name, token in config.items() if name.endswith(TOKEN_NAME)}
     named |= extra if isinstance(extra, dict) else {}

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from bpe.threads import available_threads
@@ -47,7 +48,12 @@ RECORDED = (  # see ConvertOptions.recorded
     "chunk_tokens",
     "source_places",
 )
-RECORDED_OF_MARKS = ("prompt_field", "completion_field", "messages_field")  # where they are given
+RECORDED_OF_MARKS = (
+    "prompt_field",
+    "completion_field",
+    "messages_field",
+    "chat_date",
+)  # where they are given
 CHAT_RULES = "chat_rules_sha256"  # as it is recorded what template chats have
 _MAX_UINT64 = 2**64 - 1
 # What options may be; None as well where that is the default.
@@ -86,8 +92,9 @@ class ConvertOptions:
     input_format: auto (by the file's name), text, jsonl, parquet, arrow, csv, tsv or tar. text_field: the field or
     column of the text, or a JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose
     completion alone is to be learned, in place of text_field. messages_field: the field of chats, whose assistant
-    messages are to be learned; chat_template: the file or URL of their template (None: the tokenizer's own). on_error:
-    what a bad record does; max_errors: how many are tolerated, None for any number.
+    messages are to be learned; chat_template: the file or URL of their template (None: the tokenizer's own); chat_date:
+    the date, YYYY-MM-DD, that it writes if it asks for the current one. on_error: what a bad record does; max_errors:
+    how many are tolerated, None for any number.
     special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
     for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each
     document that has tokens; None: nothing.
@@ -113,6 +120,7 @@ class ConvertOptions:
     completion_field: str | None = None
     messages_field: str | None = None
     chat_template: str | None = None
+    chat_date: str | None = None
     chat: ChatRules | None = None  # what chat_template came to (convert/chat_rules.py)
     on_error: str = "fail"
     max_errors: int | None = None
@@ -203,12 +211,23 @@ class ConvertOptions:
             raise UsageError(
                 "--chat-template needs --messages-field, the field of the messages, or --prompt-field"
             )
+        if self.chat_date is not None:
+            self._check_chat_date(self.chat_date)
         if self.has_mask and self.text_field != "text":
             raise UsageError("--text-field is of records without a loss mask; leave it out")
         if self.has_mask and (self.chunk_tokens or _MASK_BITS) % _MASK_BITS:
             raise UsageError(
                 f"--chunk-tokens must be a multiple of {_MASK_BITS} with a loss mask, got {self.chunk_tokens}"
             )
+
+    def _check_chat_date(self, given: object) -> None:
+        if not self.has_mask:
+            raise UsageError("--chat-date needs --messages-field or --prompt-field")
+        try:
+            if not isinstance(given, str) or date.fromisoformat(given).isoformat() != given:
+                raise ValueError
+        except ValueError:
+            raise UsageError(f"--chat-date must be a date such as 2024-07-26, got {given!r}") from None
 
     @property
     def separator_bytes(self) -> bytes:
@@ -227,7 +246,7 @@ class ConvertOptions:
             self.special_in_text,
             self.max_record_bytes,
             self.max_window_bytes,
-            MarkRules(*names, self.chat) if self.has_mask else None,
+            MarkRules(*names, self.chat, self.chat_date or "") if self.has_mask else None,
         )
 
     @property
@@ -245,7 +264,14 @@ class ConvertOptions:
         from convert.chat_rules import chat_rules
 
         is_needed = self.messages_field is not None
-        rules = chat_rules(self.tokenizer, tokenizer, self.chat_template, is_needed, self.storage_options)
+        rules = chat_rules(
+            self.tokenizer,
+            tokenizer,
+            self.chat_template,
+            is_needed,
+            self.storage_options,
+            self.chat_date is not None,
+        )
         return replace(self, chat=rules)
 
     @property

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -40,11 +42,11 @@ _THOUGHTS = (
 class ChatTemplate:
     """The templates of some rules. BadArgument where one does not compile or Jinja2 is not installed."""
 
-    def __init__(self, rules: ChatRules) -> None:
+    def __init__(self, rules: ChatRules, chat_date: str = "") -> None:
         self._templates = rules.template, rules.tool_template or rules.template
-        for template in self._templates:
+        for template in filter(None, self._templates):
             compiled(template)
-        self._variables = dict(rules.variables)
+        self._variables = {**dict(rules.variables), "strftime_now": _clock(chat_date)}
         special = sorted(rules.special_tokens, key=len, reverse=True)
         self._special = re.compile("|".join(map(re.escape, special))) if special else None
 
@@ -54,7 +56,7 @@ class ChatTemplate:
         (messages, tools), has_special = self._given(messages, tools, special)
         if not messages:
             return _marked("", replaces)
-        text = self._rendered(messages, tools)
+        text = self.rendered(messages, tools)
         if not _HAS_GENERATION.search(self._template(tools)):
             text = self._with_marks(text, messages, tools)
         return _marked(text, replaces)._replace(has_special=has_special)
@@ -67,8 +69,8 @@ class ChatTemplate:
         text, before = (
             re.sub(f"[{BEGIN}{END}]", "", rendered)
             for rendered in (
-                self._rendered(messages, tools),
-                self._rendered(messages[: len(prompt)], tools, add_generation_prompt=True),
+                self.rendered(messages, tools),
+                self.rendered(messages[: len(prompt)], tools, add_generation_prompt=True),
             )
         )
         if not text.startswith(before):
@@ -79,7 +81,12 @@ class ChatTemplate:
         return _marked(marked, replaces)._replace(has_special=has_special)
 
     def _template(self, tools: Any) -> str:
-        return self._templates[tools is not None]
+        template = self._templates[tools is not None]
+        if not template:
+            raise RecordFault(
+                "no chat template", "it has no tools, and the chat template is for chats with tools"
+            )
+        return template
 
     def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
         """(messages and tools as the template gets them; whether they hold special tokens that stay text)."""
@@ -127,8 +134,8 @@ class ChatTemplate:
         for number, message in enumerate(messages):
             if message.get("role") != "assistant":
                 continue
-            before = self._rendered(messages[:number], tools, add_generation_prompt=True)
-            upto = self._rendered(messages[: number + 1], tools) if number + 1 < len(messages) else text
+            before = self.rendered(messages[:number], tools, add_generation_prompt=True)
+            upto = self.rendered(messages[: number + 1], tools) if number + 1 < len(messages) else text
             if not (upto.startswith(before) and text.startswith(upto) and done <= len(before)):
                 raise RecordFault(
                     TEMPLATE,
@@ -139,10 +146,12 @@ class ChatTemplate:
             done = len(upto)
         return "".join([*parts, text[done:]])
 
-    def _rendered(self, messages: list[Any], tools: Any, add_generation_prompt: bool = False) -> str:
+    def rendered(self, messages: list[Any], tools: Any, add_generation_prompt: bool = False) -> str:
+        """Return the text of a template, with BEGIN and END around its generation blocks; RecordFault."""
+        template = compiled(self._template(tools))
         try:
             return str(
-                compiled(self._template(tools)).render(
+                template.render(
                     self._variables,
                     messages=messages,
                     tools=tools,
@@ -182,6 +191,23 @@ def _marked(text: str, replaces: bool) -> MarkedText:
             begin = len(parts)
     parts += encoded(text[at:], replaces)
     return MarkedText(bytes(parts), trained, cuts, of_chat=True)
+
+
+def _clock(chat_date: str) -> Callable[[str], str]:
+    def strftime_now(form: str) -> str:
+        if not chat_date:
+            raise ValueError("it writes the current date; give it as --chat-date YYYY-MM-DD")
+        return datetime.fromisoformat(chat_date).strftime(form)
+
+    return strftime_now
+
+
+def writes_date(template: str) -> bool:
+    """Whether a template that compiles asks for the current date."""
+    from jinja2 import meta
+
+    environment = compiled(template).environment
+    return "strftime_now" in meta.find_undeclared_variables(environment.parse(template))
 
 
 @lru_cache(maxsize=4)

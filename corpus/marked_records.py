@@ -99,7 +99,7 @@ class MarkedRecords:
                     "its prompt is a list of messages, and there is no chat template for them: give --chat-template "
                     "FILE, and pip install 'tokenmill[chat]'",
                 )
-            self._chat = ChatTemplate(self._marks.chat)
+            self._chat = ChatTemplate(self._marks.chat, self._marks.chat_date)
         return self._chat
 
 

@@ -12,9 +12,13 @@ DEFAULT_SEPARATOR = "<|endoftext|>"
 
 
 class ChatRules(NamedTuple):
-    """How a chat becomes text. template: Jinja; variables: what it finds beside the messages, such as bos_token;
-    special_tokens: texts that are tokens of their own in what the template makes, and text in messages; tool_template:
-    of chats with tools, "" where that is the same template."""
+    """How a chat becomes text.
+
+    template: the Jinja template, "" if only chats with tools have one.
+    variables: names and texts of what the template finds next to the messages, such as bos_token.
+    special_tokens: tokens in the rendered text, ordinary text in messages.
+    tool_template: the template of chats with tools, "" if it is the same.
+    """
 
     template: str
     variables: tuple[tuple[str, str], ...]
@@ -23,12 +27,16 @@ class ChatRules(NamedTuple):
 
 
 class MarkRules(NamedTuple):
-    """Where records have what is to be learned: in a field behind the prompt's, or in the messages of a chat."""
+    """The fields of records with a loss mask: a prompt and its completion, or the messages of a chat.
+
+    chat_date: the date that `strftime_now` gives to chat templates, YYYY-MM-DD, "" if there is none.
+    """
 
     prompt_field: str = ""
     completion_field: str = ""
     messages_field: str = ""
     chat: ChatRules | None = None
+    chat_date: str = ""
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from flat_tokens.opening import Dataset
 
 # Of a dataset's options those that its parts share: how many documents are held out, each part says by itself.
-_INHERITED = tuple(name for name in RECORDED if name != "validation_docs")
+_INHERITED = ("chat_date", *(name for name in RECORDED if name != "validation_docs"))
 
 
 def append(

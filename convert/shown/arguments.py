@@ -79,6 +79,11 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         help="the Jinja template of chats (default: the tokenizer's, chat_template.jinja or tokenizer_config.json)",
     )
     add(
+        "--chat-date",
+        metavar="YYYY-MM-DD",
+        help="the date that a chat template writes if it asks for the current one",
+    )
+    add(
         "--separator",
         type=unescaped,
         default=DEFAULT_SEPARATOR,
@@ -245,6 +250,8 @@ def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) ->
         defaults.pop("validation_fraction", None)
     if parsed.prompt_field or parsed.completion_field or parsed.messages_field:
         defaults.pop("text_field", None)
+    else:
+        defaults.pop("chat_date", None)
     if "separator" in defaults:  # which a dataset that was imported or retokenized does not have
         defaults["separator"] = defaults["separator"].replace("\\", "\\\\")
     return defaults

@@ -66,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
         if parts[:2] == ["api", "agent-harnesses"]:
             return self._send(404, {})
         if parts[0] == "cdn":
-            return self._send_file(hub.repositories["/".join(parts[1:3])][parts[3]], {})
+            return self._send_file(hub.repositories["/".join(parts[1:3])]["/".join(parts[3:])], {})
         if parts[:2] == ["api", "models"]:
             repository, revision = "/".join(parts[2:4]), parts[5] if len(parts) > 5 else "main"
         else:
@@ -82,15 +82,16 @@ class _Handler(BaseHTTPRequestHandler):
             status = 403 if "authorization" in self.headers else 401
             return self._send(status, {"X-Error-Code": "GatedRepo"})
         headers = {"X-Repo-Commit": COMMIT}
-        if parts[4] not in files:
+        name = "/".join(parts[4:])
+        if name not in files:
             return self._send(404, {"X-Error-Code": "EntryNotFound", **headers})
-        data = files[parts[4]]
+        data = files[name]
         if len(data) < LARGE:
             return self._send_file(data, headers)
         tag = hashlib.sha256(data).hexdigest()
         headers |= {"X-Linked-ETag": f'"{tag}"', "X-Linked-Size": str(len(data))}
         return self._send(
-            302, {**headers, "Location": f"http://localhost:{hub.server_port}/cdn/{repository}/{parts[4]}"}
+            302, {**headers, "Location": f"http://localhost:{hub.server_port}/cdn/{repository}/{name}"}
         )
 
     def _send_file(self, data: bytes, headers: dict[str, str]) -> None:

@@ -144,6 +144,24 @@ def test_the_interface_of_tokenizers_loads_by_name_and_revision(hub, made, envir
     assert done.stdout == f"{made.encode('this')}\n" * 3, done.stderr
 
 
+def test_chat_templates_that_were_not_downloaded(hub, made, environment):
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    hub.repositories["org/chat"] = hub.repositories["org/whole"] | {
+        "chat_template.jinja": b"D{{ bos_token }}",
+        "additional_chat_templates/tool_use.jinja": b"T",
+        "special_tokens_map.json": b'{"bos_token": "<s>"}',
+    }
+    script = (
+        "from bpe import Tokenizer\nfrom convert.chat_rules import chat_rules\n"
+        "print(*chat_rules('org/chat', Tokenizer.load('org/chat'), None, True))\n"
+    )
+    expected = "D{{ bos_token }} (('bos_token', '<s>'),) () T\n"
+    done = python(environment, "-c", script)
+    assert done.stdout == expected, done.stderr
+    done = python(environment | {"HF_HUB_OFFLINE": "1"}, "-c", script)
+    assert done.stdout == expected, done.stderr
+
+
 def test_the_cache_answers_offline_and_without_a_server_and_only_what_is_sure(hub, made, environment):
     names = ["org/whole", "org/pair", "org/ranks"]
     online = loaded(environment, *names)

@@ -166,7 +166,7 @@ BAD = [
     (CHATML, "hello", "its messages are no list of objects"),
     (CHATML, ["hello"], "its messages are no list of objects"),
     (CHATML, [{"role": "user", "content": "\ufdd0"}], "its messages hold U\\+FDD0"),
-    ("{{ strftime_now('%d') }}", USER, "'strftime_now' is undefined"),
+    ("{{ strftime_now('%d') }}", USER, "it writes the current date; give it as --chat-date"),
     ("{{ messages.append(1) }}", USER, "the chat template refuses it: .*append"),
     ("{{ ''.__class__.__mro__ }}", USER, "the chat template refuses it: .*unsafe"),
     ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", USER, "the chat template refuses it: .*recursion"),

@@ -20,11 +20,16 @@ from chats import (
     write_template,
 )
 from naive_conversion import END
-from stopped_runs import options
+from stopped_runs import leave_partial, options
 
+import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert import convert
+from convert.__main__ import main
+from convert.chat_rules import chat_rules
+from convert.errors import BadInput, Refused, UsageError
 from corpus.chat_template import ChatTemplate
+from corpus.marked_records import RecordFault
 from corpus.rules import ChatRules
 from engines.inline_engine import InlineEngine
 
@@ -67,6 +72,118 @@ def test_as_transformers(here: Path, template: str) -> None:
         )
         assert ids == wanted["input_ids"]
         assert bits == [bool(bit) for bit in wanted["assistant_masks"]]
+
+
+NAMED = [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]
+TOKENS = "{{ bos_token }}|{{ eos_token }}|{{ image_token }}"
+ADDED = {"0": {"content": "<s>", "special": True}}
+FOLDERS: dict[str, tuple[dict[str, Any], list[str]]] = {  # files of a model -> texts without and with tools
+    "tool-file": ({"chat_template.jinja": "D", "additional_chat_templates/tool_use.jinja": "T"}, ["D", "T"]),
+    "default-file": (
+        {"chat_template.jinja": "D", "additional_chat_templates/default.jinja": "E"},
+        ["E", "E"],
+    ),
+    "tool-file-alone": ({"additional_chat_templates/tool_use.jinja": "T"}, ["", "T"]),
+    "named": ({"tokenizer_config.json": {"chat_template": NAMED}}, ["D", "T"]),
+    "named-tool-alone": ({"tokenizer_config.json": {"chat_template": NAMED[1:]}}, ["", "T"]),
+    "file-before-named": (
+        {"tokenizer_config.json": {"chat_template": NAMED}, "chat_template.jinja": "F"},
+        ["F", "F"],
+    ),
+    "tokens-map-alone": (
+        {
+            "special_tokens_map.json": {
+                "bos_token": {"content": "<s>", "lstrip": False},
+                "eos_token": "</s>",
+            },
+            "chat_template.jinja": TOKENS,
+        },
+        ["<s>|</s>|"] * 2,
+    ),
+    "tokens-map-first": (
+        {
+            "special_tokens_map.json": {"bos_token": "<s>"},
+            "tokenizer_config.json": {"chat_template": TOKENS, "bos_token": "<b>", "image_token": "<i>"},
+        },
+        ["<s>||<i>"] * 2,
+    ),
+    "tokens-map-not-read": (
+        {
+            "special_tokens_map.json": {"bos_token": "<b>", "eos_token": "</s>"},
+            "tokenizer_config.json": {
+                "chat_template": TOKENS,
+                "bos_token": "<s>",
+                "added_tokens_decoder": ADDED,
+            },
+        },
+        ["<s>||"] * 2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_files_of_a_model_that_were_ignored(here: Path, name: str) -> None:
+    files, texts = FOLDERS[name]
+    (here / "model/additional_chat_templates").mkdir(parents=True)
+    (here / "model/tokenizer.json").write_bytes((here / "tok.json").read_bytes())
+    for path, content in files.items():
+        (here / "model" / path).write_text(content if isinstance(content, str) else json.dumps(content))
+    records = [{"messages": USER}, {"messages": USER, "tools": [{"name": "f"}]}]
+    rules = chat_rules("model", Tokenizer.load(here / "tok.json"), None, is_needed=True)
+    assert rules is not None
+    template = ChatTemplate(rules)
+    for record, text in zip(records, texts, strict=True):
+        if text:
+            found = template.rendered(record["messages"], record.get("tools"))
+            assert found == text
+        else:
+            with pytest.raises(RecordFault, match="the chat template is for chats with tools"):
+                template.rendered(record["messages"], None)
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    their = transformers.PreTrainedTokenizerFast.from_pretrained("model")
+    for record, text in zip(records, texts, strict=True):
+        if text:
+            assert their.apply_chat_template(record["messages"], record.get("tools"), tokenize=False) == text
+
+
+DATED = "{% set day = strftime_now('%d %b %Y') %}{{ day }}" + PLAIN
+
+
+def test_a_date_is_an_option_and_is_recorded(here: Path) -> None:
+    write_chats(here / "c.jsonl", [USER])
+    (here / "chat_template.jinja").write_text(DATED)
+    with pytest.raises(UsageError, match=r"^chat_template\.jinja: .*--chat-date"):
+        convert(options(**CHATS), InlineEngine())
+    assert not (here / "out.partial").exists()
+    (here / "p.jsonl").write_text(json.dumps({"prompt": USER[:1], "completion": USER[1:]}) + "\n")
+    pairs = options(prompt_field="prompt", completion_field="completion", inputs=["p.jsonl"])
+    with pytest.raises(BadInput, match="--chat-date"):
+        convert(pairs, InlineEngine())
+    convert(options(**CHATS, chat_date="2024-07-26"), InlineEngine())
+    text = Tokenizer.load(here / "tok.json").decode(rows_of(here / "out")[0][0])
+    assert text.startswith("26 Jul 2024<|im_start|>user\na")
+    dataset = flat_tokens.open(here / "out")
+    assert dataset.without_sources is not None
+    assert dataset.without_sources.options["chat_date"] == "2024-07-26"
+    append = (
+        "c.jsonl --append-to out --tokenizer tok.json --messages-field messages --quiet --workers 1".split()
+    )
+    assert main(append) == 0
+    assert flat_tokens.open(here / "out").train.seq_count == 2
+    for wrong in ("2024-7-26", "20240726", "today", "2024-02-30"):
+        with pytest.raises(UsageError, match="--chat-date must be a date"):
+            options(**CHATS, chat_date=wrong)
+    with pytest.raises(UsageError, match="--chat-date needs"):
+        options(chat_date="2024-07-26")
+
+
+def test_a_run_with_another_date_is_not_resumed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_chats(here / "c.jsonl", [USER] * 9)
+    (here / "chat_template.jinja").write_text(DATED)
+    leave_partial(monkeypatch, **CHATS, chat_date="2024-07-26")
+    with pytest.raises(Refused, match="--chat-date '2024-07-26'"):
+        convert(options(**CHATS, chat_date="2024-07-27"), InlineEngine())
+    assert convert(options(**CHATS, chat_date="2024-07-26"), InlineEngine()).reused_shards
 
 
 def test_as_naive(here: Path) -> None:
