@@ -5,9 +5,7 @@ is what the chat up to it has more than the chat before it with the generation p
 not one the beginning of the other gives no exact mask, and the record is bad. Of a prompt and a completion that are
 lists of messages, all that the completion adds is to be learned.
 
-A message is given to the template as transformers gives it: without fields that are null, which templates would write
-as `None`, and what it thought under both names that templates have for that. A chat of no messages has no text, though
-a template may write some for it.
+A chat of no messages has no text, though a template may write some for it.
 
 The text of a special token in a message stays text: U+FDD2 is put behind its first character while the template runs,
 and is the place of a cut afterwards, which the encoder takes no token across.
@@ -26,17 +24,13 @@ from typing import Any
 
 from corpus.errors import BadArgument, printable
 from corpus.marked_records import MarkedText, RecordFault, encoded
+from corpus.messages import messages_for_template, roles_dropped
 from corpus.rules import ChatRules
 
 BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the first two are those of the environment
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 TEMPLATE = "chat template"
-_THOUGHTS = (
-    "reasoning_content",
-    "thinking",
-    "reasoning",
-)  # under which a message has them, the first there is
 
 
 class ChatTemplate:
@@ -59,13 +53,15 @@ class ChatTemplate:
         text = self.rendered(messages, tools)
         if not _HAS_GENERATION.search(self._template(tools)):
             text = self._with_marks(text, messages, tools)
-        return _marked(text, replaces)._replace(has_special=has_special)
+        return self._found(text, messages, tools, replaces, has_special)
 
     def completion_of(
         self, prompt: list[Any], completion: list[Any], tools: Any, special: str, replaces: bool
     ) -> MarkedText:
         """The text of a prompt and the messages that complete it, which are to be learned; otherwise as `text_of`."""
         (messages, tools), has_special = self._given([*prompt, *completion], tools, special)
+        if not messages:
+            return _marked("", replaces)
         text, before = (
             re.sub(f"[{BEGIN}{END}]", "", rendered)
             for rendered in (
@@ -78,7 +74,14 @@ class ChatTemplate:
                 TEMPLATE, "the completion changes the text of the prompt, so the template gives no exact mask"
             )
         marked = f"{before}{BEGIN}{text[len(before) :]}{END}"
-        return _marked(marked, replaces)._replace(has_special=has_special)
+        return self._found(marked, messages, tools, replaces, has_special)
+
+    def _found(
+        self, text: str, messages: list[Any], tools: Any, replaces: bool, has_special: bool
+    ) -> MarkedText:
+        dropped = roles_dropped(messages, lambda messages: self.rendered(messages, tools))
+        roles = [message["role"] for message in messages]
+        return _marked(text, replaces)._replace(has_special=has_special, roles=roles, dropped=dropped)
 
     def _template(self, tools: Any) -> str:
         template = self._templates[tools is not None]
@@ -90,9 +93,7 @@ class ChatTemplate:
 
     def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
         """(messages and tools as the template gets them; whether they hold special tokens that stay text)."""
-        if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-            raise RecordFault("no messages", "its messages are no list of objects")
-        messages = [_as_templates_have_it(message) for message in messages]
+        messages = messages_for_template(messages)
         if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
             raise RecordFault("no messages", "its messages hold U+FDD0, U+FDD1 or U+FDD2")
         found: list[str] = []
@@ -166,13 +167,6 @@ class ChatTemplate:
             raise RecordFault(
                 TEMPLATE, f"the chat template refuses it: {text or type(error).__name__}"
             ) from None
-
-
-def _as_templates_have_it(message: dict[str, Any]) -> dict[str, Any]:
-    """{"content": None, "thinking": "a"} -> {"thinking": "a", "reasoning_content": "a"}."""
-    message = {name: value for name, value in message.items() if value is not None}
-    thoughts = next((message[name] for name in _THOUGHTS if name in message), None)
-    return message if thoughts is None else {"thinking": thoughts, **message, "reasoning_content": thoughts}
 
 
 def _marked(text: str, replaces: bool) -> MarkedText:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from corpus.rules import IntakeRules
 from corpus.source_list import Source
 
 SHOWN_BYTES = 80
+MAX_ROLES = 16  # that are counted by name
 INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
 _CHATS = ("messages", "conversations")  # what their field is called as a rule
 MALFORMED, FIELD_MISSING = "malformed", "field missing"
@@ -40,7 +42,8 @@ class BadRecord(NamedTuple):
 class Intake:
     """Counts records, and treats the bad ones as the rules say.
 
-    skipped: bad records by reason. replaced: U+FFFD that were put in. lines: (source, how many lines of it) where a
+    skipped: bad records by reason. messages, dropped: messages of chats by role, and those of which the template writes
+    nothing. replaced: U+FFFD that were put in. lines: (source, how many lines of it) where a
     source of lines goes on behind what was read.
     """
 
@@ -52,11 +55,20 @@ class Intake:
         """Count from nothing."""
         self.records = self.blank = self.replaced = 0
         self.skipped: dict[str, int] = {}
+        self.messages: dict[str, int] = {}
+        self.dropped: dict[str, int] = {}
         self.lines: list[tuple[int, int]] = []
 
     def add_lines(self, source_index: int, lines: int) -> None:
         """So many lines, good, bad and blank, were read of a source that goes on."""
         self.lines.append((source_index, lines))
+
+    def add_messages(self, roles: Iterable[str], dropped: Iterable[str]) -> None:
+        """Count the messages of a chat."""
+        for counts, own in ((self.messages, roles), (self.dropped, dropped)):
+            for role in own:
+                name = role if role in counts or len(counts) < MAX_ROLES else "other"
+                counts[name] = counts.get(name, 0) + 1
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
         """A bad record: BadInput (exit 3) under "fail" or beyond max_errors; else counted, and kept if it is to be."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from corpus.batch import Batch, Marks
 from corpus.documents import Documents
-from corpus.intake import INVALID_UTF8, MALFORMED
-from corpus.rules import IntakeRules, pointer_path
+from corpus.intake import INVALID_UTF8, MALFORMED, Intake
+from corpus.rules import pointer_path
 
 if TYPE_CHECKING:
     from corpus.chat_template import ChatTemplate
@@ -31,13 +31,15 @@ MARKED_FORMATS = {"jsonl", "parquet", "arrow", "csv", "tsv"}  # of FORMATS (corp
 class MarkedText(NamedTuple):
     """text: UTF-8. trained: (start, stop) of its bytes that are to be learned, rising. cuts: bytes that no token may
     lie across, rising. has_special: whether a part that is text holds the text of a special token. of_chat: whether a
-    template made it."""
+    template made it. roles, dropped: of its messages, and of those of which the template writes nothing."""
 
     text: bytes
     trained: list[tuple[int, int]]
     cuts: list[int]
     has_special: bool = False
     of_chat: bool = False
+    roles: Sequence[str] = ()
+    dropped: Sequence[str] = ()
 
 
 class RecordFault(ValueError):  # noqa: N818 - named for what is wrong
@@ -49,10 +51,12 @@ class RecordFault(ValueError):  # noqa: N818 - named for what is wrong
 
 
 class MarkedRecords:
-    """Texts and marks of records, as the rules say, which must have marks."""
+    """Texts and marks of records by the rules of an intake, which counts their messages. The rules must have marks."""
 
-    def __init__(self, rules: IntakeRules) -> None:
+    def __init__(self, intake: Intake) -> None:
+        rules = intake.rules
         assert rules.marks is not None
+        self._intake = intake
         self._replaces = rules.invalid == "replace"
         self._special = rules.special_in_text or "text"
         self._marks = rules.marks
@@ -70,7 +74,12 @@ class MarkedRecords:
             raise RecordFault(MALFORMED, f"it is not JSON, {error}") from None
 
     def text_of(self, record: Any) -> MarkedText:
-        """The text of a record; RecordFault."""
+        """Return the text of a record and count its messages; RecordFault."""
+        found = self._text_of(record)
+        self._intake.add_messages(found.roles, found.dropped)
+        return found
+
+    def _text_of(self, record: Any) -> MarkedText:
         if not isinstance(record, dict):
             raise RecordFault("not an object", "it is no JSON object")
         if self._marks.messages_field:

@@ -53,7 +53,7 @@ def documents(reading: Reading) -> Iterator[Event]:
 
     path, size, piece = reading.source.shown, reading.source.size_bytes, reading.piece
     names, marks = reading.rules.text_path, reading.rules.marks
-    marked = None if marks is None else MarkedRecords(reading.rules)
+    marked = None if marks is None else MarkedRecords(reading.intake)
     columns: list[str] = []  # of records with a loss mask
     file = reading.file
     schema: Any = None

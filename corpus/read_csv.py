@@ -37,7 +37,7 @@ def documents(reading: Reading) -> Iterator[Event]:
     with reading.stream() as stream:
         rows = _Rows(reading, stream)
         if reading.rules.marks is not None:
-            marked = MarkedRecords(reading.rules)
+            marked = MarkedRecords(reading.intake)
             records = rows.records()
             while some := list(islice(records, ROWS)):
                 yield from marked_rows(reading, marked, some, stream.used_bytes)

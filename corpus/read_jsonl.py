@@ -114,7 +114,7 @@ class _Lines:
         self._intake, self._buffers = reading.intake, reading.buffers
         self._path = [name.encode() for name in reading.rules.text_path]
         self.count = 0
-        self._marked = None if reading.rules.marks is None else MarkedRecords(reading.rules)
+        self._marked = None if reading.rules.marks is None else MarkedRecords(reading.intake)
 
     def long_line(self, block: Block, blocks: Iterator[Block]) -> Iterator[LongLine | Documents]:
         text, start = self._without_mark(block)

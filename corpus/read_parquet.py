@@ -205,7 +205,7 @@ def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the row groups that begin in the piece."""
     source = reading.source
     if reading.rules.marks is not None:
-        yield from _marked_documents(reading, MarkedRecords(reading.rules), reading.rules.marks)
+        yield from _marked_documents(reading, MarkedRecords(reading.intake), reading.rules.marks)
         return
     with _ParquetText(source, reading.file, reading.rules.text_path) as file:
         reading.need(source.size_bytes - file.chunks.footer_bytes, source.size_bytes)

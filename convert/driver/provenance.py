@@ -96,6 +96,7 @@ def write_manifest(
             "skipped": intake.skipped,
             "blank_lines": intake.blank,
             "with_special_tokens": intake.with_special,
+            **({"messages": intake.messages, "dropped_messages": intake.dropped} if intake.messages else {}),
         },
         versions={"tokenmill": _core.__version__},
     )

@@ -81,6 +81,8 @@ class ShardIntake(Intake):
             tuple(first_ids),
             self._quarantine_bytes,
             self._checksum,
+            self.messages,
+            self.dropped,
         )
 
 

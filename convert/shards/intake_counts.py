@@ -23,6 +23,8 @@ class IntakeCounts:
     # Of the shard's quarantine file, -1 bytes where there is none: a shard is the same with and without.
     quarantine_bytes: int = field(default=-1, compare=False)
     quarantine_checksum: int = field(default=0, compare=False)
+    messages: dict[str, int] = field(default_factory=dict)  # of chats, by role
+    dropped: dict[str, int] = field(default_factory=dict)  # of these, those that the template leaves out
 
     @property
     def skipped_count(self) -> int:
@@ -37,16 +39,19 @@ class IntakeCounts:
 
     def plus(self, other: IntakeCounts) -> IntakeCounts:
         """The counts of both together, without their lines and files."""
-        skipped = dict(self.skipped)
-        for reason, count in other.skipped.items():
-            skipped[reason] = skipped.get(reason, 0) + count
         return IntakeCounts(
             self.records + other.records,
             self.text_bytes + other.text_bytes,
-            dict(sorted(skipped.items())),
+            _sum(self.skipped, other.skipped),
             self.blank + other.blank,
             self.with_special + other.with_special,
             self.with_end_text + other.with_end_text,
             longest=tuple(sorted((*self.longest, *other.longest), reverse=True)[:3]),
             first_ids=self.first_ids or other.first_ids,
+            messages=_sum(self.messages, other.messages),
+            dropped=_sum(self.dropped, other.dropped),
         )
+
+
+def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from convert.options import ConvertOptions
 from convert.shards.intake import END_TEXT
-from convert.shown.summary import Summary
+from convert.shown.summary import Summary, roles_text
 from corpus.sizes import counted
 from corpus.source_list import SourceList
 
@@ -22,9 +22,10 @@ def remarks(
     """
     intake = summary.intake
     if not summary.tokens:
-        what = "all documents are empty or left out" if intake.records else "the inputs are empty"
-        yield f"warning: {what}, and so is the dataset"
+        yield f"warning: the dataset has no tokens: {_why_empty(summary)}"
         return
+    if summary.has_mask and not summary.trained_tokens:
+        yield f"warning: no token is trained: {_why_untrained(options, summary)}"
     if not summary.splits["validation"].documents and options.fraction > 0:
         yield (
             f"warning: of {counted(summary.documents, 'document')} none fell into validation by --validation-fraction "
@@ -61,3 +62,21 @@ def remarks(
             f"warning: documents are cut at {end} in {counted(cut, 'place')}, but the tokenizer has no such entry, so "
             "no model can be told where a document ends; train it with --special-token"
         )
+
+
+def _why_empty(summary: Summary) -> str:
+    intake = summary.intake
+    if not intake.records:
+        return "the inputs are empty"
+    empty = sum(counts.empty for counts in summary.splits.values())
+    reasons = [f"{counted(count, 'record')} skipped ({reason})" for reason, count in intake.skipped.items()]
+    return ", ".join([*([f"{counted(empty, 'document')} empty"] if empty else []), *reasons])
+
+
+def _why_untrained(options: ConvertOptions, summary: Summary) -> str:
+    if not summary.intake.messages:
+        return f"every {options.completion_field} is empty"
+    return (
+        f"the chat template marks no text of the messages ({roles_text(summary.intake.messages)}); the messages to "
+        "train on must have the role that it names, usually assistant"
+    )

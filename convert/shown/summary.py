@@ -45,6 +45,11 @@ class Summary:
         return sum(counts.tokens for counts in self.splits.values())
 
     @property
+    def trained_tokens(self) -> int:
+        """The tokens of both splits that are trained."""
+        return self.tokens - sum(counts.not_trained for counts in self.splits.values())
+
+    @property
     def documents(self) -> int:
         """The documents taken in, empty ones included."""
         return sum(counts.documents for counts in self.splits.values())
@@ -91,10 +96,13 @@ class Summary:
                 f"{counts.empty:,} empty; {counted(counts.tokens, 'token')}"
             )
         if self.has_mask:
-            untrained = sum(counts.not_trained for counts in self.splits.values())
             lines.append(
-                f"  loss mask  {counted(self.tokens - untrained, 'token')} to be learned, {untrained:,} not"
+                f"  loss mask  {counted(self.trained_tokens, 'token')} to be learned, "
+                f"{self.tokens - self.trained_tokens:,} not"
             )
+        if self.intake.dropped:
+            dropped = counted(sum(self.intake.dropped.values()), "message")
+            lines.append(f"  dropped    {dropped} by the chat template: {roles_text(self.intake.dropped)}")
         size = f"  size       {bytes_text(self.disk_bytes)} on disk"
         if self.tokens:
             size += (
@@ -137,6 +145,11 @@ class Summary:
         if timings and self.worker_seconds:
             lines.append(f"  workers    {_times(self.worker_seconds)} (of {self.workers} together)")
         return lines
+
+
+def roles_text(counts: Mapping[str, int]) -> str:
+    """{"user": 2, "system": 1} -> "2 user, 1 system"."""
+    return printable(", ".join(f"{count:,} {role}" for role, count in counts.items()))
 
 
 def _times(seconds: Mapping[str, float]) -> str:

@@ -288,9 +288,10 @@ def test_what_a_configuration_names(here: Path) -> None:
                 "chat_template": [
                     {
                         "name": "default",
-                        "template": "D{{ bos_token }}{{ boi_token }}{{ image_token }}{{ tools }}",
+                        "template": "D{{ bos_token }}{{ boi_token }}{{ image_token }}{{ tools }}"
+                        "{{ messages[0].content }}",
                     },
-                    {"name": "tool_use", "template": "T{{ tools }}"},
+                    {"name": "tool_use", "template": "T{{ tools }}{{ messages[0].content }}"},
                 ],
             }
         )
@@ -303,7 +304,7 @@ def test_what_a_configuration_names(here: Path) -> None:
     (here / "c.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     convert(options(**CHATS), InlineEngine())
     decode = Tokenizer.load(here / "tok.json").decode
-    assert [decode(ids) for ids, _ in rows_of(here / "out")] == ["D<i><m>None", "T[1]", "D<i><m>None"]
+    assert [decode(ids) for ids, _ in rows_of(here / "out")] == ["D<i><m>Nonea", "T[1]a", "D<i><m>Nonea"]
 
 
 @pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
