@@ -1,12 +1,15 @@
-"""Tokens in front of and behind a document: without one behind, a model trained on documents never learns to stop."""
+"""Tokens before and after a document: without an end token, a model trained on documents never learns to stop."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bpe.errors import BadArgument, shown
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe.errors import BadArgument, printable, shown
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -31,56 +34,106 @@ class EndToken(NamedTuple):
 
 
 class EndTokens(NamedTuple):
-    """What stands in front of and behind each document that has ids, None for nothing."""
+    """The tokens before and after each document that has tokens of its own."""
 
-    front: EndToken | None = None
-    back: EndToken | None = None
-
-    @property
-    def front_id(self) -> int | None:
-        """The id in front."""
-        return None if self.front is None else self.front.id
+    front: tuple[EndToken, ...] = ()
+    back: tuple[EndToken, ...] = ()
 
     @property
-    def back_id(self) -> int | None:
-        """The id behind."""
-        return None if self.back is None else self.back.id
+    def front_ids(self) -> list[int]:
+        """The IDs before a document."""
+        return [token.id for token in self.front]
+
+    @property
+    def back_ids(self) -> list[int]:
+        """The IDs after a document."""
+        return [token.id for token in self.back]
 
     @property
     def per_document(self) -> int:
-        """How many a document with ids has."""
-        return sum(token is not None for token in self)
+        """The number of tokens that a document gets."""
+        return len(self.front) + len(self.back)
+
+    def __str__(self) -> str:
+        """Say what a document gets: "begins with <s> (1) and ends with </s> (2)"."""
+        front, back = (
+            " ".join(f"{printable(token.text)} ({token.id})" for token in tokens) for tokens in self
+        )
+        parts = [f"begins with {front}"] * bool(front) + [f"ends with {back}"] * bool(back)
+        return " and ".join(parts) or "gets no token"
 
     def recorded(self) -> dict[str, dict[str, object] | None]:
-        """Both as JSON-able facts: {"prepend_token": None, "append_token": {"id": 50256, "text": "<|endoftext|>"}}."""
-        named = zip(("prepend_token", "append_token"), self, strict=True)
-        return {name: None if token is None else token._asdict() for name, token in named}
+        """Return the first and the last token as JSON-able facts, null for none:
+
+        {"prepend_token": None, "append_token": {"id": 50256, "text": "<|endoftext|>"}}
+        """
+        return {
+            "prepend_token": self.front[0]._asdict() if self.front else None,
+            "append_token": self.back[-1]._asdict() if self.back else None,
+        }
 
     def around(self, id_lists: Iterable[list[int]]) -> Iterator[list[int]]:
-        """The ids of one document, some at a time, with its end tokens; a document without ids gets none."""
+        """Yield the IDs of one document, in parts, with its end tokens; a document without IDs gets none."""
         is_begun = False
         for ids in filter(None, id_lists):
-            if not is_begun and self.front is not None:
-                yield [self.front.id]
+            if not is_begun and self.front:
+                yield self.front_ids
             is_begun = True
             yield ids
-        if is_begun and self.back is not None:
-            yield [self.back.id]
+        if is_begun and self.back:
+            yield self.back_ids
 
 
 NO_ENDS: Final = EndTokens()
 _DIGITS: Final = re.compile(r"[0-9]{1,10}")
 
 
+def put_around(
+    tokens: NDArray[np.uint32],
+    offsets: NDArray[np.uint64],
+    front: Sequence[int] | NDArray[np.uint32],
+    back: Sequence[int] | NDArray[np.uint32],
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.bool_]]:
+    """Put IDs around each row that is not empty. Return tokens, offsets, and whether each token is of a row.
+
+    [5, 6], offsets [0, 1, 1, 2], front [1], back [2, 3] -> [1, 5, 2, 3, 1, 6, 2, 3], offsets [0, 4, 4, 8]
+    """
+    has_tokens = offsets[1:] > offsets[:-1]
+    more = np.cumsum(np.where(has_tokens, len(front) + len(back), 0), dtype=np.uint64)
+    around = offsets.copy()
+    around[1:] += more
+    starts, stops = around[:-1][has_tokens].astype(np.int64), around[1:][has_tokens].astype(np.int64)
+    out = np.empty(int(around[-1]), np.uint32)
+    is_of_row = np.ones(len(out), np.bool_)
+    for places, ids in ((starts, front), (stops - len(back), back)):
+        for place, id_ in enumerate(ids):
+            out[places + place] = id_
+            is_of_row[places + place] = False
+    out[is_of_row] = tokens
+    return out, around, is_of_row
+
+
 def end_tokens(tokenizer: Tokenizer, front: str | int | None, back: str | int | None) -> EndTokens:
     """Those of a tokenizer, each by its text or its id; BadArgument where it has no such entry.
 
-    end_tokens(gpt2, None, "<|endoftext|>") -> EndTokens(None, EndToken(50256, "<|endoftext|>"))
+    end_tokens(gpt2, None, "<|endoftext|>") -> EndTokens((), (EndToken(50256, "<|endoftext|>"),))
     """
     return EndTokens(
-        None if front is None else _entry(tokenizer, front, "--prepend-token"),
-        None if back is None else _entry(tokenizer, back, "--append-token"),
+        () if front is None else (_entry(tokenizer, front, "--prepend-token"),),
+        () if back is None else (_entry(tokenizer, back, "--append-token"),),
     )
+
+
+def post_processor_ends(tokenizer: Tokenizer) -> EndTokens:
+    """Return the tokens that the post-processor of a tokenizer.json puts around a text."""
+    post_processor = tokenizer.post_processor
+    if post_processor is None:
+        return NO_ENDS
+    front, back = (
+        tuple(EndToken(id_, (tokenizer.id_to_token(id_) or b"").decode("utf-8", "replace")) for id_ in ids)
+        for ids in (post_processor.front, post_processor.back)
+    )
+    return EndTokens(front, back)
 
 
 def usual_end(tokenizer: Tokenizer) -> str | None:

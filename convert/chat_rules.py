@@ -47,11 +47,9 @@ def chat_rules(
     def read(folder: str, file_name: str) -> tuple[str, str | None]:
         return _read(folder, file_name, storage_options)
 
-    folder = _folder_of(name)
+    folder = folder_of(name)
     try:
-        config_path, config = _config(*read(folder, CONFIG_NAME))
-        # transformers reads the map only if the configuration does not list the added tokens.
-        tokens = {} if "added_tokens_decoder" in config else _config(*read(folder, TOKENS_NAME))[1]
+        config_path, config, tokens = configuration(folder, storage_options)
         templates: dict[str, tuple[str, str]] = {}  # name -> path, text
         if template_file is not None:
             path, text = read(*_split(template_file))
@@ -90,10 +88,21 @@ def chat_rules(
             raise BadArgument(f"{printable(path)}: {error}") from None
     special = tuple(token.text for token in tokenizer.added_tokens if token.special)
     default, with_tools = (templates.get(one, ("", ""))[1] for one in TEMPLATES)
-    return ChatRules(default, _variables({**config, **tokens}), special, with_tools)
+    return ChatRules(default, variables({**config, **tokens}), special, with_tools)
 
 
-def _folder_of(name: str) -> str:
+def configuration(
+    folder: str, storage_options: Mapping[str, str]
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the path of tokenizer_config.json, its content, and the special tokens that override it."""
+    path, config = _config(*_read(folder, CONFIG_NAME, storage_options))
+    # transformers reads the map only if the configuration does not list the added tokens.
+    has_tokens = "added_tokens_decoder" in config
+    tokens = {} if has_tokens else _config(*_read(folder, TOKENS_NAME, storage_options))[1]
+    return path, config, tokens
+
+
+def folder_of(name: str) -> str:
     """Return the folder of a tokenizer, a path or URL, with all files that chats need."""
     if is_url(name):
         return split_key(name)[0]
@@ -147,7 +156,7 @@ def _of_config(config: dict[str, Any]) -> dict[str, str]:
     return {name: text for name in TEMPLATES if isinstance(text := named.get(name), str)}
 
 
-def _variables(config: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def variables(config: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return the tokens that a configuration names, also in `extra_special_tokens`: (("bos_token", "<s>"), ...)."""
     extra = config.get("extra_special_tokens")
     named = {name: token for name, token in config.items() if name.endswith(TOKEN_NAME)}

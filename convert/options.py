@@ -97,7 +97,7 @@ class ConvertOptions:
     how many are tolerated, None for any number.
     special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
     for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each
-    document that has tokens; None: nothing.
+    document that has tokens; None: nothing. template: add the tokens that the tokenizer's own files put around a text.
     executor: where tasks run: "process", workers of this machine; "dask", the cluster whose scheduler is at the address
     `scheduler`; "ray", that at `address` ("auto": the one that runs here). workers None: one a usable core; of a
     cluster, all. scratch: a folder that all workers see, for temporary shards; None: beside the output.
@@ -130,6 +130,7 @@ class ConvertOptions:
     separator: str = DEFAULT_SEPARATOR
     prepend_token: str | int | None = None
     append_token: str | int | None = None
+    template: bool = False
     seed: int = 0
     invalid: Literal["error", "replace", "skip"] = "error"
     workers: int | None = None
@@ -172,8 +173,13 @@ class ConvertOptions:
         if not isinstance(self.stall_seconds, (int, float)) or not 0 <= self.stall_seconds <= 1e6:
             raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
         check_separator(self.separator, self.invalid)
-        if not isinstance(self.overwrite, bool):
-            raise UsageError(f"overwrite must be True or False, got {self.overwrite!r}")
+        for name in ("overwrite", "template"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise UsageError(f"{name} must be True or False, got {value!r}")
+        if self.template and (self.prepend_token, self.append_token) != (None, None):
+            raise UsageError(
+                "--template excludes --prepend-token and --append-token; give either --template or those"
+            )
         for flag, token in (("--prepend-token", self.prepend_token), ("--append-token", self.append_token)):
             if token is not None and (
                 isinstance(token, bool) or not isinstance(token, (str, int)) or token == ""
@@ -305,6 +311,8 @@ class ConvertOptions:
         """
         found = {name: getattr(self, name) for name in RECORDED}
         found |= {name: value for name in RECORDED_OF_MARKS if (value := getattr(self, name)) is not None}
+        if self.template:
+            found["template"] = True
         if self.chat is not None:
             found[CHAT_RULES] = hashlib.sha256(repr(self.chat).encode()).hexdigest()
         return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bpe.cli.ids_file import format_of, read_ids, write_ids
 from bpe.cli.text_input import input_sources, read_text, record_texts
-from bpe.end_tokens import end_tokens
+from bpe.end_tokens import end_tokens, post_processor_ends
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, MissingInput, printable, shown
 from bpe.formats.by_path import files_of
 from bpe.output_conflicts import STANDARD, check_outputs_apart
@@ -138,8 +138,9 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     if not is_measurable(tokenizer.text_rules):  # not looked for
         del facts["never produced"]
     if tokenizer.post_processor is not None:
+        ends = post_processor_ends(tokenizer)
         facts["post-processor"] = (
-            "kept in the file, applied by Tokenizer.encode(..., add_special_tokens=True) alone"
+            f"a text {ends}, with Tokenizer.encode(..., add_special_tokens=True) and convert --template"
         )
     return facts
 

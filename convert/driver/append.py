@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from flat_tokens.opening import Dataset
 
 # Of a dataset's options those that its parts share: how many documents are held out, each part says by itself.
-_INHERITED = ("chat_date", *(name for name in RECORDED if name != "validation_docs"))
+_INHERITED = ("chat_date", "template", *(name for name in RECORDED if name != "validation_docs"))
 
 
 def append(
@@ -179,7 +179,7 @@ def inherited(root: str, storage_options: Mapping[str, str]) -> dict[str, Any]:
     manifest = dataset.without_sources
     recorded = {} if manifest is None else manifest.options
     found = {name: recorded[name] for name in _INHERITED if recorded.get(name) is not None}
-    for name in ("prepend_token", "append_token"):
+    for name in () if recorded.get("template") else ("prepend_token", "append_token"):
         if recorded.get(name) is not None:
             found[name] = recorded[name]["id"]  # a number, not its text, which may be a special token's
     if (place := dataset.tokenizer_path) is not None:

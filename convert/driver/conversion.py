@@ -16,11 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bpe.end_tokens import end_tokens
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
 from command_line.progress import Progress, make_progress
+from convert.document_ends import document_ends
 from convert.driver.context import Context
 from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
@@ -136,21 +136,26 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
     sources, layout = prepared.sources, prepared.layout
     if note := tokenizer.pretokenizer.slow_note:
         progress.note(note)
-    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
+    ends = document_ends(options, tokenizer)
+    if options.template and options.messages_field is not None:
+        progress.note(
+            "warning: --template adds nothing to chats: their chat template writes begin and end tokens itself"
+        )
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
     check_records(sources, options)
     plan = make_plan(sources, options.text_chunk_bytes)
     places = has_places(plan, options)
-    recorded = {**options.recorded(), **ends.recorded()}
+    recorded = {**options.recorded(), **ends.added.recorded()}
     check_space(tokenizer, plan, layout, options)
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"going on from {workspace.root}")
     recorded["source_places"] = "yes" if places else "no"  # of auto, what it came to
+    recorded |= ends.recorded()
     job = Job(
         tokenizer,
         tokenizer.max_token_id,
-        ends,
+        ends.added,
         plan,
         options.separator_bytes,
         options.seed,
@@ -161,6 +166,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
         workspace.dataset,
         layout,
         places,
+        has_template=options.template,
         decompress_ahead=plan.compressed_count < engine.worker_count,
     )
     pool = TaskPool(engine)

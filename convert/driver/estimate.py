@@ -16,13 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bpe.end_tokens import end_tokens
 from bpe.tokenizer import Tokenizer
 from command_line.progress import tokens_text
+from convert.document_ends import NO_DOCUMENT_ENDS, DocumentEnds, document_ends
 from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan
 from convert.shards.part_writer import FLUSH_BYTES
+from convert.shown.ends import ends_lines
 from corpus.kinds import Kind
 from corpus.samples import Sample, samples_of
 from corpus.sizes import bytes_text, counted
@@ -59,6 +60,7 @@ class Estimate(NamedTuple):
     seconds: float
     sampled_bytes: int
     faults: tuple[str, ...] = ()  # what is wrong with the sample
+    ends: DocumentEnds = NO_DOCUMENT_ENDS
 
     @property
     def needed_bytes(self) -> int:
@@ -68,7 +70,7 @@ class Estimate(NamedTuple):
 
 def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> Estimate:
     """The estimate from a sample of some MiB; a tenth of a second, and what a library costs that a format needs."""
-    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
+    ends = document_ends(options, tokenizer)
     sampled, whole = np.zeros(4), np.zeros(4)  # bytes of sources, bytes of text, documents, tokens
     seconds = 0.0
     ids: list[np.ndarray[tuple[int, ...], np.dtype[np.uint32]]] = []
@@ -100,7 +102,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
             largest = max(largest, float(own[3] / max(1, own[0])) * source.size_bytes)
     sampled_bytes, sampled_text, _, sampled_tokens = sampled.tolist()
     _, text_bytes, documents, tokens = whole.tolist()
-    tokens += documents * ends.per_document
+    tokens += documents * ends.added.per_document
     token_bytes = 4 if options.has_mask or tokenizer.max_token_id >= 1 << 16 else 2
     bytes_a_document = 8 if options.source_places == "no" else 16  # start, place
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
@@ -125,6 +127,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         START_SECONDS + work_seconds / min(options.worker_count, os.cpu_count() or 1),
         round(sampled_bytes),
         tuple(faults.values()),
+        ends,
     )
 
 
@@ -178,6 +181,7 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
         f"compression {options.compression}",
         f"  documents  about {found.documents:,} with {bytes_text(found.text_bytes)} of text; validation {held_out}",
         f"  tokens     about {tokens_text(found.tokens)}, {bytes_per_token:.2f} bytes of text each",
+        *ends_lines(found.ends, options.messages_field is not None),
         f"  disk       about {bytes_text(found.dataset_bytes)} for the dataset and {bytes_text(found.working_bytes)} "
         f"on the way{room}",
         f"  time       about {_duration(found.seconds)}",

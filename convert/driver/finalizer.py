@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
-from bpe.end_tokens import EndTokens, usual_end
+from bpe.end_tokens import usual_end
 from bpe.tokenizer import Tokenizer
+from convert.document_ends import DocumentEnds
 from convert.driver.context import Context
 from convert.driver.copies import copies
 from convert.driver.encode_and_merge import EncodeAndMerge
@@ -40,7 +41,7 @@ class Finalizer:
     """
 
     def __init__(
-        self, context: Context, tokenizer: Tokenizer, ends: EndTokens, source: Mapping[str, str]
+        self, context: Context, tokenizer: Tokenizer, ends: DocumentEnds, source: Mapping[str, str]
     ) -> None:
         self._context, self._tokenizer, self._ends = context, tokenizer, ends
         self._tokenizer_file, self._tokenizer_facts = save_tokenizer(
@@ -127,8 +128,8 @@ class Finalizer:
             quarantine=QUARANTINE_NAME if self._quarantine else "",
             ends=self._ends,
             without_checksums=_without_checksums(context.layout),
-            # What ends a chat, its template writes.
-            usual_end=None if context.options.messages_field is not None else usual_end(self._tokenizer),
+            usual_end=usual_end(self._tokenizer),
+            of_chats=context.options.messages_field is not None,
             text_chunks=context.plan.chunk_count,
             shards=ledger.shard_count,
             reused_shards=work.reused,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from bpe.end_tokens import end_tokens
 from bpe.tokenizer import Tokenizer
+from convert.document_ends import document_ends
 from convert.options import CHAT_RULES, RECORDED_OF_MARKS, ConvertOptions
 from corpus.source_list import SourceList
 from corpus.sources import recorded_path
@@ -25,9 +25,9 @@ class Given(NamedTuple):
 
 
 def given_by(options: ConvertOptions, tokenizer: Tokenizer) -> Given:
-    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
+    ends = document_ends(options, tokenizer).added
     recorded = {**options.with_chat_rules(tokenizer).recorded(), **ends.recorded()}
-    return Given(tokenizer, dict.fromkeys((*RECORDED_OF_MARKS, CHAT_RULES)) | recorded)
+    return Given(tokenizer, dict.fromkeys((*RECORDED_OF_MARKS, CHAT_RULES, "template")) | recorded)
 
 
 def difference(place: Place, number: int, sources: SourceList, given: Given) -> str | None:

@@ -72,6 +72,7 @@ class DocumentEncoder:
         self._shard, self._intake, self._clock = shard, intake, clock
         self._has_places = shard.has_places
         self._rules = intake.rules
+        self._has_template = job.has_template
 
     def take(self, found: Found) -> None:
         """The documents of an event."""
@@ -187,7 +188,8 @@ class DocumentEncoder:
         found.tokens[~found.is_trained] |= NOT_TRAINED
         if len(batch):
             hashes = self._hashes(source, batch)
-            self._partition_by_split(source, found.tokens, found.offsets, hashes, places)
+            has_ends = self._has_template and batch.marks is not None and batch.marks.of_chats
+            self._partition_by_split(source, found.tokens, found.offsets, hashes, places, has_ends)
 
     def _refuse_special(
         self, source_index: int, source: Source, documents: Documents, rows: list[int]
@@ -272,15 +274,16 @@ class DocumentEncoder:
         offsets: NDArray[np.uint64],
         hashes: NDArray[np.uint64] | None,
         places: NDArray[np.uint64] | None,
+        has_ends: bool = False,
     ) -> None:
         if hashes is None:
             held_out = np.full(len(offsets) - 1, _split_of(source), dtype=np.bool_)
-            self._shard.add(tokens, offsets, held_out, places)
+            self._shard.add(tokens, offsets, held_out, places, has_ends)
         elif len(hashes) != len(offsets) - 1:
             # Two scans of the core found the separators, one to encode and one to hash: they must agree.
             raise BrokenInvariant(f"{len(offsets) - 1} documents were encoded but {len(hashes)} hashed")
         else:
-            self._shard.add(tokens, offsets, is_validation(hashes, self._threshold), places)
+            self._shard.add(tokens, offsets, is_validation(hashes, self._threshold), places, has_ends)
         self._clock.lap("split")
 
 

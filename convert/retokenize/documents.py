@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.end_tokens import EndTokens
+from bpe.end_tokens import EndTokens, put_around
 from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 from convert.errors import BadInput
@@ -106,13 +106,15 @@ class Retokenizer:
         """Which tokens were not put around a document."""
         offsets = documents.offsets.astype(np.int64)
         is_content = np.ones(len(documents.tokens), np.bool_)
-        for token, places in ((self._old_ends.front, offsets[:-1]), (self._old_ends.back, offsets[1:] - 1)):
-            if token is None:
-                continue
-            wrong = np.flatnonzero(documents.tokens[places] != token.id)
+        front, back = self._old_ends.front_ids, self._old_ends.back_ids
+        own = [(id_, offsets[:-1] + place) for place, id_ in enumerate(front)]
+        own += [(id_, offsets[1:] - len(back) + place) for place, id_ in enumerate(back)]
+        is_short = np.flatnonzero(np.diff(offsets) < len(own))
+        for id_, places in own:
+            wrong = is_short if len(is_short) else np.flatnonzero(documents.tokens[places] != id_)
             if len(wrong):
                 raise BadInput(
-                    f"{split}[{first + int(wrong[0])}]: lacks the token {token.id} that its dataset puts around each "
+                    f"{split}[{first + int(wrong[0])}]: lacks the token {id_} that its dataset puts around each "
                     f"document; encode the text anew"
                 )
             is_content[places] = False
@@ -191,18 +193,15 @@ def _with_ends(
 ) -> Block:
     """The rows as a block, with the tokens around each that has some. trained: of the tokens, with a mask;
     ends_trained: bool[rows], of what is put in front of each, and behind."""
-    tokens, offsets = rows.tokens, rows.offsets.astype(np.int64)
-    has_tokens = offsets[1:] > offsets[:-1]
-    more = np.concatenate([[0], np.cumsum(has_tokens)])
-    for side, token in enumerate((ends.front, ends.back)):
-        if token is None:
-            continue
-        places = (offsets[:-1], offsets[1:])[side][has_tokens]
-        tokens = np.insert(tokens, places, token.id)
-        if trained is not None:
-            trained = np.insert(trained, places, ends_trained[side][has_tokens])
-        offsets = offsets + more
-    return Block(tokens, offsets[1:], trained)
+    tokens, offsets, is_of_row = put_around(rows.tokens, rows.offsets, ends.front_ids, ends.back_ids)
+    if trained is not None:
+        found = np.empty(len(tokens), np.bool_)
+        found[is_of_row] = trained
+        front, back = (each[rows.lengths > 0] for each in ends_trained)
+        if sides := [front] * len(ends.front) + [back] * len(ends.back):
+            found[~is_of_row] = np.stack(sides, axis=1).ravel()
+        trained = found
+    return Block(tokens, offsets.astype(np.int64)[1:], trained)
 
 
 def _first_difference(ids: NDArray[np.uint32], found: NDArray[np.uint32]) -> int:

@@ -6,11 +6,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import flat_tokens
 from bpe import _core
 from bpe.end_tokens import EndToken, EndTokens, end_tokens
 from bpe.tokenizer import Tokenizer
+from convert.document_ends import DocumentEnds, template_ends
 from convert.driver.provenance import save_tokenizer
 from convert.driver.tokenizers import load_tokenizer, tokenizer_of
 from convert.errors import BadInput, UsageError, printable
@@ -51,8 +53,8 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     old = _old_tokenizer(dataset, options)
     new, source = load_tokenizer(options.tokenizer, options.storage)
     old_ends = _recorded_ends(dataset)
-    new_ends = _new_ends(new, old_ends, options)
-    retokenizer = Retokenizer(old, new, old_ends, new_ends, options.threads)
+    new_ends, has_template = _new_ends(new, dataset, old_ends, options)
+    retokenizer = Retokenizer(old, new, old_ends, new_ends.added, options.threads)
     with (
         Unfinished(options.output, options.overwrite, not_ours) as unfinished,
         tempfile.TemporaryDirectory(prefix="retokenize-") as temporary,
@@ -81,7 +83,9 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
                 }
             ],
             options={
+                **new_ends.added.recorded(),
                 **new_ends.recorded(),
+                **({"template": True} if has_template else {}),
                 "documents": {split: counts[split] + empty[split] for split in SPLITS},
                 "empty_documents": empty,
             },
@@ -123,32 +127,50 @@ def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:
     return found
 
 
-def _recorded_ends(dataset: Dataset) -> EndTokens:
+def _recorded(dataset: Dataset) -> dict[str, Any]:
     manifest = dataset.without_sources
-    recorded = {} if manifest is None else manifest.options
-    found: list[EndToken | None] = []
-    for name in ("prepend_token", "append_token"):
-        token = recorded.get(name)
-        if isinstance(token, dict) and isinstance(token.get("id"), int):
-            found.append(EndToken(token["id"], str(token.get("text") or "")))
-        else:
-            found.append(None)
-    return EndTokens(*found)
+    return {} if manifest is None else dict(manifest.options)
 
 
-def _new_ends(new: Tokenizer, old: EndTokens, options: RetokenizeOptions) -> EndTokens:
-    """Those that are asked for, else those of the same texts."""
-    chosen: list[str | None] = []
-    for name, given, token in (("prepend", options.prepend, old.front), ("append", options.append, old.back)):
-        if given is not None:
-            chosen.append(None if given == "none" else given)
-        elif token is None:
-            chosen.append(None)
-        elif token.text in new.special_tokens:
-            chosen.append(token.text)
-        else:
-            raise UsageError(
-                f"--{name}-token: the dataset has {printable(repr(token.text))} ({token.id}) around each document, "
-                f"which is no special token of {printable(options.tokenizer)}; give one of its own, or none"
+def _recorded_ends(dataset: Dataset) -> EndTokens:
+    recorded = _recorded(dataset)
+    template = recorded.get("tokenizer_template")
+    if recorded.get("template") and isinstance(template, dict):
+        sides = [template.get("front"), template.get("back")]
+    else:
+        sides = [[recorded.get("prepend_token")], [recorded.get("append_token")]]
+    return EndTokens(
+        *(
+            tuple(
+                EndToken(token["id"], str(token.get("text") or ""))
+                for token in side or []
+                if isinstance(token, dict) and isinstance(token.get("id"), int)
             )
-    return end_tokens(new, *chosen)
+            for side in sides
+        )
+    )
+
+
+def _new_ends(
+    new: Tokenizer, dataset: Dataset, old: EndTokens, options: RetokenizeOptions
+) -> tuple[DocumentEnds, bool]:
+    """Return the end tokens that are asked for, else those of the new template if the dataset has its template's, else
+    those of the same texts; and whether they are the template's."""
+    template = template_ends(options.tokenizer, new, options.storage)
+    if _recorded(dataset).get("template") and options.prepend is None and options.append is None:
+        return DocumentEnds(template, template), True
+    given = (options.prepend, options.append)
+    asked = end_tokens(new, *(None if token == "none" else token for token in given))
+    chosen: list[tuple[EndToken, ...]] = []
+    for name, token, own, tokens in zip(("prepend", "append"), given, asked, old, strict=True):
+        if token is not None:
+            chosen.append(own)
+            continue
+        for end in tokens:
+            if end.text not in new.special_tokens:
+                raise UsageError(
+                    f"--{name}-token: the dataset has {printable(repr(end.text))} ({end.id}) around each document, "
+                    f"which is no special token of {printable(options.tokenizer)}; give one of its own, or none"
+                )
+        chosen.append(tuple(EndToken(new.special_tokens[end.text], end.text) for end in tokens))
+    return DocumentEnds(EndTokens(*chosen), template), False

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.end_tokens import NO_ENDS, EndTokens
+from bpe.end_tokens import NO_ENDS, EndTokens, put_around
 from convert import _core
 from convert.errors import BrokenInvariant, naming
 from convert.planning.plan import ShardId
@@ -55,10 +55,8 @@ class ShardWriter:
     ) -> None:
         self._shard, self._dtype = shard, dtype
         self.has_places, self.has_mask = has_places, has_mask
-        self._front, self._back = ends.front_id, ends.back_id
-        if has_mask and self._front is not None:
-            self._front |= int(NOT_TRAINED)
-        self._end_count = ends.per_document
+        front, back = (np.array(ids, dtype=np.uint32) for ids in (ends.front_ids, ends.back_ids))
+        self._front, self._back = front | NOT_TRAINED if has_mask else front, back
         self._largest_id = largest_id
         self.folder = folder
         *names, self._small = attempt_names(shard)
@@ -100,22 +98,35 @@ class ShardWriter:
         offsets: NDArray[np.uint64],
         validation: NDArray[np.bool_],
         places: NDArray[np.uint64] | None = None,
+        has_ends: bool = False,
     ) -> None:
         """Add whole documents, each to the split it belongs to, in order. Copies.
 
         tokens, offsets: as `bpe.Ragged`, empty documents too; validation: bool[documents]; places: uint64[documents],
-        where each begins in its source.
+        where each begins in its source. has_ends: whether they need no tokens around them.
         """
         if self._guess is not None:
             raise BrokenInvariant("a document begins before the one in pieces has ended")
         documents = len(validation)
-        ids = thread_buffer("narrow ids", len(tokens) + documents * self._end_count, self._dtype)
+        front, back = (self._front[:0], self._back[:0]) if has_ends else (self._front, self._back)
+        if len(front) > 1 or len(back) > 1:
+            tokens, offsets, _ = put_around(tokens, offsets, front, back)
+            front, back = front[:0], back[:0]
+        end_count = len(front) + len(back)
+        ids = thread_buffer("narrow ids", len(tokens) + documents * end_count, self._dtype)
         starts = thread_buffer("starts", documents, np.uint64)
         before = (self._counts[0].tokens, self._counts[1].tokens)
         stats = _core.partition_by_split(
-            tokens, offsets, validation, before, ids, starts, self._front, self._back
+            tokens,
+            offsets,
+            validation,
+            before,
+            ids,
+            starts,
+            int(front[0]) if len(front) else None,
+            int(back[0]) if len(back) else None,
         )
-        self._see_lengths(max(stats[0][2], stats[1][2]), offsets, self._end_count)
+        self._see_lengths(max(stats[0][2], stats[1][2]), offsets, end_count)
         held_out = int(np.count_nonzero(validation))
         for split, (count, sequences, _, highest) in enumerate(stats):
             self._require_known(highest)
@@ -144,14 +155,14 @@ class ShardWriter:
             self._guess = guess
             self._open_first = []
             self._ids[guess].mark()
-            self._extend_by(self._front)
+            self._extend(self._front)
         self._extend(tokens)
 
     def end_document(self, split: int, place: int = 0) -> None:
         """The document of the pieces since the last one ends and belongs to this split; without ids it is empty. place:
         where it begins in its source."""
         if self._guess is not None:
-            self._extend_by(self._back)
+            self._extend(self._back)
         if self._guess not in (None, split):
             self._ids[1 - split].move_marked(self._ids[split])
         tokens = self._open.tokens
@@ -210,10 +221,6 @@ class ShardWriter:
         not_trained = self._count_not_trained(tokens)
         self._open = self._open.plus(SplitCounts(0, 0, 0, len(tokens), highest, not_trained))
         self._ids[self._guess].add(tokens.astype(self._dtype, copy=False))
-
-    def _extend_by(self, end_id: int | None) -> None:
-        if end_id is not None:
-            self._extend(np.array([end_id], dtype=np.uint32))
 
     def _count(self, split: int, more: SplitCounts) -> None:
         self._counts[split] = self._counts[split].plus(more)

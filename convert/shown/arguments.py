@@ -98,6 +98,11 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     )
     add("--prepend-token", metavar="TOKEN", help="put one in front of each document")
     add(
+        "--template",
+        action="store_true",
+        help="add the begin and end tokens that the tokenizer's own files put around a text",
+    )
+    add(
         "--special-in-text",
         choices=CHOICES["special_in_text"],
         help="the text of a special token within a document: its id (default for text), ordinary text (default for "
@@ -252,6 +257,9 @@ def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) ->
         defaults.pop("text_field", None)
     else:
         defaults.pop("chat_date", None)
+    if parsed.template or parsed.append_token is not None or parsed.prepend_token is not None:
+        own = ("prepend_token", "append_token") if parsed.template else ("template",)
+        defaults = {name: value for name, value in defaults.items() if name not in own}
     if "separator" in defaults:  # which a dataset that was imported or retokenized does not have
         defaults["separator"] = defaults["separator"].replace("\\", "\\\\")
     return defaults

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from convert.errors import printable
 from convert.options import ConvertOptions
 from convert.shards.intake import END_TEXT
 from convert.shown.summary import Summary, roles_text
@@ -26,6 +27,12 @@ def remarks(
         return
     if summary.has_mask and not summary.trained_tokens:
         yield f"warning: no token is trained: {_why_untrained(options, summary)}"
+    front = summary.ends.added.front_ids
+    if front and list(intake.first_ids[: 2 * len(front)]) == front * 2:
+        yield (
+            f"warning: the first document begins with {printable(summary.ends.added.front[0].text)} twice: its text "
+            "has the token already; leave --prepend-token out"
+        )
     if not summary.splits["validation"].documents and options.fraction > 0:
         yield (
             f"warning: of {counted(summary.documents, 'document')} none fell into validation by --validation-fraction "

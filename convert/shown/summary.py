@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bpe.end_tokens import NO_ENDS, EndTokens
+from convert.document_ends import NO_DOCUMENT_ENDS, DocumentEnds
 from convert.errors import printable
 from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard import SplitCounts
+from convert.shown.ends import ends_lines
 from corpus.sizes import bytes_text, counted
 
 FIRST_WORDS = 80  # characters
@@ -34,10 +35,11 @@ class Summary:
     worker_seconds: Mapping[str, float] = field(default_factory=dict)
     first_words: str = ""  # of the first sequence of train, decoded
     quarantine: str = ""  # the name of the file in the dataset, if there is one
-    ends: EndTokens = NO_ENDS
+    ends: DocumentEnds = NO_DOCUMENT_ENDS
     has_mask: bool = False
     without_checksums: str = ""  # the layout, where reading compares no checksum
     usual_end: str | None = None  # the special token of the tokenizer that by its name ends a document
+    of_chats: bool = False  # whether a chat template makes all documents
 
     @property
     def tokens(self) -> int:
@@ -63,21 +65,6 @@ class Summary:
         written = sum(counts.sequences for counts in self.splits.values())
         empty = sum(counts.empty for counts in self.splits.values())
         return f"{written:,} written + {empty:,} empty + {self.intake.skipped_count:,} skipped"
-
-    def _ends(self) -> list[str]:
-        shown = [
-            f"{where} {printable(token.text)} ({token.id})"
-            for where, token in zip(("begins with", "ends with"), self.ends, strict=True)
-            if token is not None
-        ]
-        if shown:
-            return [f"  ends       each document {' and '.join(shown)}"]
-        if self.usual_end is None:
-            return []
-        return [
-            f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{self.usual_end}' "
-            "puts it behind each"
-        ]
 
     def lines(self, timings: bool = False) -> list[str]:
         """The summary for people; timings adds the seconds of the workers by step."""
@@ -115,7 +102,7 @@ class Summary:
                 f"  checksums  {self.without_checksums} has none that reading compares: damage is read as other tokens "
                 "until `tokenmill verify` finds it"
             )
-        lines += self._ends()
+        lines += ends_lines(self.ends, self.of_chats, self.usual_end)
         if self.intake.longest:
             *others, least = self.intake.longest
             lines.append(

@@ -7,13 +7,13 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flat_tokens
+from bpe.end_tokens import EndToken, EndTokens
 from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main as convert
@@ -286,7 +286,7 @@ def test_a_dataset_that_grew_is_retokenized_and_exported_as_one(files: Path) -> 
 
 
 def test_documents_without_ids_have_no_end_tokens() -> None:
-    ends: Any = SimpleNamespace(front=SimpleNamespace(id=8), back=SimpleNamespace(id=9))
+    ends = EndTokens((EndToken(8, "<s>"),), (EndToken(9, "</s>"),))
     block = _with_ends(Ragged(np.array([1, 2, 3], np.uint32), np.array([0, 0, 2, 2, 3], np.uint64)), ends)
     assert block.ids.tolist() == [8, 1, 2, 9, 8, 3, 9]
     assert block.ends is not None

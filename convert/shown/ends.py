@@ -1,0 +1,27 @@
+"""What summaries and dry runs say of the begin and end tokens of documents."""
+
+from __future__ import annotations
+
+from convert.document_ends import DocumentEnds
+
+
+def ends_lines(ends: DocumentEnds, of_chats: bool, usual_end: str | None = None) -> list[str]:
+    """The tokens that the run adds, and those of the tokenizer's template if they differ.
+
+    of_chats: whether a chat template makes all documents. usual_end: the special token of the tokenizer that by its
+    name ends a document.
+    """
+    lines = []
+    if ends.added.per_document:
+        lines.append(f"  ends       each document {ends.added}")
+    elif usual_end is not None and not of_chats:
+        lines.append(
+            f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{usual_end}' "
+            "puts it behind each"
+        )
+    if ends.differ and not of_chats:
+        lines.append(
+            f"  template   differs: by the tokenizer's own template each document {ends.template}; --template adds "
+            "exactly that"
+        )
+    return lines
