@@ -55,7 +55,7 @@ COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field
 RANKS = frozenset({"--pattern", "--special-token"})
 FIELD = frozenset({"--text-field"})
 MARKED = frozenset(
-    {"--prompt-field", "--completion-field", "--messages-field", "--chat-template"}
+    {"--prompt-field", "--completion-field", "--messages-field", "--chat-template", "--chat-date"}
 )  # a template needs a field
 CLUSTER = frozenset({"--scheduler", "--address", "--scratch"})
 ENDS = frozenset({"--prepend-token", "--append-token"})
