@@ -34,7 +34,7 @@ class EndToken(NamedTuple):
 
 
 class EndTokens(NamedTuple):
-    """The tokens before and after each document that has tokens of its own."""
+    """The tokens added before and after each document. A document without tokens gets none."""
 
     front: tuple[EndToken, ...] = ()
     back: tuple[EndToken, ...] = ()
@@ -55,7 +55,7 @@ class EndTokens(NamedTuple):
         return len(self.front) + len(self.back)
 
     def __str__(self) -> str:
-        """Say what a document gets: "begins with <s> (1) and ends with </s> (2)"."""
+        """Complete the sentence "each document ...": "begins with <s> (1) and ends with </s> (2)"."""
         front, back = (
             " ".join(f"{printable(token.text)} ({token.id})" for token in tokens) for tokens in self
         )

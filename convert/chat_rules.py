@@ -20,7 +20,7 @@ TEMPLATE_NAME, CONFIG_NAME, TOKENS_NAME = (
     "tokenizer_config.json",
     "special_tokens_map.json",
 )
-TEMPLATES = ("default", "tool_use")  # the named templates that transformers chooses by itself
+TEMPLATES = ("default", "tool_use")  # the named templates that transformers chooses without being asked
 TEMPLATE_FILES = (  # the later ones come first
     ("default", TEMPLATE_NAME),
     *((name, f"additional_chat_templates/{name}.jinja") for name in TEMPLATES),
@@ -36,7 +36,7 @@ def chat_rules(
     storage_options: Mapping[str, str] = NO_OPTIONS,
     has_date: bool = False,
 ) -> ChatRules | None:
-    """Return the rules of a template file, else those of the tokenizer's own templates, chosen as transformers does.
+    """Return the chat rules of a template file, or without one of the templates that transformers would choose.
 
     name: the tokenizer, as `convert` takes it. is_needed: raise BadArgument if the tokenizer has no usable template;
     otherwise return None. storage_options: of the stores that URLs name. has_date: whether the user gave a date for
@@ -70,8 +70,8 @@ def chat_rules(
         if not is_needed:
             return None
         raise BadArgument(
-            f"--messages-field needs a chat template: beside {printable(shown_url(name))} there is no {TEMPLATE_NAME}, "
-            f"nor one in {CONFIG_NAME}; give --chat-template FILE"
+            f"--messages-field needs a chat template: no {TEMPLATE_NAME} next to {printable(shown_url(name))}, "
+            f"and none in {CONFIG_NAME}; give --chat-template FILE"
         )
     for path, text in templates.values():
         try:
@@ -117,9 +117,9 @@ def _split(place: str) -> tuple[str, str]:
 
 
 def _read(folder: str, name: str, storage_options: Mapping[str, str]) -> tuple[str, str | None]:
-    """Where a file of a folder lies, for messages, and its text, None if it is not there.
+    """Return the path of a file, for messages, and its text, None if there is no such file.
 
-    BadArgument for a pipe: read again it would be empty."""
+    Raise BadArgument for a pipe, which would be empty if it were read again."""
     path = Path(folder) / name
     place = parse(folder).below(name).shown if is_url(folder) else str(path)
     try:

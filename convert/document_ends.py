@@ -1,4 +1,4 @@
-"""The begin and end tokens of documents: those that a run adds, and those that the tokenizer's own files say.
+"""The begin and end tokens that a run adds to documents, next to the tokens of the tokenizer's template.
 
 The post-processor of a tokenizer.json decides. Without a tokenizer.json, `add_bos_token` and `add_eos_token` of
 tokenizer_config.json decide. transformers does the same.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DocumentEnds(NamedTuple):
-    """added: what the run adds to each document. template: what the tokenizer's files say."""
+    """added: the tokens that the run adds to each document. template: the tokens that the tokenizer's files ask for."""
 
     added: EndTokens = NO_ENDS
     template: EndTokens = NO_ENDS
@@ -35,7 +35,7 @@ class DocumentEnds(NamedTuple):
         return added != template
 
     def recorded(self) -> dict[str, Any]:
-        """Return what the manifest says of the template, nothing if there is none.
+        """Return the manifest's facts about the template; an empty dict if it adds no token.
 
         {"tokenizer_template": {"front": [{"id": 1, "text": "<s>"}], "back": [], "is_added": True}}
         """

@@ -93,7 +93,7 @@ class ConvertOptions:
     column of the text, or a JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose
     completion alone is to be learned, in place of text_field. messages_field: the field of chats, whose assistant
     messages are to be learned; chat_template: the file or URL of their template (None: the tokenizer's own); chat_date:
-    the date, YYYY-MM-DD, that it writes if it asks for the current one. on_error: what a bad record does; max_errors:
+    the date, YYYY-MM-DD, for templates that write the current date. on_error: the handling of bad records; max_errors:
     how many are tolerated, None for any number.
     special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
     for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each

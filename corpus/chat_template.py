@@ -27,7 +27,7 @@ from corpus.marked_records import MarkedText, RecordFault, encoded
 from corpus.messages import messages_for_template, roles_dropped
 from corpus.rules import ChatRules
 
-BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the first two are those of the environment
+BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the environment has the first two
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 TEMPLATE = "chat template"
@@ -46,7 +46,7 @@ class ChatTemplate:
 
     def text_of(self, messages: Any, tools: Any, special: str, replaces: bool) -> MarkedText:
         """The text of some messages. special: what becomes of the text of special tokens in them, "text", "encode" or
-        "error"; RecordFault for this, and for what the template refuses."""
+        "error"; RecordFault for this, and if the template refuses the messages."""
         (messages, tools), has_special = self._given(messages, tools, special)
         if not messages:
             return _marked("", replaces)
@@ -197,7 +197,7 @@ def _clock(chat_date: str) -> Callable[[str], str]:
 
 
 def writes_date(template: str) -> bool:
-    """Whether a template that compiles asks for the current date."""
+    """Whether a template that compiles uses the current date."""
     from jinja2 import meta
 
     environment = compiled(template).environment

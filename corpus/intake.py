@@ -42,8 +42,8 @@ class BadRecord(NamedTuple):
 class Intake:
     """Counts records, and treats the bad ones as the rules say.
 
-    skipped: bad records by reason. messages, dropped: messages of chats by role, and those of which the template writes
-    nothing. replaced: U+FFFD that were put in. lines: (source, how many lines of it) where a
+    skipped: bad records by reason. messages: messages of chats by role. dropped: messages that the
+    template leaves out, by role. replaced: U+FFFD that were put in. lines: (source, how many lines of it) where a
     source of lines goes on behind what was read.
     """
 

@@ -31,7 +31,7 @@ MARKED_FORMATS = {"jsonl", "parquet", "arrow", "csv", "tsv"}  # of FORMATS (corp
 class MarkedText(NamedTuple):
     """text: UTF-8. trained: (start, stop) of its bytes that are to be learned, rising. cuts: bytes that no token may
     lie across, rising. has_special: whether a part that is text holds the text of a special token. of_chat: whether a
-    template made it. roles, dropped: of its messages, and of those of which the template writes nothing."""
+    template made it. roles: the roles of its messages. dropped: the roles of those that the template leaves out."""
 
     text: bytes
     trained: list[tuple[int, int]]

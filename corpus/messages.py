@@ -60,7 +60,7 @@ def _from_sharegpt(number: int, name: str, message: dict[str, Any]) -> dict[str,
         calls = None
     calls = calls if isinstance(calls, list) else [calls]
     if not all(isinstance(call, dict) and "name" in call for call in calls):
-        raise RecordFault("no messages", f"message {number} is a {name} whose value is no call in JSON")
+        raise RecordFault("no messages", f"message {number} is a {name} without a call in JSON")
     return {
         "role": "assistant",
         "tool_calls": [{"type": "function", "function": call} for call in calls],
@@ -69,11 +69,11 @@ def _from_sharegpt(number: int, name: str, message: dict[str, Any]) -> dict[str,
 
 
 def roles_dropped(messages: list[dict[str, Any]], render: Callable[[list[dict[str, Any]]], str]) -> list[str]:
-    """Return the roles of the messages of which the template writes nothing; RecordFault if that must not be.
+    """Return the roles of the messages that the template leaves out.
 
-    A template may drop messages of ROLES, but not all messages of a chat. The template runs once more with a probe
-    after each text. If the probe of a message is missing, the template runs with probes in that message alone: it drops
-    a message whose probes change nothing.
+    Raise RecordFault if it leaves out all messages, or a message with a role outside ROLES. The template runs once more
+    with a probe after each text. If the probe of a message is missing, the template runs with probes in that message
+    alone. It leaves the message out if these probes change nothing.
     """
     probes = [f"{_PROBE}{number}{_PROBE}" for number in range(len(messages))]
     probed = [_probed(message, "", probe) for message, probe in zip(messages, probes, strict=True)]
@@ -93,7 +93,7 @@ def roles_dropped(messages: list[dict[str, Any]], render: Callable[[list[dict[st
         raise RecordFault("dropped", f"the chat template writes none of its messages (roles: {named})")
     for number, role in zip(dropped, roles, strict=True):
         if role not in ROLES:
-            detail = f"the chat template drops message {number}, whose role is {role!r}"
+            detail = f"the chat template drops message {number} (role {role!r})"
             raise RecordFault("dropped", detail)
     return roles
 

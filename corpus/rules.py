@@ -15,7 +15,7 @@ class ChatRules(NamedTuple):
     """How a chat becomes text.
 
     template: the Jinja template, "" if only chats with tools have one.
-    variables: names and texts of what the template finds next to the messages, such as bos_token.
+    variables: names and texts that the template finds next to the messages, such as bos_token.
     special_tokens: tokens in the rendered text, ordinary text in messages.
     tool_template: the template of chats with tools, "" if it is the same.
     """

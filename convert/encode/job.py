@@ -26,8 +26,8 @@ class Job(NamedTuple):
     """threshold: a document whose hash is below it is validation, 0 to 2^64. shards: a folder; temporary: one on
     the file system of the dataset. has_places: it is kept where sequences begin in their sources. decompress_ahead: by
     a thread beside, since there are workers enough that have nothing to do. folder: that inputs are named from, None if
-    by whole paths or to all workers alike. has_template: whether `ends` are those of the tokenizer's template, which
-    are not added to chats."""
+    by whole paths or to all workers alike. has_template: whether `ends` come from the tokenizer's template, so
+    that chats get none."""
 
     tokenizer: Tokenizer
     max_token_id: int

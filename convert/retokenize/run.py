@@ -154,8 +154,11 @@ def _recorded_ends(dataset: Dataset) -> EndTokens:
 def _new_ends(
     new: Tokenizer, dataset: Dataset, old: EndTokens, options: RetokenizeOptions
 ) -> tuple[DocumentEnds, bool]:
-    """Return the end tokens that are asked for, else those of the new template if the dataset has its template's, else
-    those of the same texts; and whether they are the template's."""
+    """Return the new end tokens, and whether they come from the new tokenizer's template.
+
+    Options come first. Without them a dataset with the tokens of its template gets the tokens of the new template, and
+    any other dataset keeps the texts of its end tokens.
+    """
     template = template_ends(options.tokenizer, new, options.storage)
     if _recorded(dataset).get("template") and options.prepend is None and options.append is None:
         return DocumentEnds(template, template), True
@@ -170,7 +173,7 @@ def _new_ends(
             if end.text not in new.special_tokens:
                 raise UsageError(
                     f"--{name}-token: the dataset has {printable(repr(end.text))} ({end.id}) around each document, "
-                    f"which is no special token of {printable(options.tokenizer)}; give one of its own, or none"
+                    f"which is no special token of {printable(options.tokenizer)}; give one of its special tokens, or none"
                 )
         chosen.append(tuple(EndToken(new.special_tokens[end.text], end.text) for end in tokens))
     return DocumentEnds(EndTokens(*chosen), template), False

@@ -81,7 +81,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add(
         "--chat-date",
         metavar="YYYY-MM-DD",
-        help="the date that a chat template writes if it asks for the current one",
+        help="the date for chat templates that write the current date",
     )
     add(
         "--separator",

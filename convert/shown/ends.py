@@ -6,7 +6,7 @@ from convert.document_ends import DocumentEnds
 
 
 def ends_lines(ends: DocumentEnds, of_chats: bool, usual_end: str | None = None) -> list[str]:
-    """The tokens that the run adds, and those of the tokenizer's template if they differ.
+    """Describe the tokens that the run adds, and the tokenizer's template if it differs.
 
     of_chats: whether a chat template makes all documents. usual_end: the special token of the tokenizer that by its
     name ends a document.
@@ -17,7 +17,7 @@ def ends_lines(ends: DocumentEnds, of_chats: bool, usual_end: str | None = None)
     elif usual_end is not None and not of_chats:
         lines.append(
             f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{usual_end}' "
-            "puts it behind each"
+            "adds it to each"
         )
     if ends.differ and not of_chats:
         lines.append(

@@ -26,7 +26,7 @@ def test_an_entry_is_named_by_its_text_or_its_id(listed: Listed) -> None:
     assert by_id == end_tokens(tokenizer, None, str(special[END])) == end_tokens(tokenizer, None, END)
     assert end_tokens(tokenizer, "7", None).front_ids == [
         special["7"]
-    ]  # of a special token a text comes first
+    ]  # the text of a special token comes first
     assert tokenizer.token_to_id(b"1") not in (1, None)
     assert end_tokens(tokenizer, "1", None).front_ids == [1]  # of other entries the id
     assert end_tokens(tokenizer, "a", None).front_ids == [tokenizer.token_to_id(b"a")]

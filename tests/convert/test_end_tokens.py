@@ -152,8 +152,8 @@ def test_the_summary_says_what_ends_a_document_or_what_could(here: Path) -> None
         f"  ends       each document begins with {START} ({special[START]}) and ends with {END} ({special[END]})"
     ]
     assert ends_line() == [
-        f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{END}' puts it "
-        "behind each"
+        f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{END}' adds "
+        "it to each"
     ]
     tokenizer = Tokenizer.load("tok.json")
     ordinary = {id_: tokenizer.vocab[id_] for id_ in tokenizer.ordinary_entries}

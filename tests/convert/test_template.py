@@ -230,10 +230,10 @@ def test_chats_do_not_get_the_template_as_well(
     command = "c.jsonl --messages-field messages --tokenizer model.json --workers 1 --validation-fraction 0"
     assert main([*command.split(), "--template", "--output", "out"]) == 0
     assert rows_of(here / "out") == rows_of(here / "plain")
-    told = capfd.readouterr()
-    assert "warning: --template adds nothing to chats" in told.err
-    assert "differs" not in told.out
-    # A record of texts among those of messages gets it.
+    output = capfd.readouterr()
+    assert "warning: --template adds nothing to chats" in output.err
+    assert "differs" not in output.out
+    # Text records next to chats get the template.
     pairs = [{"p": USER[:1], "c": USER[1:]}, {"p": "a", "c": "b"}]
     (here / "p.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     run("p.jsonl", prompt_field="p", completion_field="c", output="pairs")
