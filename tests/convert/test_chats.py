@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from convert.chat_rules import chat_rules
 from convert.errors import BadInput, Refused, UsageError
 from corpus.chat_template import ChatTemplate
 from corpus.marked_records import RecordFault
+from corpus.messages import messages_for_template, roles_dropped
 from corpus.rules import ChatRules
 from engines.inline_engine import InlineEngine
 
@@ -72,6 +75,148 @@ def test_as_transformers(here: Path, template: str) -> None:
         )
         assert ids == wanted["input_ids"]
         assert bits == [bool(bit) for bit in wanted["assistant_masks"]]
+
+
+# The shapes of published templates: Llama 3.1 with its date and tools, Qwen 2.5, Mistral.
+LLAMA = """\
+{{- bos_token }}
+{%- if not date_string is defined %}
+    {%- if strftime_now is defined %}{%- set date_string = strftime_now("%d %b %Y") %}
+    {%- else %}{%- set date_string = "26 Jul 2024" %}{%- endif %}
+{%- endif %}
+{%- if messages[0]['role'] == 'system' %}
+    {%- set system_message = messages[0]['content'] | trim %}
+    {%- set messages = messages[1:] %}
+{%- else %}
+    {%- set system_message = "" %}
+{%- endif %}
+{{- "<|start_header_id|>system<|end_header_id|>\\n\\n" }}
+{%- if tools is not none %}{{- "Environment: ipython\\n" }}{%- endif %}
+{{- "Today Date: " + date_string + "\\n\\n" + system_message + "<|eot_id|>" }}
+{%- for message in messages %}
+    {%- if not (message.role == 'ipython' or message.role == 'tool' or 'tool_calls' in message) %}
+        {%- if tools is not none and message.role == 'user' and loop.first %}
+            {%- for t in tools %}{{- t | tojson(indent=4) }}{{- "\\n\\n" }}{%- endfor %}
+        {%- endif %}
+        {{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' }}
+        {{- message['content'] | trim + '<|eot_id|>' }}
+    {%- elif 'tool_calls' in message %}
+        {%- if not message.tool_calls|length == 1 %}{{- raise_exception("one call at once") }}{%- endif %}
+        {%- set tool_call = message.tool_calls[0].function %}
+        {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n{"name": "' + tool_call.name + '", "parameters": ' }}
+        {{- tool_call.arguments | tojson }}{{- "}<|eot_id|>" }}
+    {%- else %}
+        {{- "<|start_header_id|>ipython<|end_header_id|>\\n\\n" }}
+        {%- if message.content is mapping or message.content is iterable %}{{- message.content | tojson }}
+        {%- else %}{{- message.content }}{%- endif %}
+        {{- "<|eot_id|>" }}
+    {%- endif %}
+{%- endfor %}"""
+QWEN = """\
+{%- if tools %}
+    {{- '<|im_start|>system\\n' }}
+    {%- if messages[0]['role'] == 'system' %}{{- messages[0]['content'] }}{%- endif %}
+    {{- "\\n\\n# Tools\\n\\n<tools>" }}
+    {%- for tool in tools %}{{- "\\n" }}{{- tool | tojson }}{%- endfor %}
+    {{- "\\n</tools><|im_end|>\\n" }}
+{%- elif messages[0]['role'] == 'system' %}
+    {{- '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if (message.role == "user") or (message.role == "assistant" and not message.tool_calls) %}
+        {%- set content = message.content.split('</think>')[-1].lstrip('\\n') %}
+        {{- '<|im_start|>' + message.role + '\\n' + content + '<|im_end|>' + '\\n' }}
+    {%- elif message.role == "assistant" %}
+        {{- '<|im_start|>' + message.role }}
+        {%- for tool_call in message.tool_calls %}
+            {%- if tool_call.function is defined %}{%- set tool_call = tool_call.function %}{%- endif %}
+            {{- '\\n<tool_call>\\n{"name": "' }}{{- tool_call.name }}{{- '", "arguments": ' }}
+            {{- tool_call.arguments | tojson }}{{- '}\\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\\n' }}
+    {%- elif message.role == "tool" %}
+        {%- if (loop.index0 == 0) or (messages[loop.index0 - 1].role != "tool") %}{{- '<|im_start|>user' }}{%- endif %}
+        {{- '\\n<tool_response>\\n' }}{{- message.content }}{{- '\\n</tool_response>' }}
+        {%- if loop.last or (messages[loop.index0 + 1].role != "tool") %}{{- '<|im_end|>\\n' }}{%- endif %}
+    {%- endif %}
+{%- endfor %}"""
+MISTRAL = """\
+{%- if messages[0]["role"] == "system" %}
+    {%- set system_message, loop_messages = messages[0]["content"], messages[1:] %}
+{%- else %}
+    {%- set loop_messages = messages %}
+{%- endif %}
+{%- set ns = namespace(index=0) %}
+{{- bos_token }}
+{%- for message in loop_messages %}
+    {%- if message["role"] == "user" %}
+        {%- if ns.index % 2 != 0 %}{{- raise_exception("roles must alternate") }}{%- endif %}
+        {%- if tools is not none %}{{- "[AVAILABLE_TOOLS] " + tools | tojson + "[/AVAILABLE_TOOLS]" }}{%- endif %}
+        {%- if loop.last and system_message is defined %}{{- "[INST] " + system_message + "\\n\\n" }}
+        {%- else %}{{- "[INST] " }}{%- endif %}
+        {{- message["content"] + "[/INST]" }}
+        {%- set ns.index = ns.index + 1 %}
+    {%- elif message.tool_calls is defined and message.tool_calls is not none %}
+        {{- "[TOOL_CALLS] [" }}
+        {%- for tool_call in message.tool_calls %}
+            {%- set out = tool_call.function | tojson %}
+            {{- out[:-1] }}
+            {%- if tool_call.id | length != 9 %}{{- raise_exception("IDs have 9 characters") }}{%- endif %}
+            {{- ', "id": "' + tool_call.id + '"}' }}
+            {%- if not loop.last %}{{- ", " }}{%- else %}{{- "]" + eos_token }}{%- endif %}
+        {%- endfor %}
+    {%- elif message["role"] == "assistant" %}
+        {{- " " + message["content"] | trim + eos_token }}
+        {%- set ns.index = ns.index + 1 %}
+    {%- elif message["role"] == "tool" %}
+        {{- '[TOOL_RESULTS] {"content": ' + message.content | string + ', "call_id": "' + message.tool_call_id + '"}' }}
+    {%- else %}{{- raise_exception("no role " + message.role) }}
+    {%- endif %}
+{%- endfor %}"""
+ADD: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "add", "description": "a < b & 'c'", "parameters": {}},
+}
+CALL = {"id": "abcdefghi", "type": "function", "function": {"name": "add", "arguments": {"a": "é"}}}
+WITH_TOOLS = [
+    {"role": "user", "content": "1 + 1?"},
+    {"role": "assistant", "tool_calls": [CALL], "content": None},
+    {"role": "tool", "tool_call_id": "abcdefghi", "name": "add", "content": "2"},
+    {"role": "assistant", "content": " It is 2.\n"},
+]
+
+
+@pytest.mark.parametrize("template", [LLAMA, QWEN, MISTRAL], ids=["llama", "qwen", "mistral"])
+def test_published_shapes_render_as_transformers_renders_them(here: Path, template: str) -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    their = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(here / "tok.json"), bos_token="<|im_start|>", eos_token=END
+    )
+    system = {"role": "system", "content": " Be <short>. "}
+    chats: list[tuple[list[Any], list[Any] | None]] = [
+        (USER, None),
+        ([system, *USER, USER[0]], None),
+        (WITH_TOOLS, [ADD]),
+        ([system, *WITH_TOOLS], [ADD, ADD]),
+        (
+            [
+                *USER,
+                {"role": "user", "content": "東"},
+                {"role": "assistant", "content": "<think>a</think>\n\nb"},
+            ],
+            None,
+        ),
+    ]
+    today = date.today().isoformat()
+    variables = (("bos_token", "<|im_start|>"), ("eos_token", END))
+    ours = ChatTemplate(ChatRules(template, variables, ()), today)
+    for messages, tools in chats:
+        expected = their.apply_chat_template(messages, tools=tools, chat_template=template, tokenize=False)
+        given = messages_for_template(messages)
+        assert ours.rendered(given, tools) == expected
+        # This one writes the system message with the last user message, if the chat ends there.
+        dropped = template is MISTRAL and given[0]["role"] == "system" and given[-1]["role"] != "user"
+        assert roles_dropped(given, partial(ours.rendered, tools=tools)) == ["system"] * dropped
 
 
 NAMED = [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]
