@@ -45,6 +45,22 @@ class DocumentEnds(NamedTuple):
         return {"tokenizer_template": {"front": front, "back": back, "is_added": not self.differ}}
 
 
+def recorded_template(options: Mapping[str, Any]) -> EndTokens:
+    """Return the template's tokens by the options of a manifest, the inverse of `DocumentEnds.recorded`."""
+    template = options.get("tokenizer_template")
+    sides = [template.get("front"), template.get("back")] if isinstance(template, dict) else [None, None]
+    return EndTokens(*map(recorded_tokens, sides))
+
+
+def recorded_tokens(tokens: Any) -> tuple[EndToken, ...]:
+    """[{"id": 1, "text": "<s>"}] -> (EndToken(1, "<s>"),); anything else is left out."""
+    return tuple(
+        EndToken(token["id"], str(token.get("text") or ""))
+        for token in (tokens if isinstance(tokens, list) else [])
+        if isinstance(token, dict) and isinstance(token.get("id"), int)
+    )
+
+
 NO_DOCUMENT_ENDS: Final = DocumentEnds()
 
 

@@ -311,7 +311,7 @@ class ConvertOptions:
         """
         found = {name: getattr(self, name) for name in RECORDED}
         found |= {name: value for name in RECORDED_OF_MARKS if (value := getattr(self, name)) is not None}
-        if self.template:
+        if self.template and self.messages_field is None:  # chats are the same without
             found["template"] = True
         if self.chat is not None:
             found[CHAT_RULES] = hashlib.sha256(repr(self.chat).encode()).hexdigest()

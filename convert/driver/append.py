@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from convert.document_ends import document_ends, recorded_template
 from convert.driver.made_parts import difference, given_by
 from convert.driver.tokenizers import load_tokenizer
-from convert.errors import Refused
+from convert.errors import Refused, printable
 from convert.options import CHAT_RULES, RECORDED, ConvertOptions
 from convert.places.store_workspace import open_workspace
 from corpus.sources import STANDARD_INPUT
@@ -119,9 +120,17 @@ def _check_is_asked_for(
 
 
 def _check_template(options: ConvertOptions, tokenizer: Tokenizer, dataset: Dataset) -> None:
-    """Refused where the dataset's chats have another template than the one that would be taken unasked."""
+    """Raise Refused if the tokenizer's template or chat template differs from those of the dataset."""
     manifest = dataset.without_sources
-    theirs = None if manifest is None else manifest.options.get(CHAT_RULES)
+    recorded = {} if manifest is None else manifest.options
+    if options.template and recorded.get("template"):
+        given, former = document_ends(options, tokenizer).template, recorded_template(recorded)
+        if given != former:
+            raise Refused(
+                f"--append-to {shown_url(options.output)}: by its template each document {former}, by that of "
+                f"{printable(shown_url(options.tokenizer))} it {given}; give the tokenizer's folder: --tokenizer FOLDER"
+            )
+    theirs = recorded.get(CHAT_RULES)
     if theirs is None or not options.has_mask or options.chat_template is not None:
         return
     if options.with_chat_rules(tokenizer).recorded().get(CHAT_RULES) != theirs:

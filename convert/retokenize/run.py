@@ -12,7 +12,7 @@ import flat_tokens
 from bpe import _core
 from bpe.end_tokens import EndToken, EndTokens, end_tokens
 from bpe.tokenizer import Tokenizer
-from convert.document_ends import DocumentEnds, template_ends
+from convert.document_ends import DocumentEnds, recorded_template, recorded_tokens, template_ends
 from convert.driver.provenance import save_tokenizer
 from convert.driver.tokenizers import load_tokenizer, tokenizer_of
 from convert.errors import BadInput, UsageError, printable
@@ -134,21 +134,10 @@ def _recorded(dataset: Dataset) -> dict[str, Any]:
 
 def _recorded_ends(dataset: Dataset) -> EndTokens:
     recorded = _recorded(dataset)
-    template = recorded.get("tokenizer_template")
-    if recorded.get("template") and isinstance(template, dict):
-        sides = [template.get("front"), template.get("back")]
-    else:
-        sides = [[recorded.get("prepend_token")], [recorded.get("append_token")]]
-    return EndTokens(
-        *(
-            tuple(
-                EndToken(token["id"], str(token.get("text") or ""))
-                for token in side or []
-                if isinstance(token, dict) and isinstance(token.get("id"), int)
-            )
-            for side in sides
-        )
-    )
+    if recorded.get("template"):
+        return recorded_template(recorded)
+    names = ("prepend_token", "append_token")
+    return EndTokens(*(recorded_tokens([recorded.get(name)]) for name in names))
 
 
 def _new_ends(
