@@ -162,7 +162,7 @@ def _new_ends(
             if end.text not in new.special_tokens:
                 raise UsageError(
                     f"--{name}-token: the dataset has {printable(repr(end.text))} ({end.id}) around each document, "
-                    f"which {printable(options.tokenizer)} does not have; give one of its special tokens, or none"
+                    f"which is no special token of {printable(options.tokenizer)}; give another token, or none"
                 )
         chosen.append(tuple(EndToken(new.special_tokens[end.text], end.text) for end in tokens))
     return DocumentEnds(EndTokens(*chosen), template), False
