@@ -120,14 +120,14 @@ def _check_is_asked_for(
 
 
 def _check_template(options: ConvertOptions, tokenizer: Tokenizer, dataset: Dataset) -> None:
-    """Raise Refused if the tokenizer's template or chat template differs from those of the dataset."""
+    """Raise Refused if the dataset was made with another template or chat template."""
     manifest = dataset.without_sources
     recorded = {} if manifest is None else manifest.options
     if options.template and recorded.get("template"):
         given, former = document_ends(options, tokenizer).template, recorded_template(recorded)
         if given != former:
             raise Refused(
-                f"--append-to {shown_url(options.output)}: by its template each document {former}, by that of "
+                f"--append-to {shown_url(options.output)}: by its template each document {former}, with "
                 f"{printable(shown_url(options.tokenizer))} it {given}; give the tokenizer's folder: --tokenizer FOLDER"
             )
     theirs = recorded.get(CHAT_RULES)

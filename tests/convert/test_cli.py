@@ -251,8 +251,8 @@ def test_a_corpus_without_separators_was_one_document_in_silence(
 @pytest.mark.parametrize(
     ("text", "more", "note"),
     [
-        ("", [], "warning: the inputs are empty, and so is the dataset"),
-        (END * 3, [], "warning: all documents are empty or left out, and so is the dataset"),
+        ("", [], "no tokens: the inputs are empty"),
+        (END * 3, [], "no tokens: 3 documents empty"),
         (
             "a" + END + "b",
             [],
