@@ -184,3 +184,15 @@ def test_the_file_keeps_the_normalizer(listed: Any, normalizer: Normalizer) -> N
     value = json.loads(tokenizer.canonical_json)["normalizer"]
     assert normalizer_from_json(value) == normalizer
     assert tokenizer.normalizer == ("NFC" if normalizer == NORMALIZERS["NFC"] else normalizer)
+
+
+@pytest.mark.parametrize("count", [8, 16, 17])
+def test_growth_beyond_64_bits_overran_a_buffer(listed: Any, count: int) -> None:
+    """16 steps of a growth of 16 were taken for a growth of 0, and the threads wrote past their room."""
+    steps = Normalizer((Replace("é", "é" * 16),) * count)
+    tokenizer: Tokenizer = listed("gpt2", normalizer=steps)
+    text = words(5, 200_000).replace("é", "e")
+    expected = tokenizer.encode(text)
+    for out in (None, np.empty(_core.TokenizerCore.out_tokens(len(text.encode())), np.uint32)):
+        found = tokenizer.encode_documents(text.encode(), "\ue000", threads=2, out=out)
+        assert found.tolist() == [expected]

@@ -32,6 +32,7 @@ public:
   const uint32_t *data() const { return data_; }
   uint32_t *data() { return data_; }
   size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
   bool lent() const { return lent_; }
   void clear() { size_ = 0; }
 
@@ -49,14 +50,18 @@ public:
 
   // Room for `count` ids in all, at least. Address space only: untouched pages cost nothing.
   void reserve(size_t count) {
+    if (count > SIZE_MAX / sizeof(uint32_t))
+      throw std::bad_alloc();
     if (count > capacity_)
       resize(count);
   }
-  // The same if the system allows it; without it the buffer grows as it fills.
-  void try_reserve(size_t count) {
+  // The same if the system allows it; without it the buffer grows as it fills. Returns whether there is room.
+  bool try_reserve(size_t count) {
     try {
       reserve(count);
+      return true;
     } catch (const std::bad_alloc &) { // limits on address space
+      return false;
     }
   }
   // Gives back what lies behind the last id.

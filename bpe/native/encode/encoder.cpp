@@ -115,7 +115,7 @@ void Encoder::encode_text(EncoderSession &session, std::string_view text, const 
 
 // Of a text of so many bytes.
 size_t Encoder::most_tokens(size_t text_bytes) const {
-  return both_ ? text_bytes * both_->max_growth() : text_bytes;
+  return both_ ? saturating_product(text_bytes, both_->max_growth()) : text_bytes;
 }
 
 void Encoder::encode_between(EncoderSession &session, std::string_view text, const uint8_t *readable,
@@ -282,6 +282,10 @@ EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *end
 EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t text_bytes,
                                    const EncodePiece &encode, TokenBuffer out) const {
   threads = std::min(threads, piece_count);
+  // Threads copy their IDs into room that is reserved in advance. Without the address space for it, one thread
+  // writes to a buffer that grows.
+  if (threads > 1 && !out.try_reserve(most_tokens(text_bytes)))
+    threads = 1;
   if (threads <= 1) {
     const SessionLoan session(*this, 1, text_bytes);
     if (out.lent())
@@ -296,7 +300,7 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t te
     return {std::move(session->tokens), std::move(session->row_ends)};
   }
 
-  PieceAssembly assembly(piece_count, most_tokens(text_bytes), std::move(out));
+  PieceAssembly assembly(piece_count, std::move(out));
   std::atomic<size_t> next_piece{0};
   ThreadTeam(static_cast<unsigned>(threads)).run([&](unsigned) {
     try {

@@ -1,12 +1,12 @@
 #include "encode/piece_assembly.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace bpe {
 
-PieceAssembly::PieceAssembly(size_t piece_count, size_t max_tokens, TokenBuffer out)
+PieceAssembly::PieceAssembly(size_t piece_count, TokenBuffer out)
     : rows_{std::move(out), {}}, waiting_(piece_count) {
-  rows_.tokens.reserve(max_tokens);
   rows_.offsets.push_back(0);
 }
 
@@ -21,6 +21,8 @@ TokenBuffer PieceAssembly::add(size_t piece, TokenBuffer tokens, std::vector<uin
     waiting_[piece].emplace(std::move(tokens), std::move(row_ends));
     for (; first_waiting_ < waiting_.size() && waiting_[first_waiting_]; ++first_waiting_) {
       auto &[ids, ends] = *waiting_[first_waiting_];
+      if (ids.size() > rows_.tokens.capacity() - token_count_)
+        throw std::length_error("a normalizer made more tokens than its growth allows");
       for (const uint64_t end : ends)
         rows_.offsets.push_back(token_count_ + end);
       const uint64_t start = token_count_;

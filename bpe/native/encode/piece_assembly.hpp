@@ -24,11 +24,12 @@ struct EncodedRows {
 // Used by several threads at once.
 class PieceAssembly {
 public:
-  // The result comes to lie in `out`. Throws std::bad_alloc if there is no address space for max_tokens ids.
-  PieceAssembly(size_t piece_count, size_t max_tokens, TokenBuffer out);
+  // The result is written to `out`, which must have capacity for all IDs.
+  PieceAssembly(size_t piece_count, TokenBuffer out);
 
   // Takes a finished piece, each index once: its ids and the ends of its rows, counted from its own start.
-  // Places every piece whose place is known by now. Returns an empty buffer to go on with.
+  // Places every piece whose place is known by now. Returns an empty buffer for the next piece. Throws
+  // std::length_error instead of writing past the capacity.
   TokenBuffer add(size_t piece, TokenBuffer tokens, std::vector<uint64_t> row_ends);
 
   // The result, once all pieces are added and no call is running.

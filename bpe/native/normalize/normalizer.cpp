@@ -146,7 +146,7 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
     steps_.push_back({step, kind.name == "input_prefix"          ? TextStart::input
                             : prefixes || kind.name == "prepend" ? TextStart::section
                                                                  : TextStart::inside});
-    max_growth_ *= step->max_growth();
+    max_growth_ = saturating_product(max_growth_, step->max_growth());
   }
   // What ASCII becomes decides whether the later steps have a border there.
   for (uint32_t c = 0; has_borders_ && c < 0x80; ++c) {

@@ -66,7 +66,7 @@ public:
   // Whether texts that begin without one get a prefix, and whether nothing else is done to them.
   bool prefixes() const { return prefixes_; }
   bool only_prefixes() const { return only_prefixes_; }
-  // How many bytes a byte of a text becomes at most.
+  // The most bytes that normalizing makes per byte of text; SIZE_MAX where that overflows.
   size_t max_growth() const { return max_growth_; }
 
 private:

@@ -8,6 +8,11 @@
 
 namespace bpe {
 
+// SIZE_MAX instead of an overflow.
+inline size_t saturating_product(size_t a, size_t b) {
+  return b > 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+}
+
 // Where a text begins that is normalized: within the text between two special tokens, as such a text, or as
 // the first one of a whole input.
 enum class TextStart : uint8_t { inside, section, input };
