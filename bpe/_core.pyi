@@ -102,9 +102,6 @@ class Normalizer:
         """steps: (kind, first, second) as bpe/native/normalize/normalizer.hpp lists them. ValueError names what is
         not known or not sound."""
 
-    @property
-    def prefixes(self) -> bool:
-        """Whether texts that begin without one get a prefix."""
     def apply(self, buffer: Buffer, start: int = 1) -> bytes:
         """The text after all steps; the same object if it is `bytes` and stays as it is.
 
@@ -140,8 +137,6 @@ class AddedTokens:
         """
     def find(self, buffer: Buffer, normalized: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """(start and stop of each, uint64[2 * n]; ids, uint32[n]) of one pass, in order; see SpecialTokens::Match."""
-    def last_cut(self, buffer: Buffer, automaton: Automaton) -> int:
-        """The last place found at which UTF-8 may be cut into two that are encoded apart, whatever follows; 0: none."""
 
 # byte_level, byte_fallback, fuse_unk, has_spaces (texts have a space where entries have U+2581), unk_id, unk_token,
 # prefix, suffix: see bpe/vocabulary.py's TextRules.
@@ -234,23 +229,30 @@ class TokenizerCore:
         Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
         take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
         """
-    def set_automaton(self, automaton: Automaton) -> None:
-        """How texts are cut; to be set before text is encoded. Not in the image."""
-    def set_added_tokens(self, tokens: AddedTokens) -> None:
-        """What texts are cut at; to be set before text is encoded. Not in the image; decoding keeps the first ones."""
+    def with_components(
+        self,
+        tokens: AddedTokens,
+        automaton: Automaton | None,
+        normalizer: Normalizer | None,
+        changes: Normalizer | None,
+        both: Normalizer | None,
+        decoding: tuple[Sequence[tuple[bytes, bytes]], bytes, int, dict[bytes, int]] | None = None,
+    ) -> TokenizerCore:
+        """Another core that shares the vocabulary; the image holds none of these.
+
+        tokens: what texts are cut at; decoding keeps the first ones.
+        automaton: how texts are cut.
+        normalizer: of the text between the special tokens that are not normalized.
+        changes: what a pre-tokenizer does first to the text between all special tokens.
+        both: the normalizer, then the changes.
+        decoding: how IDs of entries that are text are decoded: the fields of `bpe.decoders.CoreRule`, then the texts
+            that IDs of special tokens have to begin with.
+        """
     @property
     def merges_characters(self) -> bool:
         """Whether what merging begins with hangs on a character's place or is not known of each by itself."""
     def joined_characters(self) -> NDArray[np.uint64]:
         """Every two code points that what a merge makes has one behind the other: left << 32 | right, ascending."""
-    def set_normalizers(
-        self, normalizer: Normalizer | None, changes: Normalizer | None, both: Normalizer | None
-    ) -> None:
-        """To be set before text is encoded; not in the image.
-
-        normalizer: of the text between the special tokens that are not normalized. changes: what a pre-tokenizer does
-        first to the text between all of them. both: the one, then the other.
-        """
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no automaton."""
     def __len__(self) -> int:
@@ -292,13 +294,13 @@ class TokenizerCore:
         special: bool | AddedTokens = True,
         check: bool = False,
         out: NDArray[np.uint32] | None = None,
-        normalize: bool = True,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows.
 
-        check: ValueError if buffer or separator are not valid UTF-8, found while encoding; else they must be.
+        check: ValueError if the buffer is not valid UTF-8, found while encoding; else it must be. ValueError for a
+        separator that is not.
         out: the tokens go there and the returned ones are a view of it; what lies behind them is overwritten too. A
-        normalizer may make them too many for it; then they lie elsewhere. normalize: False: it is normalized already.
+        normalizer may make them too many for it; then they lie elsewhere.
         ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
         fresh arrays; room that is never reached is never touched.
         """
@@ -310,7 +312,20 @@ class TokenizerCore:
         special: bool | AddedTokens = True,
         out: NDArray[np.uint32] | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """A row for each text [offsets[i], offsets[i + 1]) of valid UTF-8; out as for encode_documents."""
+        """A row for each text [offsets[i], offsets[i + 1]) of valid UTF-8; out as for encode_documents.
+
+        ValueError for a text that begins or ends inside a character.
+        """
+    def encode_part(
+        self, buffer: Buffer, special: bool | AddedTokens, start: int, normalize: bool = True
+    ) -> NDArray[np.uint32]:
+        """The IDs of a part of a text of valid UTF-8, each part but the last cut off with `last_cut`.
+
+        start: INSIDE for all parts but the first (`bpe.normalizers`).
+        normalize: apply the normalizers; otherwise that was done before.
+        """
+    def last_cut(self, buffer: Buffer, special: bool | AddedTokens) -> int:
+        """The last offset found at which the text may be cut in two parts, whatever follows; 0: none."""
     @staticmethod
     def out_tokens(buffer_bytes: int) -> int:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
@@ -320,16 +335,6 @@ class TokenizerCore:
         self, buffer: Buffer, ends: NDArray[np.uint64]
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """The same with a row for each."""
-    def set_text_decoding(
-        self,
-        replaced: Sequence[tuple[bytes, bytes]],
-        stripped: bytes,
-        strip_count: int,
-        special_tokens: dict[bytes, int],
-    ) -> None:
-        """How ids of entries that are text are decoded: `bpe.decoders.CoreRule`; to be set before. Not in the image.
-
-        special_tokens: the texts that ids of special tokens have to begin with."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
     def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:

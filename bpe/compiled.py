@@ -53,7 +53,7 @@ def compile_parts(parts: Parts) -> bytes:
     }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    image = parts.encoder.image()
+    image = parts.core.image()
     body = text + image
     return _START.pack(MAGIC, len(text), len(image), xxh64(body)) + body
 

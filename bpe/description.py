@@ -1,7 +1,7 @@
 """What a tokenizer is: its entries, merges, special tokens and options, under their public names.
 
-Readers of files give `Parts`, writers take a `Description`; neither encodes. What needs a Python object for each entry
-makes them on first use; loading does not.
+Readers of files give `Parts`, writers take a `Description`; neither encodes. `Parts` build the core when they are made,
+so whatever is shared between threads is complete. Python objects for each entry are made on first use.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ class Parts:
     truncation: dict[str, Any] | None = None
     padding: dict[str, Any] | None = None
     decoder: Decoder | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.core
 
     @cached_property
     def tokens(self) -> tuple[AddedToken, ...]:
@@ -108,29 +111,32 @@ class Parts:
             or self.vocabulary.ignore_merges
             or self.pretokenizer.automaton is None
             or not text_form.cuts_nothing(self.pretokenizer, self.has_spaces)
-            or self._first_encoder.merges_characters
+            or self._first_core.merges_characters
         ):
             return None
-        return text_form.cuts_of(self._first_encoder, rules, self.preparation, self.tokens)
+        return text_form.cuts_of(self._first_core, rules, self.preparation, self.tokens)
 
     @cached_property
-    def encoder(self) -> _core.TokenizerCore:
-        """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
-        encoder = self._first_encoder
-        if self.vocabulary.text_rules is not None:
-            if self.automaton is not None:
-                encoder.set_automaton(self.automaton)
-            encoder.set_added_tokens(self.core_tokens)
-            if self.decoder is not None and self.decoder.core_rule is not None:
-                special_tokens = {text.encode(): id_ for id_, text in self.decoded_tokens.items()}
-                encoder.set_text_decoding(*self.decoder.core_rule, special_tokens)
-        each = (self.core_normalizer, self._core_changes, self.preparation)
-        encoder.set_normalizers(*(one.core if one is not None else None for one in each))
-        return encoder
+    def core(self) -> _core.TokenizerCore:
+        """The core's form of all this."""
+        is_text = self.vocabulary.text_rules is not None
+        if not is_text and self.preparation is None:
+            return self._first_core
+        decoding = None
+        if is_text and self.decoder is not None and self.decoder.core_rule is not None:
+            special_tokens = {text.encode(): id_ for id_, text in self.decoded_tokens.items()}
+            decoding = (*self.decoder.core_rule, special_tokens)
+        normalizer, changes, both = (
+            each.core if each is not None else None
+            for each in (self.core_normalizer, self._core_changes, self.preparation)
+        )
+        return self._first_core.with_components(
+            self.core_tokens, self.automaton, normalizer, changes, both, decoding
+        )
 
     @cached_property
-    def _first_encoder(self) -> _core.TokenizerCore:
-        """The same, but where entries are text without what cuts texts: that may hang on the merges."""
+    def _first_core(self) -> _core.TokenizerCore:
+        """The vocabulary alone where entries are text: how such texts are cut may depend on the merges."""
         is_text = self.vocabulary.text_rules is not None
         return self.vocabulary.make_encoder(
             None if is_text else self.pretokenizer.automaton,
@@ -162,7 +168,7 @@ def make_parts(
         else:
             special_tokens = given  # type: ignore[assignment] # texts, or what make_vocabulary refuses
     vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges, text_rules)  # type: ignore[arg-type]
-    parts = Parts(
+    return Parts(
         vocabulary,
         Pretokenizer.from_pattern(pattern),
         make_normalizer(normalizer),
@@ -170,9 +176,6 @@ def make_parts(
         post_processor,
         decoder=decoder,
     )
-    if added:
-        _ = parts.core_tokens  # refuses two that are one text once normalized
-    return parts
 
 
 class Description:
@@ -181,6 +184,7 @@ class Description:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._vocabulary = parts.vocabulary
+        self._encoder = parts.core
 
     @property
     def vocab(self) -> Mapping[int, bytes]:
@@ -308,10 +312,6 @@ class Description:
     def _special_by_id(self) -> dict[int, bytes]:
         return {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
 
-    @cached_property
-    def _encoder(self) -> _core.TokenizerCore:
-        return self._parts.encoder
-
     @property
     def parts(self) -> Parts:
         """All that it consists of."""
@@ -319,5 +319,5 @@ class Description:
 
     @property
     def core_encoder(self) -> _core.TokenizerCore:
-        """The core's form of the entries and merges, built on first use."""
+        """The core's form of all that it consists of."""
         return self._encoder

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -20,13 +20,13 @@ from bpe.added_tokens import NO_TOKENS, core_tokens, cut_at
 from bpe.buffers import check_bytes, check_out, not_text, offsets_from, separator_bytes, text_bytes
 from bpe.description import Description, Parts
 from bpe.errors import BadArgument, UncoveredText, shown
-from bpe.normalizers import INPUT, SECTION, Normalizer
+from bpe.normalizers import INPUT, INSIDE, SECTION, Normalizer
 from bpe.ragged import Ragged
-from bpe.streaming import blocks_of, encode_by_cuts, encode_stretches
+from bpe.streaming import BLOCK_BYTES, blocks_of
 from bpe.text_form import exchange
 from bpe.threads import thread_count
 from corpus import utf8
-from corpus._core import find_separators, find_special_tokens, validate_utf8
+from corpus._core import find_separators, validate_utf8
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -39,7 +39,6 @@ Recognised = bool | _core.AddedTokens
 END_OF_TEXT: Final = "<|endoftext|>"
 _MOST_SETS: Final = 64  # of allowed special tokens that are kept ready for the core
 _SETS: Final = (tuple, frozenset, set, list)
-_NO_SEPARATOR: Final = b"\xff"  # in no UTF-8
 
 
 class Encoding(Description):
@@ -65,7 +64,7 @@ class Encoding(Description):
         holds a lone surrogate. A short text costs about 1 µs and its work.
         """
         try:
-            tokens = True if allowed_special == "all" else self._recognised(allowed_special)
+            tokens = True if allowed_special == "all" else self.recognised(allowed_special)
             if self._in_core:
                 ids = self._encoder.encode(text, tokens)
             else:
@@ -90,7 +89,7 @@ class Encoding(Description):
         if not isinstance(texts, Iterable):
             raise BadArgument(f"encode_batch takes a list of texts, got {shown(texts)}")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
-        rows = self._encode_batch(texts, thread_count(threads), self._recognised(allowed_special))
+        rows = self._encode_batch(texts, thread_count(threads), self.recognised(allowed_special))
         if add_special_tokens and self._parts.post_processor is not None:
             return self._parts.post_processor.around_rows(rows)
         return rows
@@ -130,7 +129,7 @@ class Encoding(Description):
         check_bytes(buffer)
         check_out(out)
         separator = separator_bytes(separator)
-        tokens = self._recognised(allowed_special)
+        tokens = self.recognised(allowed_special)
         threads = thread_count(threads)
         if self._in_core:
             try:
@@ -169,7 +168,7 @@ class Encoding(Description):
         check_bytes(buffer)
         check_out(out)
         offsets = offsets_from(offsets)
-        tokens = self._recognised(allowed_special)
+        tokens = self.recognised(allowed_special)
         threads = thread_count(threads)
         if not checked:
             utf8.check_rows(buffer, offsets)
@@ -196,9 +195,10 @@ class Encoding(Description):
     def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
         """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.
 
-        ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest stretch that can't be cut, a
-        pretoken or so; with an expression as pattern, by the longest stretch between special tokens. The whole is held
-        if tokens have flags (lstrip, rstrip, single_word, normalized) beside an expression or a normalizer.
+        ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest text that can't be cut, about a
+        pretoken. The whole is held where the core can't cut: with a pattern or normalizer that is an expression which
+        can't be compiled, with a normalizer that depends on the whole text (such as Strip), and with normalized added
+        tokens next to a normalizer.
         """
         return chain.from_iterable(self.encode_in_parts(texts, allowed_special))
 
@@ -206,9 +206,40 @@ class Encoding(Description):
         self, texts: Iterable[str], allowed_special: AllowedSpecial = "all"
     ) -> Iterator[list[int]]:
         """The ids of the texts joined, as by `encode_iterable`, some at a time."""
-        if self.pretokenizer.asks_for_input or not self.finds_by_bytes(allowed_special):
-            return (part.tolist() for part in encode_by_cuts(self, blocks_of(texts), allowed_special))
-        return encode_stretches(self, texts, self._allowed(allowed_special))
+        return (ids.tolist() for ids in self.encode_blocks(blocks_of(texts), allowed_special))
+
+    def encode_blocks(
+        self,
+        blocks: Iterable[Buffer],
+        allowed_special: AllowedSpecial = "all",
+        least_bytes: int = BLOCK_BYTES,
+    ) -> Iterator[NDArray[np.uint32]]:
+        """The IDs of the blocks joined, some at a time. blocks: valid UTF-8, cut between characters.
+
+        Text is held until there are `least_bytes` and the core finds an offset at which it may be cut, whatever
+        follows. Where it finds none, it tries again at twice the length, so that all tries take linear time.
+        """
+        return self._encode_blocks(blocks, self.recognised(allowed_special), least_bytes)
+
+    def _encode_blocks(
+        self, blocks: Iterable[Buffer], tokens: Recognised, least_bytes: int
+    ) -> Iterator[NDArray[np.uint32]]:
+        held, start = bytearray(), INPUT
+        try_at_bytes = least_bytes
+        for block in blocks:
+            held += block
+            del block  # its buffer may be reused
+            if len(held) < try_at_bytes or not self._in_core:
+                continue
+            if cut := self._encoder.last_cut(held, tokens):
+                yield self._encoder.encode_part(held[:cut], tokens, start)
+                del held[:cut]
+                start = INSIDE
+            try_at_bytes = max(least_bytes, 2 * len(held))
+        if self._in_core:
+            yield self._encoder.encode_part(held, tokens, start)
+        else:
+            yield self._ids_of(bytes(held), tokens)
 
     @property
     def automaton(self) -> _core.Automaton | None:
@@ -225,18 +256,17 @@ class Encoding(Description):
         normalizer = self._parts.normalizer
         return text if normalizer is None else normalizer.apply(text)
 
-    def encode_prepared(self, text: Buffer) -> NDArray[np.uint32]:
+    def _encode_prepared(self, text: bytes, start: int) -> NDArray[np.uint32]:
         """The ids of UTF-8 as `preparation` leaves it, in which no special token is recognised."""
         if self._pretokens_in_core:
-            return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False, normalize=False)[0]
+            return self._encoder.encode_part(text, False, start, normalize=False)
         return self._encoder.encode_pretokens(*self.pretokenizer.pretoken_spans(str(text, "utf-8")))
 
     def encode_pretokens(self, text: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """The ids of given pretokens, end to end in `text`: number i is [ends[i - 1], ends[i]), uint64[pretokens]."""
         if self._parts.has_spaces:
             view = memoryview(text).cast("B")
-            starts = [0, *ends[:-1].tolist()]
-            pretokens = [exchange(bytes(view[s:e])) for s, e in zip(starts, ends.tolist(), strict=True)]
+            pretokens = [exchange(bytes(view[start:end])) for start, end in pairwise([0, *ends.tolist()])]
             text, ends = b"".join(pretokens), np.cumsum([*map(len, pretokens)], dtype=np.uint64)
         return self._encoder.encode_pretokens(text, ends)
 
@@ -266,24 +296,16 @@ class Encoding(Description):
                 yield np.array([id_], np.uint32)
                 continue
             section = normalized[start:stop]
+            section_start = SECTION if start else begin
             if (changes := self.pretokenizer.changes) is not None:
-                section = changes.apply(section, SECTION if start else begin)
+                section = changes.apply(section, section_start)
             try:
-                yield self.encode_prepared(section)
+                yield self._encode_prepared(section, section_start)
             except UncoveredText as error:
                 normalizer, place = self._parts.normalizer, start + error.place
                 if normalizer is not None:
                     place = normalizer.place_before(text, place)
                 raise error.moved(base_bytes + place - error.place, where) from None
-
-    @staticmethod
-    def find_special_tokens(buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]:
-        """(byte offset, special token) of each of the plain ones in the buffer, in order."""
-        if not allowed or not buffer:
-            return []
-        tokens = list(dict.fromkeys(allowed))
-        starts, which = find_special_tokens(buffer, [token.encode() for token in tokens])
-        return [(start, tokens[index]) for start, index in zip(starts.tolist(), which.tolist(), strict=True)]
 
     def finds_by_bytes(self, allowed_special: AllowedSpecial = "all") -> bool:
         """Whether the special tokens to recognise are found by their bytes alone, whatever stands beside them."""
@@ -293,14 +315,7 @@ class Encoding(Description):
             tokens = [replace(token, normalized=False) for token in tokens]
         return all(token.is_plain for token in tokens)
 
-    def last_cut(self, text: Buffer, allowed_special: AllowedSpecial = "all") -> int:
-        """The last place found at which a text may be cut in two that are encoded apart, whatever follows; 0: none."""
-        automaton = self.automaton
-        if automaton is None or self.preparation is not None or self.pretokenizer.asks_for_input:
-            return 0
-        return self._tokens_of(self._recognised(allowed_special)).last_cut(text, automaton)
-
-    def _recognised(self, allowed_special: AllowedSpecial) -> Recognised:
+    def recognised(self, allowed_special: AllowedSpecial) -> Recognised:
         """The special tokens to recognise as the core takes them: all (True), none (False) or some."""
         if type(allowed_special) in _SETS and not allowed_special:
             return False  # at once: it is what short texts are mostly encoded with
@@ -309,12 +324,13 @@ class Encoding(Description):
         allowed = frozenset(self._allowed(allowed_special))
         if len(allowed) in (0, len(self._parts.tokens)):
             return bool(allowed)
-        if allowed not in self._some_tokens:
+        if (found := self._some_tokens.get(allowed)) is None:
+            chosen = [token for token in self._parts.tokens if token.text in allowed]
+            found = core_tokens(chosen, self._parts.core_normalizer)
             if len(self._some_tokens) >= _MOST_SETS:
                 self._some_tokens.clear()
-            chosen = [token for token in self._parts.tokens if token.text in allowed]
-            self._some_tokens[allowed] = core_tokens(chosen, self._parts.core_normalizer)
-        return self._some_tokens[allowed]
+            self._some_tokens[allowed] = found
+        return found
 
     def _tokens_of(self, recognised: Recognised) -> _core.AddedTokens:
         if isinstance(recognised, bool):

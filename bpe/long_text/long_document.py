@@ -1,11 +1,9 @@
-"""The ids of a document too long to be held at once, in bounded memory: the ids of the whole.
+"""The IDs of a document too long to be held, in bounded memory: the IDs of the whole.
 
-Text is gathered until it may be cut, whatever follows: in front of the place where a special token could still begin,
-and there where the core knows that no pretoken can cross, or right behind a special token. What lies before the cut is
-encoded and forgotten. Where there is no such place for a while, the core goes through the text as a stream: pretokens
-that are certain are given out, and one that is itself too long to be held is encoded bit by bit (long_pretoken.py).
-Memory is a few stretches, and what waits for the text behind it: spaces after a line break belong to it if another one
-follows them. Where the core does not cut the texts, no place is known but special tokens, and all between them is held.
+Text is held until the core finds an offset at which it may be cut, whatever follows. All before the cut is encoded and
+forgotten (`Tokenizer.encode_blocks`). A pretoken of any length is held, except for a byte-level tokenizer without a
+normalizer. For such a tokenizer, where there is no cut for a while, the core scans the text as a stream: pretokens that
+are certain are encoded, and one that is itself too long to be held is encoded in windows (long_pretoken.py).
 """
 
 from __future__ import annotations
@@ -18,9 +16,7 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.long_text.long_pretoken import LongPretoken
-from bpe.long_text.normalized_pieces import Stretches, first_special, normalized
-from bpe.normalizers import INPUT, SECTION
-from bpe.streaming import encode_by_cuts
+from bpe.normalizers import INSIDE
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from corpus._core import find_special_tokens
 
@@ -36,34 +32,22 @@ def encode_pieces(
     allowed_special: AllowedSpecial = "all",
     try_bytes: int = TRY_BYTES,
 ) -> Iterator[NDArray[np.uint32]]:
-    """The ids of the pieces joined, some at a time, each array valid until the next is asked for.
+    """The IDs of the pieces joined, some at a time.
 
     pieces: valid UTF-8, cut between characters. allowed_special: as for Tokenizer.encode. try_bytes: how much is
     gathered before a cut is tried.
     """
-    automaton = tokenizer.pretokenizer.automaton
-    by_cuts = automaton is not None and (not automaton.streams or tokenizer.pretokenizer.asks_for_input)
-    if by_cuts or not tokenizer.finds_by_bytes(allowed_special):
-        # Where pretokens or such tokens begin and end depends on what stands around them.
-        yield from encode_by_cuts(tokenizer, pieces, allowed_special, try_bytes)
-        return
-    every = isinstance(allowed_special, str) and allowed_special == "all"
-    allowed = tokenizer.special_tokens if every else allowed_special
-    if automaton is None:
-        yield from _encode_as_text(tokenizer, pieces, allowed)
-        return
-    if tokenizer.preparation is not None:
-        stretches = Stretches(pieces, [token.encode() for token in allowed])
-        ids = [tokenizer.special_tokens[token] for token in allowed]
-        start = INPUT
-        while True:
-            texts = normalized(tokenizer.preparation, stretches.next(), start)
-            start = SECTION
-            yield from _Pieces(tokenizer, automaton, (), (), try_bytes).encode(texts)
-            if stretches.special < 0:
-                return
-            yield np.array([ids[stretches.special]], np.uint32)
-    yield from _Pieces(tokenizer, automaton, allowed_special, allowed, try_bytes).encode(pieces)
+    automaton = tokenizer.automaton
+    if (
+        automaton is None
+        or not automaton.streams
+        or tokenizer.text_rules is not None  # a window is no whole pretoken, which affixes depend on
+        or tokenizer.preparation is not None
+        or tokenizer.pretokenizer.asks_for_input
+        or not tokenizer.finds_by_bytes(allowed_special)
+    ):
+        return tokenizer.encode_blocks(pieces, allowed_special, try_bytes)
+    return _Pieces(tokenizer, automaton, allowed_special, try_bytes).encode(pieces)
 
 
 class _Pieces:
@@ -74,12 +58,12 @@ class _Pieces:
         tokenizer: Tokenizer,
         automaton: _core.Automaton,
         allowed_special: AllowedSpecial,
-        allowed: Collection[str],
         try_bytes: int,
     ) -> None:
         self._tokenizer, self._automaton = tokenizer, automaton
-        self._allowed_special = allowed_special
-        self._special = [token.encode() for token in allowed]
+        self._tokens = tokenizer.recognised(allowed_special)
+        every = isinstance(allowed_special, str) and allowed_special == "all"
+        self._special = [token.encode() for token in (tokenizer.special_tokens if every else allowed_special)]
         self._try_bytes = try_bytes
         self._held = bytearray()
         self._stream: _core.PieceStream | None = None
@@ -87,7 +71,6 @@ class _Pieces:
         self._fed = 0  # bytes of what is held that the stream has seen
         self._dropped = False  # whether the pretoken that is held is left out
         self._long: LongPretoken | None = None  # which it is the rest of
-        self._out = np.empty(0, np.uint32)
 
     def encode(self, pieces: Iterable[Buffer]) -> Iterator[NDArray[np.uint32]]:
         for piece in pieces:
@@ -103,7 +86,7 @@ class _Pieces:
 
     def _give(self) -> Iterator[NDArray[np.uint32]]:
         """The ids of what may be cut off; without such a place the text becomes a stream."""
-        if cut := safe_cut(self._held, self._automaton, self._special):
+        if cut := self._tokenizer.core_encoder.last_cut(self._held, self._tokens):
             yield self._encoded(cut)
             del self._held[:cut]
             return
@@ -117,7 +100,7 @@ class _Pieces:
         assert self._stream is not None
         stop = len(held) if final else max(_decided(held, self._special), self._fed)
         with memoryview(held) as view, view[self._fed :] as rest:
-            special = self._fed + first_special(rest, self._special)[0]
+            special = self._fed + _first_special(rest, self._special)
         over = final or special < stop
         stop = min(stop, special)
         cut = 0
@@ -175,17 +158,7 @@ class _Pieces:
         self._fed -= stop
 
     def _encoded(self, stop: int) -> NDArray[np.uint32]:
-        if len(self._out) < _core.TokenizerCore.out_tokens(stop):
-            self._out = np.empty(_core.TokenizerCore.out_tokens(stop), np.uint32)
-        part = self._held[
-            :stop
-        ]  # a copy: who sees a bytearray keeps it from growing, were it a profiler's frames
-        if self._tokenizer.preparation is not None:  # the text is in its form already
-            return self._tokenizer.encode_prepared(part)
-        # 0xff is in no text: the whole of it is one document.
-        return self._tokenizer.encode_documents(
-            part, b"\xff", threads=1, checked=True, out=self._out, allowed_special=self._allowed_special
-        ).tokens
+        return self._tokenizer.core_encoder.encode_part(self._held[:stop], self._tokens, INSIDE)
 
 
 def _decided(text: bytearray, special_tokens: Collection[bytes]) -> int:
@@ -197,30 +170,7 @@ def _decided(text: bytearray, special_tokens: Collection[bytes]) -> int:
     return decided
 
 
-def safe_cut(text: bytearray, automaton: _core.Automaton, special_tokens: Collection[bytes]) -> int:
-    """The last place found at which the text may be cut whatever follows it, 0 if there is none.
-
-    "a<s>bc de<" with "<s>" for GPT-2 -> 6, before " de"; a special token may begin with the last byte.
-    """
-    decided = _decided(text, special_tokens)
-    cut = 0
-    if special_tokens:
-        starts, which = find_special_tokens(text, list(special_tokens))
-        lengths = [len(token) for token in special_tokens]
-        before = int(np.searchsorted(starts, np.uint64(decided)))
-        if before:
-            cut = int(starts[before - 1]) + lengths[int(which[before - 1])]
-    if cut >= decided:
-        return cut
-    with memoryview(text) as view, view[cut:decided] as rest:
-        return cut + _core.last_safe_cut(automaton, rest)
-
-
-def _encode_as_text(
-    tokenizer: Tokenizer, pieces: Iterable[Buffer], allowed: Collection[str]
-) -> Iterator[NDArray[np.uint32]]:
-    from bpe.streaming import encode_stretches
-
-    for ids in encode_stretches(tokenizer, (str(piece, "utf-8") for piece in pieces), allowed):
-        if len(ids):
-            yield np.asarray(ids, dtype=np.uint32)
+def _first_special(text: Buffer, special_tokens: list[bytes]) -> int:
+    """The offset of the first special token in the text, or the length of the text."""
+    starts, _ = find_special_tokens(text, special_tokens)
+    return int(starts[0]) if len(starts) else memoryview(text).nbytes

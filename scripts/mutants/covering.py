@@ -37,7 +37,7 @@ NATIVE_TESTS = {
         "bpe/test_published_structures bpe/test_uncovered_text bpe/test_components"
     ),
     "bpe/native/normalize": (
-        "bpe/test_normalizers bpe/test_normalized_text bpe/test_normalized_pieces "
+        "bpe/test_normalizers bpe/test_normalized_text "
         "bpe/test_formats_sentencepiece bpe/test_unicode_tables bpe/test_normalized_counts "
         "bpe/test_components"
     ),

@@ -26,6 +26,7 @@ from bpe.normalizers import (
     Replace,
     Strip,
 )
+from bpe.reference import cut_at_special_tokens
 from bpe.tokenizer import Tokenizer
 
 END = "<|endoftext|>"
@@ -120,11 +121,12 @@ def normalizer_of(tokenizer: Tokenizer) -> Any:
     assert normalizer is not None
 
     def encode(text: str) -> list[int]:
-        data, ids, start = text.encode(), [], 0
-        for place, token in [*tokenizer.find_special_tokens(data, tokenizer.special_tokens), (len(data), "")]:
-            ids += bare.encode(normalizer.apply(data[start:place]).decode(), allowed_special=())
-            ids += [tokenizer.special_tokens[token]] if token else []
-            start = place + len(token.encode())
+        ids = []
+        for part, is_special in cut_at_special_tokens(text, [*tokenizer.special_tokens]):
+            if is_special:
+                ids.append(tokenizer.special_tokens[part])
+            else:
+                ids += bare.encode(normalizer.apply(part.encode()).decode(), allowed_special=())
         return ids
 
     return encode

@@ -25,7 +25,6 @@ from tokenizers import Regex, normalizers
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
 from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
-from bpe.normalized_parts import NormalizedParts
 from bpe.normalizers import NFC, Bert, Form, Lowercase, Normalizer, Prepend, Replace, Strip, make_normalizer
 
 SOME_RULES = {
@@ -198,23 +197,6 @@ def test_short_clusters(name: str) -> None:
     ]
     for _ in range(4000):
         check(name, "".join(drawn.choices(few, k=drawn.choice([2, 3, 4, 6]))))
-
-
-@pytest.mark.parametrize(
-    "name", ["NFC", "NFKD", "Precompiled", "Bert", "Llama", "Albert", "composed and replaced"]
-)
-def test_a_text_in_parts_is_that_of_the_whole(name: str) -> None:
-    """Also where each part is all that is there, so that it is cut wherever it may be."""
-    ours, _ = both(name)
-    drawn = random.Random(11)
-    for text in nasty_texts(300, seed=9):
-        parts = NormalizedParts(ours)
-        found, start = b"", 0
-        while start < len(text):
-            stop = start + drawn.choice([1, 1, 2, 5])
-            found += parts.feed(text[start:stop].encode())
-            start = stop
-        assert found + parts.finish() == ours.apply(text.encode()), ascii(text)
 
 
 @pytest.mark.parametrize("name", THEIRS)

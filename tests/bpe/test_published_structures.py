@@ -11,6 +11,7 @@ import pytest
 import tokenizers
 
 from bpe.formats import huggingface
+from bpe.long_text.long_document import encode_pieces
 from bpe.tokenizer import Tokenizer
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
@@ -216,7 +217,10 @@ def test_ids_are_theirs(name: str, listed: Any, nasty_texts: dict[str, str], ran
     documents = "\ue000".join(mixed)
     rows = [theirs.encode(text, add_special_tokens=False).ids for text in mixed]
     assert [row.tolist() for row in ours.encode_documents(documents.encode(), "\ue000", 2)] == rows
-    assert list(ours.encode_iterable(mixed)) == theirs.encode("".join(mixed), add_special_tokens=False).ids
+    whole = theirs.encode("".join(mixed), add_special_tokens=False).ids
+    assert list(ours.encode_iterable(mixed)) == whole
+    pieces = (text.encode() for text in mixed)
+    assert [id_ for part in encode_pieces(ours, pieces, "all", 50) for id_ in part.tolist()] == whole
     for text in [*nasty_texts.values(), *joined, *mixed, *random]:
         for add in (False, True):
             expected = theirs.encode(text, add_special_tokens=add).ids

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,18 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 from input_kinds import write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
 
 from bpe.added_tokens import AddedToken
-from bpe.long_text.long_document import encode_pieces, safe_cut
+from bpe.long_text.long_document import encode_pieces
 from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
-from bpe.pretokenizer import named
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from corpus.documents import Buffers
 from engines.inline_engine import InlineEngine
+from tests.bpe.text_vocabularies import WORDS, text_vocabulary
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:
@@ -116,24 +118,6 @@ def test_memory_is_not_that_of_the_document(listed: Callable[..., Tokenizer]) ->
     assert max(sizes) < 3000
 
 
-@pytest.mark.parametrize(
-    ("text", "special", "expected"),
-    [
-        (b"a<s>bc de<", [b"<s>"], 6),
-        (b"a<s>", [b"<s>"], 4),
-        (b"a<s>b<s", [b"<s>"], 4),
-        (b"one two", [], 3),
-        (b"oneword", [], 0),
-        ("a bé".encode()[:-1], [b"xx"], 1),
-        (b"", [b"<s>"], 0),
-    ],
-)
-def test_safe_cut(text: bytes, special: list[bytes], expected: int) -> None:
-    automaton = named("gpt2").automaton
-    assert automaton is not None
-    assert safe_cut(bytearray(text), automaton, special) == expected
-
-
 @pytest.mark.parametrize("stretch_bytes", [1, 7, 64, 500])
 @pytest.mark.parametrize("more", [{}, {"validation_fraction": 0.5}, {"invalid": "replace"}], ids=str)
 def test_conversions_do_not_depend_on_the_stretch(
@@ -172,6 +156,33 @@ def test_conversions_do_not_depend_on_the_stretch(
     assert {name: split.documents for name, split in expected.items()} == {
         name: counts.documents for name, counts in summary.splits.items()
     }
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma", "metaspace", "mistral", "clip", "suffix", "prefix"])
+def test_long_documents_of_other_families_failed_or_had_other_ids(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 400)
+    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 100)
+    (tmp_path / "tokenizer.json").write_text(text_vocabulary(name), encoding="utf-8")
+    rng = random.Random(name)
+    texts = ["".join(rng.choices([*WORDS, "        ", "\n"], k=size)) for size in (3, 300, 1, 900)]
+    texts += ["t" * 1001, "a" + " " * 900 + "b", "中" * 500]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    options = ConvertOptions(
+        (str(tmp_path / "in.jsonl"),),
+        str(tmp_path / "tokenizer.json"),
+        str(tmp_path / "out"),
+        validation_fraction=0,
+        progress="none",
+    )
+    run_conversion(options, InlineEngine())
+    encoded, starts, _ = read_dataset(tmp_path / "out")["train"]
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    rows = np.split(np.array(encoded) // 2, starts[1:-1])
+    assert [row.tolist() for row in rows] == [
+        theirs.encode(text, add_special_tokens=False).ids for text in texts
+    ]
 
 
 def test_the_split_of_a_long_document_is_its_contents(

@@ -21,7 +21,6 @@ from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.post_process import post_process
 from bpe.compat.huggingface.text_engine import TextEngine
 from bpe.core_vocabulary import CoreVocabulary
-from bpe.description import Parts
 from bpe.errors import BadTokenizer
 from bpe.formats import huggingface
 from bpe.formats.huggingface_decoder import decoder_to_json
@@ -87,38 +86,36 @@ def _in_core(
         # The core would take the entries for bytes, and needs all 256 of them.
         return CoreTokenizer.from_parts(huggingface.read(model.written(root).encode()))
     before = model.core.parts
-    wanted = replace(
-        before,
-        normalizer=normalizer_from_json(normalizer),
-        pretokenizer=pretokenizer_from_json(pre_tokenizer, TextRules.of_text(model.core.text_rules)),
-        added_tokens=tokens,
+    wanted = (
+        normalizer_from_json(normalizer),
+        pretokenizer_from_json(pre_tokenizer, TextRules.of_text(model.core.text_rules)),
+        tokens,
     )
     ignore_merges = bool(model.options()["ignore_merges"])
-    if wanted == _comparable(before, wanted) and ignore_merges == before.vocabulary.ignore_merges:
+    known = (before.normalizer, before.pretokenizer, before.tokens)
+    if wanted == known and ignore_merges == before.vocabulary.ignore_merges:
         return model.core
     if before.vocabulary.text_rules is not None:  # what cuts its texts hangs on all the rest
         root["decoder"] = decoder_to_json(before.decoder)
         return CoreTokenizer.from_parts(huggingface.read(model.written(root).encode()))
-    added = core_tokens(tokens, wanted.normalizer)
-    automaton = wanted.pretokenizer.automaton
+    normalizers, pretokenizer, _ = wanted
+    added = core_tokens(tokens, normalizers)
     try:
-        encoder = _core.TokenizerCore.from_image(before.encoder.image(), added, automaton, ignore_merges)
+        encoder = _core.TokenizerCore.from_image(
+            before.core.image(), added, pretokenizer.automaton, ignore_merges
+        )
     except ValueError as error:  # a token's id is an entry's of other bytes
         raise BadTokenizer(str(error)) from None
     special_tokens = {token.text: token.id for token in tokens}
     return CoreTokenizer.from_parts(
-        replace(wanted, vocabulary=CoreVocabulary(encoder, special_tokens, ignore_merges))
+        replace(
+            before,
+            vocabulary=CoreVocabulary(encoder, special_tokens, ignore_merges),
+            pretokenizer=pretokenizer,
+            normalizer=normalizers,
+            added_tokens=tokens,
+        )
     )
-
-
-def _comparable(before: Parts, wanted: Parts) -> Parts | None:
-    """`wanted` itself if both say the same."""
-    same = (
-        before.normalizer == wanted.normalizer
-        and before.pretokenizer == wanted.pretokenizer
-        and before.tokens == wanted.added_tokens
-    )
-    return wanted if same else None
 
 
 def _content_of(token: CoreToken) -> Json:

@@ -61,7 +61,7 @@ nb::object bytes_from(const TokenizerCore &core, const std::vector<int64_t> &ids
     const std::string bytes = core.text_decoder->decode(ids.data(), ids.size(), false);
     return nb::bytes(bytes.data(), bytes.size());
   }
-  const bpe::Decoder &decoder = core.decoder;
+  const bpe::Decoder &decoder = *core.decoder;
   const size_t size = decoder.size_of(ids.data(), ids.size());
   nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
   if (!out.is_valid())
@@ -87,7 +87,7 @@ nb::object text_from(const TokenizerCore &core, const int64_t *ids, size_t count
       throw nb::python_error();
     return out;
   }
-  const bpe::Decoder &decoder = core.decoder;
+  const bpe::Decoder &decoder = *core.decoder;
   const size_t size = decoder.size_of(ids, count);
   if (room.size() < size)
     room.resize(size);
@@ -124,18 +124,6 @@ nb::list texts_from(const TokenizerCore &core,
 
 void bind_decoding(nb::class_<TokenizerCore> &encoder) {
   encoder
-      .def(
-          "set_text_decoding",
-          [](TokenizerCore &core, const std::vector<std::pair<nb::bytes, nb::bytes>> &replaced,
-             const nb::bytes &stripped, size_t strip_count, const nb::dict &special_tokens) {
-            bpe::TextDecoding rule{{}, {stripped.c_str(), stripped.size()}, strip_count};
-            for (const auto &[what, by] : replaced)
-              rule.replaced.emplace_back(std::string(what.c_str(), what.size()),
-                                         std::string(by.c_str(), by.size()));
-            core.text_decoder.emplace(core.encoder.vocabulary(), added_tokens_from(special_tokens).contents(),
-                                      rule);
-          },
-          nb::arg("replaced"), nb::arg("stripped"), nb::arg("strip_count"), nb::arg("special_tokens"))
       .def(
           "decode", [](const TokenizerCore &core, nb::handle ids) { return bytes_from(core, ids_from(ids)); },
           nb::arg("ids"))

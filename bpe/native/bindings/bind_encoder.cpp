@@ -113,6 +113,29 @@ bpe::EncodedRows encode_pretokens(const TokenizerCore &core, nb::object buffer, 
   return core.encoder.encode_pretokens(view_of(text), ends.data(), ends.size(), as_rows);
 }
 
+// (replaced, stripped, strip_count, special tokens): `bpe.decoders.CoreRule`, and the texts that IDs of
+// special tokens have to begin with.
+using TextDecodingTuple =
+    std::tuple<std::vector<std::pair<nb::bytes, nb::bytes>>, nb::bytes, size_t, nb::dict>;
+
+TokenizerCore *with_components(const TokenizerCore &core, const bpe::AddedTokens &tokens,
+                               const bpe::Automaton *automaton, const bpe::Normalizer *normalizer,
+                               const bpe::Normalizer *changes, const bpe::Normalizer *both,
+                               const std::optional<TextDecodingTuple> &decoding) {
+  const auto text = [](const nb::bytes &bytes) { return std::string(bytes.c_str(), bytes.size()); };
+  std::optional<bpe::TextDecoder> decoder;
+  if (decoding) {
+    const auto &[replaced, stripped, strip_count, special_tokens] = *decoding;
+    bpe::TextDecoding rule{{}, text(stripped), strip_count};
+    for (const auto &[what, by] : replaced)
+      rule.replaced.emplace_back(text(what), text(by));
+    decoder.emplace(core.encoder.vocabulary(), added_tokens_from(special_tokens).contents(), rule);
+  }
+  return new TokenizerCore(core,
+                           {tokens, shared(automaton), shared(normalizer), shared(changes), shared(both)},
+                           std::move(decoder));
+}
+
 // A writer of text in pieces, as an iterator of bytes.
 template <class Writer> void bind_pieces(nb::module_ &m, const char *name) {
   nb::class_<Writer>(m, name)
@@ -175,15 +198,7 @@ void bind_encoder(nb::module_ &m) {
             }
             return std::pair(owned_array(std::move(spans)), owned_array(std::move(ids)));
           },
-          nb::arg("buffer"), nb::arg("normalized"))
-      .def(
-          "last_cut",
-          [](const bpe::AddedTokens &tokens, nb::object buffer, const bpe::Automaton &automaton) {
-            const BufferView text(buffer);
-            nb::gil_scoped_release unlocked;
-            return bpe::last_cut(view_of(text), {automaton, tokens, nullptr});
-          },
-          nb::arg("buffer"), nb::arg("automaton"));
+          nb::arg("buffer"), nb::arg("normalized"));
   nb::class_<TokenizerCore> encoder(m, "TokenizerCore");
   encoder
       .def(
@@ -311,23 +326,9 @@ void bind_encoder(nb::module_ &m) {
             return new bpe::MergesText(core.encoder.vocabulary(), as_pairs);
           },
           nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
-      .def(
-          "set_normalizers",
-          [](TokenizerCore &core, const bpe::Normalizer *normalizer, const bpe::Normalizer *changes,
-             const bpe::Normalizer *both) {
-            core.encoder.set_normalizers(shared(normalizer), shared(changes), shared(both));
-          },
-          nb::arg("normalizer").none(), nb::arg("changes").none(), nb::arg("both").none())
-      .def(
-          "set_automaton",
-          [](TokenizerCore &core, const bpe::Automaton &automaton) {
-            core.encoder.set_automaton(shared(&automaton));
-          },
-          nb::arg("automaton"))
-      .def(
-          "set_added_tokens",
-          [](TokenizerCore &core, const bpe::AddedTokens &tokens) { core.encoder.set_added_tokens(tokens); },
-          nb::arg("tokens"))
+      .def("with_components", &with_components, nb::arg("tokens"), nb::arg("automaton").none(),
+           nb::arg("normalizer").none(), nb::arg("changes").none(), nb::arg("both").none(),
+           nb::arg("decoding") = nb::none(), nb::rv_policy::take_ownership)
       .def_prop_ro("merges_characters",
                    [](const TokenizerCore &core) { return core.encoder.vocabulary().merges_characters(); })
       .def("joined_characters",
@@ -359,7 +360,7 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "encode_documents",
           [](const TokenizerCore &core, nb::object buffer, nb::bytes separator, int64_t threads,
-             nb::handle special, bool check, std::optional<LentTokens> out, bool normalize) {
+             nb::handle special, bool check, std::optional<LentTokens> out) {
             const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(core, special);
             const BufferView text(buffer);
             const size_t thread_limit = thread_count(threads);
@@ -368,13 +369,34 @@ void bind_encoder(nb::module_ &m) {
             {
               nb::gil_scoped_release unlocked;
               rows = core.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
-                                                   thread_limit, tokens_to_cut_at, check, std::move(lent),
-                                                   normalize);
+                                                   thread_limit, tokens_to_cut_at, check, std::move(lent));
             }
             return owned_rows(std::move(rows), out);
           },
           nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
-          nb::arg("check") = false, nb::arg("out").noconvert() = nb::none(), nb::arg("normalize") = true)
+          nb::arg("check") = false, nb::arg("out").noconvert() = nb::none())
+      .def(
+          "encode_part",
+          [](const TokenizerCore &core, nb::object buffer, nb::handle special, unsigned start,
+             bool normalize) {
+            const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(core, special);
+            const BufferView text(buffer);
+            nb::gil_scoped_release unlocked;
+            bpe::TokenBuffer tokens = core.encoder.encode_part(
+                view_of(text), tokens_to_cut_at, static_cast<bpe::TextStart>(std::min(start, 2u)), normalize);
+            nb::gil_scoped_acquire locked;
+            return owned_tokens(std::move(tokens));
+          },
+          nb::arg("buffer"), nb::arg("special"), nb::arg("start"), nb::arg("normalize") = true)
+      .def(
+          "last_cut",
+          [](const TokenizerCore &core, nb::object buffer, nb::handle special) {
+            const bpe::AddedTokens &tokens = tokens_to_find(core, special);
+            const BufferView text(buffer);
+            nb::gil_scoped_release unlocked;
+            return core.encoder.last_cut(view_of(text), tokens);
+          },
+          nb::arg("buffer"), nb::arg("special"))
       .def(
           "encode_ragged",
           [](const TokenizerCore &core, nb::object buffer, const RowOffsets &offsets, int64_t threads,

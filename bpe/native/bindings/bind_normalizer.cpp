@@ -43,7 +43,6 @@ void bind_normalizer(nb::module_ &m) {
             return nb::bytes(normalized.data(), normalized.size());
           },
           nb::arg("buffer"), nb::arg("start") = 1)
-      .def_prop_ro("prefixes", &bpe::Normalizer::prefixes)
       .def(
           "last_border",
           [](const bpe::Normalizer &normalizer, nb::object buffer, size_t place) {

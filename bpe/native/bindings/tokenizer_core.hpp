@@ -7,17 +7,22 @@
 
 namespace bpe::python {
 
-// An encoder with the decoder that reads its vocabulary.
+// An encoder with the decoder that reads its vocabulary; immutable.
 struct TokenizerCore {
-  bpe::Encoder encoder;
-  bpe::Decoder decoder;
-  std::optional<bpe::TextDecoder> text_decoder; // in its place, for entries that are text
+  const bpe::Encoder encoder;
+  const std::shared_ptr<const bpe::Decoder> decoder;
+  const std::optional<bpe::TextDecoder> text_decoder; // in its place, for entries that are text
 
   // What the encoder is made of.
   template <class First, class Second, class... Rest>
   TokenizerCore(First &&first, Second &&second, Rest &&...rest)
       : encoder(std::forward<First>(first), std::forward<Second>(second), std::forward<Rest>(rest)...),
-        decoder(encoder.vocabulary(), encoder.added_tokens().contents()) {}
+        decoder(std::make_shared<bpe::Decoder>(encoder.vocabulary(), encoder.added_tokens().contents())) {}
+  // The same vocabulary and contents of added tokens, with other components.
+  TokenizerCore(const TokenizerCore &other, bpe::Components components,
+                std::optional<bpe::TextDecoder> text_decoder)
+      : encoder(other.encoder, std::move(components)), decoder(other.decoder),
+        text_decoder(std::move(text_decoder)) {}
   TokenizerCore(const TokenizerCore &) = delete;
 };
 

@@ -24,6 +24,12 @@ bool asks_for_start(const WithinDocuments &within) {
   return within.normalizer && (within.normalizer->prefixes() || within.normalizer->prepends());
 }
 
+// Whether a cut between two pretokens keeps all special tokens and the prefix of the text after each.
+bool keeps_tokens(std::string_view text, const WithinDocuments &within, size_t place) {
+  return !within.special.stands_across(bytes_of(text), text.size(), place) &&
+         !(asks_for_start(within) && within.special.may_end_at(text, place));
+}
+
 // A place near `limit`, at or before it, at which a document goes on and may be cut without changing its
 // pretokens; 0: none. A cut needs two characters only, so it is looked for near the limit.
 size_t cut_within_document(std::string_view text, std::string_view separator, const WithinDocuments &within,
@@ -42,12 +48,10 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
       return 0;
     // A separator is no part of a document, a special token not of a pretoken.
     const size_t place = start + cut;
-    const size_t reach = separator.empty() ? 0 : separator.size() - 1;
+    const size_t reach = separator.size() - 1;
     const std::string_view around =
         text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
-    if ((separator.empty() || around.find(separator) == std::string_view::npos) &&
-        !within.special.stands_across(bytes_of(text), text.size(), place) &&
-        !(asks_for_start(within) && within.special.may_end_at(text, place)))
+    if (around.find(separator) == std::string_view::npos && keeps_tokens(text, within, place))
       return place;
     limit = start;
   }
@@ -57,8 +61,25 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
 } // namespace
 
 size_t last_cut(std::string_view text, const WithinDocuments &within) {
+  constexpr int max_tries = 1024; // where special tokens follow one another, no cut may be between them
   const size_t reach = within.special.reach();
-  return text.size() <= reach ? 0 : cut_within_document(text, {}, within, text.size() - reach);
+  size_t limit = text.size() - std::min(text.size(), reach);
+  while (limit > 0 && continues_character(text[limit]))
+    --limit;
+  for (int i = 0; i < max_tries && limit > 0; ++i) {
+    limit = last_normalized_cut(within.automaton, within.normalizer, bytes_of(text), limit, true);
+    if (limit > 0 && keeps_tokens(text, within, limit))
+      return limit;
+  }
+  const SpecialTokens &raw = within.special.raw();
+  const SpecialTokens &tokens = raw.empty() ? within.special.normalized() : raw;
+  if (!tokens.plain() || asks_for_start(within))
+    return 0;
+  size_t cut = 0;
+  SpecialTokens::Search search(tokens, bytes_of(text), text.size());
+  for (SpecialTokens::Match match; (match = search.next()).start + reach <= text.size();)
+    cut = match.stop;
+  return cut;
 }
 
 std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,

@@ -29,8 +29,8 @@ struct WithinDocuments {
 std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
                                     const std::optional<WithinDocuments> &within);
 
-// The last place found in `text` at which it may be cut into two that are encoded apart, whatever follows; 0:
-// none.
+// The last offset found in `text` at which it may be cut into two that are encoded apart, whatever follows:
+// where no pretoken crosses, else after a special token; 0: none.
 size_t last_cut(std::string_view text, const WithinDocuments &within);
 
 } // namespace bpe

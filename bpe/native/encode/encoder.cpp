@@ -72,9 +72,9 @@ private:
       outgrown = std::move(session_);
       --encoder_.session_count_;
     }
-    if (!encoder_.characters_ && !encoder_.vocabulary_.merges_characters())
-      encoder_.characters_ = std::make_unique<CharacterTable>(encoder_.vocabulary_);
-    session_ = std::make_unique<EncoderSession>(encoder_.vocabulary_, encoder_.characters_.get(),
+    if (!encoder_.characters_ && !encoder_.vocabulary().merges_characters())
+      encoder_.characters_ = std::make_shared<CharacterTable>(encoder_.vocabulary());
+    session_ = std::make_unique<EncoderSession>(encoder_.vocabulary(), encoder_.characters_.get(),
                                                 encoder_.automaton_.get(), encoder_.ignore_merges_,
                                                 encoder_.budget_, share);
     ++encoder_.session_count_;
@@ -92,8 +92,18 @@ Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Voc
 
 Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
                  bool ignore_merges, size_t cache_bytes)
-    : vocabulary_(std::move(vocabulary)), added_tokens_(std::move(added_tokens)),
-      automaton_(std::move(automaton)), ignore_merges_(ignore_merges), budget_(cache_bytes) {}
+    : vocabulary_(std::make_shared<const Vocabulary>(std::move(vocabulary))),
+      added_tokens_(std::move(added_tokens)), automaton_(std::move(automaton)), ignore_merges_(ignore_merges),
+      budget_(cache_bytes) {}
+
+Encoder::Encoder(const Encoder &other, Components components)
+    : vocabulary_(other.vocabulary_), added_tokens_(std::move(components.added_tokens)),
+      automaton_(std::move(components.automaton)), normalizer_(std::move(components.normalizer)),
+      changes_(std::move(components.changes)), both_(std::move(components.both)),
+      ignore_merges_(other.ignore_merges_), budget_(other.budget_.limit_bytes()) {
+  const std::lock_guard lock(other.pool_mutex_);
+  characters_ = other.characters_;
+}
 
 void Encoder::encode_text(EncoderSession &session, std::string_view text, const uint8_t *readable,
                           const AddedTokens &special, TextStart start, bool normalize) const {
@@ -197,18 +207,13 @@ std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_
 }
 
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                                      const AddedTokens &special, bool check, TokenBuffer out,
-                                      bool normalize) const {
+                                      const AddedTokens &special, bool check, TokenBuffer out) const {
   if (check && validate_utf8(bytes_of(separator), separator.size()) < separator.size())
     throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
   const std::shared_ptr<const AddedTokens> within = tokens_within_documents(separator, special);
-  // A token may stand across any place of the text as it is if it is looked for in the normalized text.
-  std::optional<WithinDocuments> by;
-  if (automaton_ && (!normalize || !normalizer_ || within->normalized().empty()))
-    by.emplace(WithinDocuments{*automaton_, *within, normalize ? both_.get() : nullptr});
-
+  const std::optional<WithinDocuments> by = cuts_within(*within);
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
   const std::vector<size_t> starts =
@@ -223,7 +228,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       const size_t found = find_bytes(bytes, stop, start, separator);
       if (check)
         require_utf8(text.substr(0, stop), valid_stop, found);
-      encode_text(session, text.substr(start, found - start), readable, *within, begin, normalize);
+      encode_text(session, text.substr(start, found - start), readable, *within, begin);
       begin = TextStart::input;
       if (found == stop && piece + 1 < pieces)
         return; // behind the separator of the last document, or within a document that goes on
@@ -251,6 +256,26 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
     }
   };
   return encode_pieces(starts.size() - 1, threads, text.size(), encode_piece, std::move(out));
+}
+
+TokenBuffer Encoder::encode_part(std::string_view text, const AddedTokens &special, TextStart start,
+                                 bool normalize) const {
+  const auto encode_all = [&](EncoderSession &session, size_t) {
+    encode_text(session, text, bytes_of(text) + text.size(), special, start, normalize);
+  };
+  return std::move(encode_pieces(1, 1, text.size(), encode_all).tokens);
+}
+
+std::optional<WithinDocuments> Encoder::cuts_within(const AddedTokens &special) const {
+  // A token that is searched for in the normalized text may cross any offset of the text before that.
+  if (!automaton_ || (normalizer_ && !special.normalized().empty()))
+    return std::nullopt;
+  return WithinDocuments{*automaton_, special, both_.get()};
+}
+
+size_t Encoder::last_cut(std::string_view text, const AddedTokens &special) const {
+  const std::optional<WithinDocuments> within = cuts_within(special);
+  return within ? bpe::last_cut(text, *within) : 0;
 }
 
 EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count,
@@ -282,8 +307,8 @@ EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *end
 EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t text_bytes,
                                    const EncodePiece &encode, TokenBuffer out) const {
   threads = std::min(threads, piece_count);
-  // Threads copy their IDs into room that is reserved in advance. Without the address space for it, one thread
-  // writes to a buffer that grows.
+  // Threads copy their IDs into room that is reserved in advance. Without the address space for it, one
+  // thread writes to a buffer that grows.
   if (threads > 1 && !out.try_reserve(most_tokens(text_bytes)))
     threads = 1;
   if (threads <= 1) {

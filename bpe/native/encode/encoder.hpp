@@ -12,6 +12,7 @@
 // touched once. The result is the same for any number of threads.
 #pragma once
 
+#include "encode/cut_into_pieces.hpp"
 #include "encode/encoder_session.hpp"
 #include "encode/piece_assembly.hpp"
 #include "normalize/normalizer.hpp"
@@ -30,6 +31,15 @@
 
 namespace bpe {
 
+// How texts are cut and normalized before their pretokens are merged.
+struct Components {
+  AddedTokens added_tokens;                   // their values are the IDs
+  std::shared_ptr<const Automaton> automaton; // null: only encode_pretokens may be called
+  // nullptr for none. normalizer: applied to the text between raw added tokens. changes: those that the
+  // pre-tokenizer makes first, applied to the text between all added tokens. both: one after the other.
+  std::shared_ptr<const Normalizer> normalizer, changes, both;
+};
+
 class Encoder {
 public:
   // added_tokens: their values are the ids. automaton null: only encode_pretokens may be called.
@@ -39,45 +49,35 @@ public:
           size_t cache_bytes, std::optional<TextRules> text = std::nullopt);
   Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
           bool ignore_merges, size_t cache_bytes);
-
-  // How texts are cut from now on, and what at: while no call encodes.
-  void set_automaton(std::shared_ptr<const Automaton> automaton) {
-    automaton_ = std::move(automaton);
-    idle_.clear(); // they have the one before
-    session_count_ = 0;
-  }
-  void set_added_tokens(AddedTokens tokens) { added_tokens_ = std::move(tokens); }
-  // From now on the normalizer is applied to the text between added tokens that are not normalized; changes,
-  // those that a pre-tokenizer makes first, to the text between all of them; both: one after the other.
-  // nullptr for none. Before the first call that encodes, or while there is none.
-  void set_normalizers(std::shared_ptr<const Normalizer> normalizer,
-                       std::shared_ptr<const Normalizer> changes, std::shared_ptr<const Normalizer> both) {
-    normalizer_ = std::move(normalizer);
-    changes_ = std::move(changes);
-    both_ = std::move(both);
-  }
+  // The same vocabulary, which both share, with other components.
+  Encoder(const Encoder &other, Components components);
 
   // Texts are valid UTF-8. `special`: the tokens to recognise; all others are text like any other.
   void encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const;
   EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads,
                            const AddedTokens &special) const;
-  // A row for each document; documents lie between separators (leftmost first, not overlapping, not empty).
-  // Into `out` if it is lent, which needs out_tokens(text.size()) of room. check: whether text and separator
-  // are valid UTF-8 is not known; each document is looked at while it is in the cache of the core that
-  // encodes it. Throws std::invalid_argument for text that
-  // is not. normalize: apply the normalizers; otherwise that was done before.
+  // A row for each document. Separators are found leftmost first, do not overlap, and are valid UTF-8, at
+  // least one byte. Into `out` if it is lent, which needs out_tokens(text.size()) of room. check: validate
+  // the text; each document is validated while it is in the cache of the core that encodes it. Throws
+  // std::invalid_argument for text or a separator that is not valid UTF-8.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                               const AddedTokens &special, bool check, TokenBuffer out = {},
-                               bool normalize = true) const;
+                               const AddedTokens &special, bool check, TokenBuffer out = {}) const;
   // A row for each text, which is [offsets[i], offsets[i + 1]) of `text`; offsets ascend and end within it.
+  // Throws std::invalid_argument for a row that begins or ends inside a character.
   EncodedRows encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows, size_t threads,
                             const AddedTokens &special, TokenBuffer out = {}) const;
+  // A text may be encoded in parts, each cut off with last_cut: the parts have the IDs of the whole. start:
+  // inside for all parts but the first. normalize: apply the normalizers; otherwise that was done before.
+  TokenBuffer encode_part(std::string_view text, const AddedTokens &special, TextStart start,
+                          bool normalize) const;
+  // The last offset found at which the text may be cut, whatever follows it; 0: none.
+  size_t last_cut(std::string_view text, const AddedTokens &special) const;
   static constexpr size_t out_tokens(size_t text_bytes) { return text_bytes + EncoderSession::spare_tokens; }
   // Pretoken i is [ends[i - 1], ends[i]) of text. as_rows: each is a row, else there is none. Throws
   // std::invalid_argument where ends fall or pass text's end.
   EncodedRows encode_pretokens(std::string_view text, const uint64_t *ends, size_t count, bool as_rows) const;
 
-  const Vocabulary &vocabulary() const { return vocabulary_; }
+  const Vocabulary &vocabulary() const { return *vocabulary_; }
   const AddedTokens &added_tokens() const { return added_tokens_; }
   size_t cache_bytes_used() const { return budget_.used_bytes(); }
 
@@ -96,18 +96,19 @@ private:
                       TextStart start, bool normalize) const;
   std::shared_ptr<const AddedTokens> tokens_within_documents(std::string_view separator,
                                                              const AddedTokens &special) const;
+  std::optional<WithinDocuments> cuts_within(const AddedTokens &special) const;
   size_t most_tokens(size_t text_bytes) const;
   EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t text_bytes, const EncodePiece &encode,
                             TokenBuffer out = {}) const;
 
-  Vocabulary vocabulary_;
-  AddedTokens added_tokens_;
-  std::shared_ptr<const Automaton> automaton_;
-  std::shared_ptr<const Normalizer> normalizer_, changes_, both_; // as far as there are any
-  bool ignore_merges_;
+  const std::shared_ptr<const Vocabulary> vocabulary_;
+  const AddedTokens added_tokens_;
+  const std::shared_ptr<const Automaton> automaton_;
+  const std::shared_ptr<const Normalizer> normalizer_, changes_, both_; // as far as there are any
+  const bool ignore_merges_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
-  mutable std::unique_ptr<const CharacterTable> characters_; // made for the first session
+  mutable std::shared_ptr<const CharacterTable> characters_; // made for the first session
   mutable std::vector<std::unique_ptr<EncoderSession>> idle_;
   mutable size_t session_count_ = 0;
   mutable std::string known_separator_; // that known_within_ is for
