@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bpe.errors import BadArgument, InvalidText, shown
 from bpe.ragged import Ragged
+from corpus._core import validate_utf8
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -88,7 +89,7 @@ def offsets_from(offsets: Any) -> NDArray[np.uint64]:
 
 
 def separator_bytes(separator: object) -> bytes:
-    """The UTF-8 of a separator given as text, or the bytes of one."""
+    """Return the UTF-8 of a separator. Raise BadArgument if it is empty or not valid UTF-8."""
     if not isinstance(separator, (str, bytes)):
         raise BadArgument(f"separator must be str or bytes, got {_named(separator)}")
     try:
@@ -97,6 +98,8 @@ def separator_bytes(separator: object) -> bytes:
         raise BadArgument("separator holds a lone surrogate, which UTF-8 can't hold") from None
     if not found:
         raise BadArgument("separator must not be empty")
+    if validate_utf8(found) >= 0:
+        raise BadArgument(f"separator must be valid UTF-8, got {found!r}")
     return found
 
 

@@ -26,7 +26,7 @@ from bpe.streaming import BLOCK_BYTES, blocks_of
 from bpe.text_form import exchange
 from bpe.threads import thread_count
 from corpus import utf8
-from corpus._core import find_separators, validate_utf8
+from corpus._core import find_separators
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -122,7 +122,8 @@ class Encoding(Description):
         """The ids of the documents in a UTF-8 buffer, a row a document; the separators are not encoded.
 
         n separators, found leftmost first, make n + 1 rows, of which some may be empty: b"a<s><s>b" has 3. Special
-        tokens within a document are recognised. checked: the buffer is known to be valid UTF-8, not checked again.
+        tokens within a document are recognised. BadArgument for a separator that is not valid UTF-8.
+        checked: the buffer is known to be valid UTF-8, not checked again.
         out: an array of len(buffer) + 2048 or more, reused from call to call; where the core can, the tokens are a view
         of it and no fresh memory is touched. ValueError if it is smaller.
         """
@@ -137,11 +138,8 @@ class Encoding(Description):
                     *self._encoder.encode_documents(buffer, separator, threads, tokens, not checked, out)
                 )
             except ValueError:
-                utf8.check(buffer)  # tells where it is not valid
-                if checked or validate_utf8(separator) < 0:
-                    raise
-                # A separator that cuts characters apart.
-                return Ragged(*self._encoder.encode_documents(buffer, separator, threads, tokens, False, out))
+                utf8.check(buffer)  # names the offset
+                raise
         if not checked:
             utf8.check(buffer)
         view = memoryview(buffer).cast("B")
@@ -163,7 +161,8 @@ class Encoding(Description):
 
         Document i is [offsets[i], offsets[i + 1]): b"abc", [0, 2, 2, 3] are "ab", "" and "c". allowed_special, out: as
         for encode_documents. checked: each document is known to be valid UTF-8, which is not checked again. ValueError
-        for offsets that fall or leave the buffer, InvalidText for a document that is not UTF-8.
+        for offsets that fall or leave the buffer, InvalidText for a document that is not UTF-8; with checked, for one
+        that is cut inside a character.
         """
         check_bytes(buffer)
         check_out(out)
@@ -174,7 +173,11 @@ class Encoding(Description):
             utf8.check_rows(buffer, offsets)
 
         if self._in_core:
-            return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, tokens, out))
+            try:
+                return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, tokens, out))
+            except ValueError:
+                utf8.check_rows(buffer, offsets)  # names the offset
+                raise
         return self._encode_rows(memoryview(buffer).cast("B"), offsets[:-1], offsets[1:], tokens)
 
     def _encode_rows(

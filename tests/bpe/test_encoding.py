@@ -15,6 +15,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
 from corpus import _core
 
+LOOKAHEAD = r"\d{1,3}(?=(?:\d{3})*\b)|\d|\D+"  # which the core cuts by a scan in both directions
 CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text
 
 
@@ -229,11 +230,24 @@ def test_what_is_checked_ahead_may_end_within_a_character(listed, shift):
             tokenizer.encode_documents(wrong, "<s>")
 
 
-def test_a_separator_may_cut_characters_apart(listed):
-    text = "\u00e9a\u00e9".encode()
-    assert len(listed().encode_documents(text, b"\xa9")) == 3
-    with pytest.raises(InvalidText, match=r"text: byte 0 "):
-        listed().encode_documents(b"\xa9", b"\xa9")
+@pytest.mark.parametrize("pattern", ["gpt2", LOOKAHEAD, r"\w+|\W"])
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_separator_that_cuts_characters_apart_crashed(listed, pattern, checked):
+    tokenizer = listed(pattern)
+    for separator in (b"\xa9", b"\xc3", b"\xff", b"<s>\xe6"):
+        with pytest.raises(BadArgument, match="separator"):
+            tokenizer.encode_documents("\u00e9a\u00e9".encode(), separator, checked=checked)
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", LOOKAHEAD])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_checked_rows_that_cut_characters_apart_crashed(listed, pattern, threads):
+    text, tokenizer = "\u6f22" * 100_000, listed(pattern)
+    for offsets in ([0, 1, 300_000], [0, 30, 299_999], [2, 3], [0, 2]):
+        with pytest.raises(InvalidText, match="byte"):
+            tokenizer.encode_ragged(text.encode(), offsets, threads, checked=True)
+    rows = tokenizer.encode_ragged(text.encode(), [0, 0, 3, 300_000], threads, checked=True)
+    assert rows.tolist() == [[], tokenizer.encode("\u6f22"), tokenizer.encode("\u6f22" * 99_999)]
 
 
 def test_encode_documents_refuses_what_it_must(listed):

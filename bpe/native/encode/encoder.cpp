@@ -33,6 +33,18 @@ void require_utf8(std::string_view text, size_t &at, size_t needed) {
   }
 }
 
+// Whether a row of a valid text begins or ends inside a character.
+bool is_cut(std::string_view row) {
+  if (row.empty())
+    return false;
+  size_t last = row.size() - 1;
+  while (last > 0 && continues_character(row[last]))
+    --last;
+  const auto lead = static_cast<uint8_t>(row[last]);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  return continues_character(row[0]) || last + length != row.size();
+}
+
 } // namespace
 
 // A session out of the pool, back in it when the loan ends.
@@ -208,7 +220,7 @@ std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_
 
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
                                       const AddedTokens &special, bool check, TokenBuffer out) const {
-  if (check && validate_utf8(bytes_of(separator), separator.size()) < separator.size())
+  if (validate_utf8(bytes_of(separator), separator.size()) < separator.size())
     throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
@@ -251,6 +263,8 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const std::string_view row = text.substr(offsets[i], offsets[i + 1] - offsets[i]);
+      if (is_cut(row))
+        throw std::invalid_argument("document " + std::to_string(i) + " is cut inside a character");
       encode_text(session, row, bytes_of(text) + text.size(), special, TextStart::input);
       session.end_row();
     }

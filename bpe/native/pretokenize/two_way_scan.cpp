@@ -43,7 +43,7 @@ void TwoWayScan::forward(const uint8_t *from, const uint8_t *stop, uint8_t state
   const uint8_t *const then = automaton_.then.data();
   size_t size = std::min(max_bytes, static_cast<size_t>(stop - from));
   if (from + size < stop)
-    while (continues_character(from[size]))
+    while (size > 0 && continues_character(from[size]))
       --size;
   settled_ = 0;
   for (size_t i = 0; i < size;) {
@@ -67,7 +67,7 @@ uint16_t TwoWayScan::back(const uint8_t *from, size_t size, uint16_t right, uint
   for (size_t i = size; i > 0;) {
     do
       --i;
-    while (continues_character(from[i]));
+    while (i > 0 && continues_character(from[i]));
     const uint16_t before = tables.before[tables.row_of[classes_[i] * Automaton::row + states_[i]] + right];
     starts[i / 64] |= static_cast<uint64_t>((before & TwoWay::starts) != 0) << i % 64;
     drops[i / 64] |= static_cast<uint64_t>((before & TwoWay::drops) != 0) << i % 64;
