@@ -324,7 +324,7 @@ class Encoding(Description):
             return False  # at once: it is what short texts are mostly encoded with
         if isinstance(allowed_special, str) and allowed_special == "all":
             return True
-        allowed = frozenset(self._allowed(allowed_special))
+        allowed = self._allowed(allowed_special)
         if len(allowed) in (0, len(self._parts.tokens)):
             return bool(allowed)
         if (found := self._some_tokens.get(allowed)) is None:
@@ -340,9 +340,9 @@ class Encoding(Description):
             return self._parts.core_tokens if recognised else NO_TOKENS
         return recognised
 
-    def _allowed(self, allowed_special: AllowedSpecial) -> Collection[str]:
+    def _allowed(self, allowed_special: AllowedSpecial) -> frozenset[str]:
         if isinstance(allowed_special, str) and allowed_special == "all":
-            return self._vocabulary.special_tokens
+            return frozenset(self._vocabulary.special_tokens)
         if isinstance(allowed_special, (str, bytes)) or not isinstance(allowed_special, Collection):
             raise BadArgument(
                 f'allowed_special must be "all" or a collection such as {{"<s>"}}, got {shown(allowed_special)}'
@@ -352,4 +352,4 @@ class Encoding(Description):
                 raise BadArgument(
                     f"allowed_special holds {shown(token)}, which is not a special token; special_tokens has them"
                 )
-        return allowed_special
+        return frozenset(allowed_special)

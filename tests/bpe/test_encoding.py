@@ -386,3 +386,16 @@ def test_each_row_of_encode_ragged_must_be_text(listed, text, offsets, message):
     assert (
         len(listed().encode_ragged(b"\xff" + "aé".encode() + b"\xff", [1, 2, 2, 4])) == 3
     )  # of the rows alone
+
+
+def test_allowed_special_as_a_list_was_searched_once_per_token(listed):
+    class Listed(list):
+        def __contains__(self, value):
+            raise AssertionError("a linear search")
+
+    tokenizer = listed(special_tokens=["<a>", "<b>", "<c>"])
+    allowed, text = Listed(["<a>", "<b>"]), "x<a>y<b>z<c>"
+    expected = tokenizer.encode(text, {"<a>", "<b>"})
+    assert tokenizer.encode(text, allowed) == expected
+    assert list(tokenizer.encode_iterable(text, allowed)) == expected
+    assert tokenizer.finds_by_bytes(allowed)
