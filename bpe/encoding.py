@@ -209,7 +209,8 @@ class Encoding(Description):
         self, texts: Iterable[str], allowed_special: AllowedSpecial = "all"
     ) -> Iterator[list[int]]:
         """The ids of the texts joined, as by `encode_iterable`, some at a time."""
-        return (ids.tolist() for ids in self.encode_blocks(blocks_of(texts), allowed_special))
+        blocks = self.encode_blocks(blocks_of(texts), allowed_special)
+        return (_core.id_list(ids.data, 0, len(ids)) for ids in blocks)
 
     def encode_blocks(
         self,
