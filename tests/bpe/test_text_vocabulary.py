@@ -253,7 +253,7 @@ def long_texts(seed: int, count: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_long_documents_were_cut_where_merges_reach(name: str) -> None:
-    """The cuts were those of the file's pre-tokenizer instead of the core's, and each window got affixes."""
+    """The file's pre-tokenizer decided the cuts instead of the core, and each window got affixes."""
     ours, theirs = both(name)
     rng = random.Random(name)
     for text in ["", " ", *long_texts(9, 60)]:

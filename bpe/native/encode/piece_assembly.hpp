@@ -28,7 +28,7 @@ public:
   PieceAssembly(size_t piece_count, TokenBuffer out);
 
   // Takes a finished piece, each index once: its ids and the ends of its rows, counted from its own start.
-  // Places every piece whose place is known by now. Returns an empty buffer for the next piece. Throws
+  // Copies every piece that follows only finished ones. Returns an empty buffer for the next piece. Throws
   // std::length_error instead of writing past the capacity.
   TokenBuffer add(size_t piece, TokenBuffer tokens, std::vector<uint64_t> row_ends);
 
