@@ -246,6 +246,11 @@ def test_checked_rows_that_cut_characters_apart_crashed(listed, pattern, threads
     for offsets in ([0, 1, 300_000], [0, 30, 299_999], [2, 3], [0, 2]):
         with pytest.raises(InvalidText, match="byte"):
             tokenizer.encode_ragged(text.encode(), offsets, threads, checked=True)
+    rng = random.Random(3)
+    for size in (1, 5, 300, 9000):
+        for _ in range(50):  # which no caller may do, but must survive
+            wrong = bytes(rng.choices(b"\x80\xa9\xc3\xe6\xf0a1 ", k=size))
+            tokenizer.encode_documents(wrong, "<s>", threads, checked=True)
     rows = tokenizer.encode_ragged(text.encode(), [0, 0, 3, 300_000], threads, checked=True)
     assert rows.tolist() == [[], tokenizer.encode("\u6f22"), tokenizer.encode("\u6f22" * 99_999)]
 

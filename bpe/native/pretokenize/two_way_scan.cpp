@@ -38,13 +38,17 @@ size_t TwoWayScan::look(const uint8_t *from, uint8_t state, uint64_t *starts, ui
   return size;
 }
 
-// As far as max_bytes go, to the end of a character.
+// As far as max_bytes go, to the end of a character. Characters begin where back() sees them begin, so that
+// the text need not be valid for the scan to stay within its arrays.
 void TwoWayScan::forward(const uint8_t *from, const uint8_t *stop, uint8_t state) {
   const uint8_t *const then = automaton_.then.data();
   size_t size = std::min(max_bytes, static_cast<size_t>(stop - from));
-  if (from + size < stop)
-    while (size > 0 && continues_character(from[size]))
-      --size;
+  if (from + size < stop) {
+    size_t end = size;
+    while (end > 0 && continues_character(from[end]))
+      --end;
+    size = end > 0 ? end : size;
+  }
   settled_ = 0;
   for (size_t i = 0; i < size;) {
     const uint8_t *const p = from + i;
@@ -52,7 +56,9 @@ void TwoWayScan::forward(const uint8_t *from, const uint8_t *stop, uint8_t state
     classes_[i] = kind;
     states_[i] = state;
     state = then[kind * Automaton::row + state];
-    i += *p < 0xC0 ? 1 : *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : 4;
+    do
+      ++i;
+    while (i < size && continues_character(from[i]));
     if (automaton_.two_way.settled[state] != TwoWay::not_settled)
       settled_ = i;
   }
