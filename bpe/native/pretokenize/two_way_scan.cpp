@@ -3,6 +3,7 @@
 #include "text/utf8.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace bpe {
 
@@ -38,8 +39,8 @@ size_t TwoWayScan::look(const uint8_t *from, uint8_t state, uint64_t *starts, ui
   return size;
 }
 
-// As far as max_bytes go, to the end of a character. Characters begin where back() sees them begin, so that
-// the text need not be valid for the scan to stay within its arrays.
+// As far as max_bytes go, to the end of a character. All bytes of a character get its class and state, so
+// that back() finds them at any byte: then a text that is not valid keeps the scan within its tables.
 void TwoWayScan::forward(const uint8_t *from, const uint8_t *stop, uint8_t state) {
   const uint8_t *const then = automaton_.then.data();
   size_t size = std::min(max_bytes, static_cast<size_t>(stop - from));
@@ -53,12 +54,10 @@ void TwoWayScan::forward(const uint8_t *from, const uint8_t *stop, uint8_t state
   for (size_t i = 0; i < size;) {
     const uint8_t *const p = from + i;
     const uint8_t kind = automaton_.classes.of(p);
-    classes_[i] = kind;
-    states_[i] = state;
+    std::memset(classes_ + i, kind, 4);
+    std::memset(states_ + i, state, 4);
     state = then[kind * Automaton::row + state];
-    do
-      ++i;
-    while (i < size && continues_character(from[i]));
+    i = std::min(size, i + (*p < 0xC0 ? 1 : *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : 4));
     if (automaton_.two_way.settled[state] != TwoWay::not_settled)
       settled_ = i;
   }

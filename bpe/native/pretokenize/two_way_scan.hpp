@@ -50,8 +50,8 @@ private:
   size_t next_ = 0;
 
   // Of the last pass forward: by byte the class of the character that starts there and the state before it.
-  size_t size_ = 0, settled_ = 0; // up to where it was settled, 0: nowhere
-  uint8_t classes_[max_bytes], states_[max_bytes + 1];
+  size_t size_ = 0, settled_ = 0;                          // up to where it was settled, 0: nowhere
+  uint8_t classes_[max_bytes + 3], states_[max_bytes + 3]; // 3 bytes that the last character may write beyond
 };
 
 } // namespace bpe
