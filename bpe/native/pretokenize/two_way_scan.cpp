@@ -72,7 +72,7 @@ uint16_t TwoWayScan::back(const uint8_t *from, size_t size, uint16_t right, uint
   for (size_t i = size; i > 0;) {
     do
       --i;
-    while (i > 0 && continues_character(from[i]));
+    while (continues_character(from[i]) && i > 0);
     const uint16_t before = tables.before[tables.row_of[classes_[i] * Automaton::row + states_[i]] + right];
     starts[i / 64] |= static_cast<uint64_t>((before & TwoWay::starts) != 0) << i % 64;
     drops[i / 64] |= static_cast<uint64_t>((before & TwoWay::drops) != 0) << i % 64;
