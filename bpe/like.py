@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bpe.decoders import ByteFallback, Decoder, Fuse
 from bpe.decoders import Replace as DecoderReplace
@@ -50,12 +50,14 @@ class TextRule:
         )
 
 
+_FILES: Final = ("tokenizer.json", "tekken.json", "tokenizer.model")
+
 Like = str | os.PathLike[str] | TextRule  # a preset's name, or a path, or what was made of one
 
 
 def rule_like(like: Like) -> TextRule:
-    """The rule of a preset, of a tokenizer.json, of a folder or a hub's repository that holds one; a preset's name
-    means the preset. A rule is returned as it is.
+    """The rule of a preset, of a tokenizer.json, tekken.json or SentencePiece model, of a folder or a hub's repository
+    that holds one; a preset's name means the preset. A rule is returned as it is.
 
     str(rule_like("qwen-3").normalizer) -> "NFC". BadArgument for a name that is none; BadTokenizer and
     UnsupportedTokenizer, which name the JSON path, for a rule that can't be followed.
@@ -78,7 +80,7 @@ def rule_like(like: Like) -> TextRule:
             return _rule_of_clip()
     path = Path(name)
     if path.is_dir():
-        path = path / "tokenizer.json"
+        path = next((path / name for name in _FILES if (path / name).is_file()), path / _FILES[0])
     if not path.exists() and hub_name(name) is not None:
         path = locate(name).path
     if path.is_file():
@@ -142,15 +144,21 @@ def _rule_of_clip() -> TextRule:
 
 
 def _rule_of_file(path: Path) -> TextRule:
-    from bpe.formats.by_path import read_file
+    from bpe.formats.by_path import load, read_file
     from bpe.formats.huggingface_decoder import decoder_from_json
     from bpe.formats.huggingface_envelope import text_rules_of
     from bpe.formats.huggingface_normalizer import normalizer_from_json
     from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
     from bpe.formats.json_input import parse
+    from bpe.formats.sentencepiece import is_model
+    from bpe.formats.tekken import is_tekken
+    from bpe.tokenizer import Tokenizer
 
     try:
-        root = parse(read_file(path))
+        data = read_file(path)
+        if is_model(data) or is_tekken(data):
+            return TextRule.of(Tokenizer.from_parts(load(path, None, None)))
+        root = parse(data)
         if not isinstance(root, dict) or "pre_tokenizer" not in root:
             raise BadTokenizer("is no tokenizer.json: it has no pre_tokenizer")
         normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")

@@ -136,3 +136,13 @@ def test_a_file_gives_its_pretokenizer_and_normalizer_and_nothing_else(tmp_path:
 def test_what_is_like_nothing_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(BadArgument, match=message):
         train([b"ab"], 300, **arguments)
+
+
+def test_a_sentencepiece_model_and_a_tekken_file_are_trained_like(tmp_path: Path) -> None:
+    """Both were read as tokenizer.json, so the error was about JSON."""
+    text = b"the mill stands by the river and the miller stands by the mill " * 20
+    train([text], 300, ["<unk>"], like="llama-2").export_sentencepiece(tmp_path / "tokenizer.model")
+    for like in (tmp_path / "tokenizer.model", tmp_path):
+        made = train([text], 320, ["<unk>"], like=like)
+        assert made.text_rules == Tokenizer.load(tmp_path / "tokenizer.model").text_rules
+        assert made.decode(made.encode("the miller")) == "the miller"
