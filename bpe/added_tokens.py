@@ -8,8 +8,9 @@ before and behind it with it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bpe import _core
@@ -43,13 +44,18 @@ NO_TOKENS = _core.AddedTokens([])
 
 
 def core_tokens(
-    tokens: Iterable[AddedToken], normalizer: Normalizer | None, needless: Collection[str] = ()
+    tokens: Iterable[AddedToken],
+    normalizer: Normalizer | None,
+    needless: Collection[str] = (),
+    decoded_only: Mapping[int, str] = MappingProxyType({}),
 ) -> _core.AddedTokens:
     """The tokens as the core looks for them; UnsupportedTokenizer for two that are one text once normalized.
 
-    needless: plain ones that need not be looked for.
+    needless: plain ones that need not be looked for. decoded_only: id -> text of entries that are never found in text.
     """
-    rows = []
+    rows: list[tuple[bytes, int, bytes | None, bool, bool, bool]] = [
+        (text.encode(), id_, None, False, False, False) for id_, text in decoded_only.items()
+    ]
     owners: dict[bytes, AddedToken] = {}
     for token in tokens:
         text = token.text.encode()
@@ -64,7 +70,7 @@ def core_tokens(
                     "normalized; supported: normalized: false for one of them"
                 )
         rows.append((text, token.id, normalized, token.lstrip, token.rstrip, token.single_word))
-    return _core.AddedTokens(rows, [text.encode() for text in needless])
+    return _core.AddedTokens(rows, [text.encode() for text in (*needless, *decoded_only.values())])
 
 
 def cut_at(

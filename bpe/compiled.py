@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MAGIC: Final = b"tokmill\x00"
-FORM: Final = 6  # raised when the header's fields change
+FORM: Final = 7  # raised when the header's fields change
 _START: Final = struct.Struct("<8sQQQ")
 
 
@@ -48,6 +48,7 @@ def compile_parts(parts: Parts) -> bytes:
         "post_processor": None if parts.post_processor is None else astuple(parts.post_processor),
         "truncation": parts.truncation,
         "padding": parts.padding,
+        "decoded_only": [*parts.vocabulary.decoded_only.items()],
         "text_rules": None if parts.vocabulary.text_rules is None else asdict(parts.vocabulary.text_rules),
         "decoder": None if parts.decoder is None else [decoder_to_json(parts.decoder)],
     }
@@ -87,16 +88,17 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     pretokenizer = Pretokenizer.from_data(header["pretokenizer"])
     normalizer = normalizer_from_json(header["normalizer"])
     post = header["post_processor"]
+    decoded_only = {int(id_): text for id_, text in header["decoded_only"]}
     text_rules = None if header["text_rules"] is None else TextRules(**header["text_rules"])
     encoder = _core.TokenizerCore.from_image(
         body[header_bytes:],
-        core_tokens(added, normalizer),
+        core_tokens(added, normalizer, decoded_only=decoded_only),
         None if text_rules is not None else pretokenizer.automaton,
         header["ignore_merges"],
     )
     special_tokens = {token.text: token.id for token in added}
     return Parts(
-        CoreVocabulary(encoder, special_tokens, header["ignore_merges"], text_rules),
+        CoreVocabulary(encoder, special_tokens, header["ignore_merges"], text_rules, decoded_only),
         pretokenizer,
         normalizer,
         added,

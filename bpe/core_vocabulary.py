@@ -6,7 +6,8 @@ second and 150 MB, and who only encodes never looks at one of them. It answers a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bpe import _core
 from bpe.vocabulary import TextRules, with_special_tokens
@@ -15,12 +16,14 @@ from stores.system import cached_property
 
 @dataclass(frozen=True, eq=False)
 class CoreVocabulary:
-    """encoder: holds the ordinary entries and the merge rule. special_tokens: text -> id, known to the encoder too."""
+    """encoder: holds the ordinary entries and the merge rule. special_tokens: text -> id, known to the encoder too.
+    decoded_only: id -> text of the entries that encoding never produces."""
 
     encoder: _core.TokenizerCore
     special_tokens: dict[str, int]
     ignore_merges: bool
     text_rules: TextRules | None = None
+    decoded_only: Mapping[int, str] = field(default_factory=dict)
 
     def has_entry(self, entry: bytes) -> bool:
         """Whether these bytes are an ordinary entry."""
@@ -39,14 +42,13 @@ class CoreVocabulary:
     @cached_property
     def entry_count(self) -> int:
         """The entries, special tokens included."""
-        return len(self.encoder) + sum(
-            self.encoder.entry(id_) is None for id_ in self.special_tokens.values()
-        )
+        added = sum(self.encoder.entry(id_) is None for id_ in self.special_tokens.values())
+        return len(self.encoder) + added + len(self.decoded_only)
 
     @property
     def max_id(self) -> int:
-        """The highest id."""
-        return max(self.encoder.max_id, *self.special_tokens.values(), 0)
+        """The highest ID, -1 for an empty vocabulary."""
+        return max((self.encoder.max_id, *self.special_tokens.values(), *self.decoded_only))
 
     @cached_property
     def entries(self) -> dict[int, bytes]:
@@ -56,7 +58,7 @@ class CoreVocabulary:
     @cached_property
     def all_entries(self) -> dict[int, bytes]:
         """id -> bytes of ordinary entries and special tokens, by ascending id."""
-        return with_special_tokens(self.entries, self.special_tokens)
+        return with_special_tokens(self.entries, self.special_tokens, self.decoded_only)
 
     @cached_property
     def merges(self) -> list[tuple[bytes, bytes]] | None:

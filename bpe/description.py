@@ -63,7 +63,7 @@ class Parts:
             if token.normalized and normalizer is not None
             else token.text
             for token in self.tokens
-        }
+        } | dict(self.vocabulary.decoded_only)
 
     @cached_property
     def has_spaces(self) -> bool:
@@ -93,7 +93,8 @@ class Parts:
     @cached_property
     def core_tokens(self) -> _core.AddedTokens:
         """The added tokens, as the core looks for them."""
-        return core_tokens(self.tokens, self.core_normalizer, self._cuts.needless if self._cuts else ())
+        needless = self._cuts.needless if self._cuts else ()
+        return core_tokens(self.tokens, self.core_normalizer, needless, self.vocabulary.decoded_only)
 
     @property
     def automaton(self) -> _core.Automaton | None:
@@ -123,7 +124,7 @@ class Parts:
         if not is_text and self.preparation is None:
             return self._first_core
         decoding = None
-        if is_text and self.decoder is not None and self.decoder.core_rule is not None:
+        if TextRules.of_text(self.vocabulary.text_rules) and self.decoder and self.decoder.core_rule:
             special_tokens = {text.encode(): id_ for id_, text in self.decoded_tokens.items()}
             decoding = (*self.decoder.core_rule, special_tokens)
         normalizer, changes, both = (
@@ -140,7 +141,7 @@ class Parts:
         is_text = self.vocabulary.text_rules is not None
         return self.vocabulary.make_encoder(
             None if is_text else self.pretokenizer.automaton,
-            core_tokens(self.tokens, self.core_normalizer),
+            core_tokens(self.tokens, self.core_normalizer, decoded_only=self.vocabulary.decoded_only),
             self.has_spaces,
         )
 
@@ -238,7 +239,7 @@ class Description:
 
     @property
     def max_token_id(self) -> int:
-        """The highest id."""
+        """The highest ID, -1 for an empty vocabulary."""
         return self._vocabulary.max_id
 
     @property
@@ -291,7 +292,9 @@ class Description:
         """The bytes of an entry, or None."""
         if not hasattr(id_, "__index__"):
             raise BadArgument(f"an id must be a whole number, got {shown(id_)}")
-        return self._special_by_id.get(id_) or (self._encoder.entry(id_) if 0 <= id_ <= MAX_ID else None)
+        if id_ in self._special_by_id:
+            return self._special_by_id[id_]
+        return self._encoder.entry(id_) if 0 <= id_ <= MAX_ID else None
 
     @cached_property
     def entry_lengths(self) -> NDArray[np.uint32]:
@@ -310,7 +313,8 @@ class Description:
 
     @cached_property
     def _special_by_id(self) -> dict[int, bytes]:
-        return {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
+        special = {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
+        return special | {id_: text.encode() for id_, text in self._vocabulary.decoded_only.items()}
 
     @property
     def parts(self) -> Parts:

@@ -270,16 +270,20 @@ def encode_text_pretoken(
     rules: TextRules,
     ignore_merges: bool = False,
 ) -> list[int]:
-    """The same where entries are text: see `TextRules`. id_of: with the unknown token."""
-    if ignore_merges and pretoken.encode() in id_of:
-        return [id_of[pretoken.encode()]]
+    """The same by `TextRules`: entries are text, or byte_level and some bytes lack an entry.
+
+    id_of: with the unknown token. A byte without an entry is left out before merging: without "x", "axb" becomes "ab".
+    """
+    data = pretoken.encode()
+    if ignore_merges and data in id_of:
+        return [id_of[data]]
     symbols: list[bytes] = []
     pending: list[bytes] = []  # an unknown token that may be fused with the next
-    unknown = [rules.unk_token.encode()] if rules.unk_token is not None else []
-    for place, character in enumerate(pretoken):
-        prefix = rules.continuing_subword_prefix if place > 0 else ""
-        suffix = rules.end_of_word_suffix if place + 1 == len(pretoken) else ""
-        symbol = (prefix + character + suffix).encode()
+    unknown = [rules.unk_entry] if rules.unk_entry is not None else []
+    units = [bytes([byte]) for byte in data] if rules.byte_level else [each.encode() for each in pretoken]
+    for place, unit in enumerate(units):
+        prefix, suffix = rules.affixes
+        symbol = (prefix if place > 0 else b"") + unit + (suffix if place + 1 == len(units) else b"")
         of_bytes = [b"<0x%02X>" % byte for byte in symbol]
         if symbol in id_of:
             symbols += [*pending, symbol]
@@ -321,6 +325,7 @@ def encode(
     special_tokens: Mapping[str, int] | None = None,
     pattern: str = "gpt2",
     ignore_merges: bool | None = None,
+    text_rules: TextRules | None = None,
 ) -> list[int]:
     """The ids of a text; `merges` None means a rank file (whole pretokens are then emitted at once).
 
@@ -343,7 +348,10 @@ def encode(
             ids.append(special_tokens[part])
         else:
             for pretoken in pretokenize(part, pattern):
-                ids.extend(encode_pretoken(pretoken, id_of, ranks, whole))
+                if text_rules is None or ranks is None:
+                    ids.extend(encode_pretoken(pretoken, id_of, ranks, whole))
+                else:
+                    ids.extend(encode_text_pretoken(pretoken.decode(), id_of, ranks, text_rules, whole))
     return ids
 
 

@@ -7,6 +7,7 @@ is in `bpe.description`, how it encodes in `bpe.encoding`.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,13 +23,14 @@ from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
 from bpe.errors import BadArgument, shown
 from bpe.formats import by_path, gpt2, huggingface, sentencepiece_writer, tiktoken
+from bpe.formats.byte_alphabet import to_characters
 from bpe.hub import locate
 from bpe.normalizers import Normalizer
 from bpe.output_file import open_output_file, write_file
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
-from bpe.vocabulary import SpecialTokens, TextRules
+from bpe.vocabulary import SpecialTokens, TextRules, warning_of_missing_bytes
 from stores.system import cached_property
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class Tokenizer(Encoding):
         `bpe.normalizers.Normalizer`, or "NFC".
         post_processor: the begin and end tokens that `encode` adds when it is asked to.
         text_rules: how entries that are text are read; None for a byte-level vocabulary.
-        decoder: what becomes of such entries where ids are decoded; None: they are bytes.
+        decoder: what becomes of the entries where IDs are decoded; None: they are bytes.
         """
         super().__init__(
             make_parts(
@@ -137,7 +139,10 @@ class Tokenizer(Encoding):
         decides the ids. BadTokenizer or UnsupportedTokenizer name file and place, EnvironmentFailure a server that
         can't be reached.
         """
-        return Tokenizer.from_parts(by_path.load(locate(path, revision).path, pattern, special_tokens))
+        parts = by_path.load(locate(path, revision).path, pattern, special_tokens)
+        if warning := warning_of_missing_bytes(parts.vocabulary):
+            warnings.warn(f"{path}: {warning}", stacklevel=2)
+        return Tokenizer.from_parts(parts)
 
     @staticmethod
     def from_compiled(image: Buffer) -> Tokenizer:
@@ -155,8 +160,11 @@ class Tokenizer(Encoding):
         return compile_parts(self._parts)
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
-        """Write tokenizer.json, which Hugging Face tokenizers reads; the file appears complete or not at all.
+        """Write tokenizer.json; the file appears complete or not at all.
 
+        Hugging Face tokenizers reads the file unless it holds a component of this package's own: the normalizers
+        `SentencePiecePrefix` and `SentencePieceCharsmap`, which only come from SentencePiece models with user-defined
+        symbols or a charsmap.
         legacy_merges: merges as "a b" texts, which readers from before 2024 need, not as pairs.
         """
         with open_output_file(path) as file:
@@ -189,7 +197,7 @@ class Tokenizer(Encoding):
     def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
         """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry.
 
-        Where entries are text, the UTF-8 of what `decoder` makes of them, but an entry of a byte is that byte.
+        With a `decoder`, the UTF-8 of what it makes of them, but an entry of a byte is that byte.
         """
         if self._decodes_here:
             return self._decoded(ids).encode()
@@ -234,14 +242,20 @@ class Tokenizer(Encoding):
 
     @property
     def _decodes_here(self) -> bool:
-        """Whether the decoder is none that the core has."""
-        return self.decoder is not None and self.decoder.core_rule is None
+        """Whether the core does not have the decoder: all of its decoders are for entries that are text."""
+        return self.decoder is not None and not (
+            TextRules.of_text(self.text_rules) and self.decoder.core_rule
+        )
 
     def _decoded(self, ids: Iterable[int] | NDArray[Any]) -> str:
         entries = []
+        is_text = TextRules.of_text(self.text_rules)
         for place, id_ in enumerate(np.asarray(ids).tolist()):
             entry = self.id_to_token(id_) if isinstance(id_, int) else None
             if entry is None:
                 raise BadArgument(f"ids[{place}] = {shown(id_)} is not an id of this vocabulary")
-            entries.append(self._parts.decoded_tokens.get(id_) or entry.decode(errors="replace"))
+            spelled = self._parts.decoded_tokens.get(id_)
+            if spelled is None:
+                spelled = entry.decode(errors="replace") if is_text else to_characters(entry)
+            entries.append(spelled)
         return self.decoder.apply(entries) if self.decoder is not None else ""

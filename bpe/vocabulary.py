@@ -13,12 +13,16 @@ makes such vocabularies when a special token is one character).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeGuard
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
+from bpe.formats.byte_alphabet import to_bytes
 from stores.system import cached_property
+
+if TYPE_CHECKING:
+    from bpe.core_vocabulary import CoreVocabulary
 
 MAX_ID: Final = 2**31 - 1  # a flat-tokens dataset stores id * 2 + 1 as uint32
 
@@ -35,7 +39,7 @@ class TextRules:
     `end_of_word_suffix` behind. A character whose text is no entry becomes, with byte_fallback, the entries `<0x00>` to
     `<0xFF>` of its bytes where all of them are there; else unk_token, one for several neighbours with fuse_unk; without
     an unk_token it is left out. A merge takes the prefix from its right part: "a" and "##b" make "ab".
-    byte_level: merging begins with bytes and entries are bytes, as in other vocabularies, but for prefix and suffix.
+    byte_level: entries are bytes and merging begins with bytes. A byte without an entry is an unknown character.
     """
 
     byte_fallback: bool = False
@@ -55,10 +59,17 @@ class TextRules:
         """The prefix and the suffix of entries."""
         return self.continuing_subword_prefix.encode(), self.end_of_word_suffix.encode()
 
+    @property
+    def unk_entry(self) -> bytes | None:
+        """The bytes of the unknown token, which may be an ordinary entry."""
+        if self.unk_token is None:
+            return None
+        entry = to_bytes(self.unk_token) if self.byte_level else None
+        return self.unk_token.encode() if entry is None else entry
+
     def unk_id(self, entries: Mapping[int, bytes]) -> int | None:
         """The id of the unknown token among the entries, special tokens included."""
-        unk_token = (self.unk_token or "").encode()
-        return next((id_ for id_, entry in entries.items() if entry == unk_token), None)
+        return next((id_ for id_, entry in entries.items() if entry == self.unk_entry), None)
 
     def for_core(self, unk_id: int | None, has_spaces: bool) -> _core.TextRules:
         """The rules as the core takes them. has_spaces: texts have a space for U+2581 (`bpe.text_form`)."""
@@ -68,7 +79,7 @@ class TextRules:
             self.fuse_unk,
             has_spaces,
             unk_id,
-            (self.unk_token or "").encode(),
+            self.unk_entry or b"",
             *self.affixes,
         )
 
@@ -79,7 +90,7 @@ class TextRules:
     def made_of_unknown(self, merges: Merges) -> set[bytes]:
         """Entries that characters without an entry become, and what merges make of these."""
         found = {*BYTE_ENTRIES} if self.byte_fallback else set()
-        found |= {self.unk_token.encode()} if self.unk_token is not None else set()
+        found |= {self.unk_entry} if self.unk_entry is not None else set()
         made: set[bytes] = {*found}
         while made:
             made = {
@@ -106,18 +117,20 @@ BYTE_ENTRIES: Final = {b"<0x%02X>" % byte: byte for byte in range(256)}
 class Vocabulary:
     """entries: the ordinary ones, by id. merges: lowest rank first; None for a rank file (rank = id, every adjacent
     pair whose bytes together are an entry). ignore_merges: a pretoken that is an entry is emitted at once. text_rules:
-    None for a byte-level vocabulary."""
+    None for a byte-level vocabulary. decoded_only: id -> text of the entries that encoding never produces: the empty
+    entry, and keys of a byte-level vocabulary that its byte alphabet does not spell."""
 
     entries: dict[int, bytes]
     merges: list[tuple[bytes, bytes]] | None
     special_tokens: dict[str, int]
     ignore_merges: bool
     text_rules: TextRules | None = None
+    decoded_only: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
     def all_entries(self) -> dict[int, bytes]:
         """id -> bytes of ordinary entries and special tokens, by ascending id."""
-        return with_special_tokens(self.entries, self.special_tokens)
+        return with_special_tokens(self.entries, self.special_tokens, self.decoded_only)
 
     def has_entry(self, entry: bytes) -> bool:
         """Whether these bytes are an ordinary entry."""
@@ -140,8 +153,8 @@ class Vocabulary:
 
     @property
     def max_id(self) -> int:
-        """The highest id."""
-        return max(self.all_entries)
+        """The highest ID, -1 for an empty vocabulary."""
+        return max(self.all_entries, default=-1)
 
     @cached_property
     def listed_merges(self) -> list[tuple[bytes, bytes]]:
@@ -166,10 +179,30 @@ class Vocabulary:
             raise BadTokenizer(str(error)) from None
 
 
-def with_special_tokens(entries: Mapping[int, bytes], special_tokens: Mapping[str, int]) -> dict[int, bytes]:
-    """id -> bytes of the entries and the special tokens, by ascending id."""
+def warning_of_missing_bytes(vocabulary: Vocabulary | CoreVocabulary) -> str:
+    """List the bytes that lack an entry, such as "c0-c1 f5-ff", and their effect; return "" if none is missing."""
+    rules = vocabulary.text_rules
+    if rules is None or not rules.byte_level or any(rules.affixes):
+        return ""
+    missing = [byte for byte in range(256) if not vocabulary.has_entry(bytes([byte]))]
+    spans = [[byte, byte] for byte in missing if byte - 1 not in missing]
+    for span in spans:
+        while span[1] + 1 in missing:
+            span[1] += 1
+    if not spans:
+        return ""
+    listed = " ".join(f"{first:02x}" + (f"-{last:02x}" if last > first else "") for first, last in spans)
+    effect = "leaves them out" if rules.unk_token is None else f"makes them {shown(rules.unk_token)}"
+    return f"bytes without an entry: {listed}; encoding {effect}"
+
+
+def with_special_tokens(
+    entries: Mapping[int, bytes], special_tokens: Mapping[str, int], decoded_only: Mapping[int, str]
+) -> dict[int, bytes]:
+    """Merge the three into id -> bytes, by ascending ID."""
     special = {id_: text.encode() for text, id_ in special_tokens.items()}
-    return dict(sorted((dict(entries) | special).items()))
+    unreached = {id_: text.encode() for id_, text in decoded_only.items()}
+    return dict(sorted((dict(entries) | special | unreached).items()))
 
 
 def every_split(entries: Mapping[int, bytes]) -> list[tuple[bytes, bytes]]:
@@ -198,13 +231,18 @@ def make_vocabulary(
 ) -> Vocabulary:
     """The checked vocabulary; BadTokenizer names the first thing that is wrong.
 
-    vocab may hold the special tokens. Special tokens given without ids have that of the entry of their bytes, or
-    the next free ones in their order. ignore_merges None: yes for a rank file, no otherwise. text_rules: None for a
-    byte-level vocabulary.
+    vocab may hold the special tokens and one empty entry, which encoding never produces. Special tokens given without
+    ids have that of the entry of their bytes, or the next free ones in their order. ignore_merges None: yes for a rank
+    file, no otherwise. text_rules: None for a byte-level vocabulary.
     """
     entries = dict(vocab)
     merge_list = None if merges is None else [(left, right) for left, right in merges]
     check_ids(entries)
+    decoded_only = {id_: "" for id_, entry in entries.items() if not entry}
+    if len(decoded_only) > 1:
+        raise BadTokenizer(f"entries {list(decoded_only)[:2]} are both empty: bytes must be unique")
+    for id_ in decoded_only:
+        del entries[id_]
     given = set(entries.values())
     specials = assign_special_ids(entries, special_tokens)
     if text_rules is not None:
@@ -221,7 +259,9 @@ def make_vocabulary(
         if entry not in ordinary_bytes and (begins or entry in in_merges):
             ordinary[id_] = entry
 
-    id_of = check_entries(ordinary, needs_bytes=text_rules is None or text_rules.byte_level)
+    if taken := decoded_only.keys() & specials.values():
+        raise BadTokenizer(f"ID {min(taken)} is that of the empty entry and of a special token")
+    id_of = check_entries(ordinary, needs_bytes=text_rules is None)
     if merge_list is not None:
         check_merges(merge_list, id_of, text_rules)
     return Vocabulary(
@@ -230,6 +270,7 @@ def make_vocabulary(
         special_tokens=specials,
         ignore_merges=merge_list is None if ignore_merges is None else ignore_merges,
         text_rules=text_rules,
+        decoded_only=decoded_only,
     )
 
 
@@ -258,7 +299,7 @@ def check_text_entries(entries: Mapping[int, bytes], merges: Merges | None, rule
                 entry.decode()
             except UnicodeDecodeError:
                 raise BadTokenizer(f"entry {id_} is {shown(entry)}, which is no text in UTF-8") from None
-    if rules.unk_token is not None and rules.unk_token.encode() not in entries.values():
+    if rules.unk_entry is not None and rules.unk_entry not in entries.values():
         raise BadTokenizer(f"unk_token {shown(rules.unk_token)} is not an entry of the vocabulary")
 
 
@@ -269,7 +310,6 @@ def check_ids(entries: Mapping[int, bytes]) -> None:
         and {*map(type, entries.values())} == {bytes}
         and min(entries) >= 0
         and max(entries) <= MAX_ID
-        and all(entries.values())
     ):
         return
     for id_, entry in entries.items():
@@ -277,8 +317,8 @@ def check_ids(entries: Mapping[int, bytes]) -> None:
             raise BadTokenizer(
                 f"id {shown(id_)} of entry {shown(entry)}: ids must be whole numbers 0 .. {MAX_ID}"
             )
-        if type(entry) is not bytes or not entry:
-            raise BadTokenizer(f"entry {id_} is {shown(entry)}: an entry must be one or more bytes")
+        if type(entry) is not bytes:
+            raise BadTokenizer(f"entry {id_} is {shown(entry)}: an entry must be bytes")
 
 
 def check_entries(ordinary: Mapping[int, bytes], needs_bytes: bool = True) -> dict[bytes, int]:

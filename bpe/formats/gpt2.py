@@ -18,7 +18,7 @@ from bpe.formats.json_input import parse
 from bpe.formats.tiktoken import first_unreached
 from bpe.output_file import write_file
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens
+from bpe.vocabulary import SpecialTokens, TextRules
 
 _HEADER = "#version: 0.2"
 
@@ -122,8 +122,8 @@ def special_keys(tokenizer: Description) -> list[tuple[int, str]]:
 
 def vocab_of(tokenizer: Description) -> dict[str, int]:
     """entry in the byte alphabet, special tokens as they are -> id, by ascending id."""
-    special = dict(special_keys(tokenizer))
-    return {special.get(id_) or to_characters(entry): id_ for id_, entry in tokenizer.vocab.items()}
+    special = dict(special_keys(tokenizer)) | dict(tokenizer.parts.vocabulary.decoded_only)
+    return {special.get(id_, to_characters(entry)): id_ for id_, entry in tokenizer.vocab.items()}
 
 
 def merge_lines(tokenizer: Description) -> list[str]:
@@ -133,8 +133,11 @@ def merge_lines(tokenizer: Description) -> list[str]:
 
 def export(tokenizer: Description, folder: Path) -> None:
     """Write vocab.json and merges.txt; UnsupportedTokenizer if the two can't say what this tokenizer does."""
-    if tokenizer.text_rules is not None:
-        raise UnsupportedTokenizer("entries that are text can't be written in vocab.json and merges.txt")
+    rules = tokenizer.text_rules
+    if rules not in (None, TextRules(byte_level=True)):
+        raise UnsupportedTokenizer(
+            "entries that are text, affixes and unk_token can't be written in vocab.json and merges.txt"
+        )
     if tokenizer.normalizer is not None:
         raise UnsupportedTokenizer(
             f"normalizer {tokenizer.normalizer} can't be written in vocab.json and merges.txt"

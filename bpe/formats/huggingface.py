@@ -1,9 +1,8 @@
 """Hugging Face's tokenizer.json: each component is honoured or refused by its JSON path, never ignored.
 
 The core reads the entries and merges and says which item is wrong; what stands around them is read by
-`huggingface_envelope`. The decoder must be ByteLevel, which is what decoding does here. Begin and end tokens
-(post_processor) are added where `encode` is asked for them; truncation and padding are kept and written back, and never
-applied: datasets want texts whole.
+`huggingface_envelope`. `encode` adds begin and end tokens (post_processor) on request. Truncation and padding are kept
+and written back, and never applied: datasets want texts whole.
 
 Written files hold every added token in model.vocab as well, with its id: a reader numbers those by their order that it
 does not find there.
@@ -19,8 +18,8 @@ from bpe import _core
 from bpe.added_tokens import core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Description, Parts
-from bpe.errors import BadTokenizer, shown
-from bpe.formats.byte_alphabet import other_text, to_bytes
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes
 from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
 from bpe.formats.huggingface_decoder import decoder_to_json
 from bpe.formats.huggingface_envelope import check_root, read_envelope, text_rules_of
@@ -76,9 +75,9 @@ def read_whole(data: bytes) -> ReadFile:
     except ValueError as error:
         raise BadTokenizer(f"model.vocab: {error}") from None
     envelope = read_envelope(root, model, text_rules)
-    for text, id_ in file.texts.items():
-        if text not in envelope.special_tokens:
-            entry_of(text, f"model.vocab, id {id_}")  # raises
+    decoded_only = {id_: text for text, id_ in file.texts.items() if text not in envelope.special_tokens}
+    if text_rules is None:
+        text_rules = _rules_for_missing_bytes(file, root["model"])
     ignore_merges = root["model"].get("ignore_merges", False)
     rules = None
     if text_rules is not None:
@@ -92,7 +91,7 @@ def read_whole(data: bytes) -> ReadFile:
             text_rules, envelope.pretokenizer, envelope.normalizer, envelope.added_tokens, mark is not None
         )
         rules = text_rules.for_core(unk_id, spaces)
-    tokens = core_tokens(envelope.added_tokens, envelope.normalizer)
+    tokens = core_tokens(envelope.added_tokens, envelope.normalizer, decoded_only=decoded_only)
     automaton = None if text_rules is not None else envelope.pretokenizer.automaton
     try:
         encoder = file.encoder(tokens, automaton, ignore_merges, rules)
@@ -100,8 +99,25 @@ def read_whole(data: bytes) -> ReadFile:
         path = "model." if str(error).startswith("merges[") else "model.vocab: "
         raise BadTokenizer(path + str(error)) from None
     keys = frozenset(text for text in envelope.special_tokens if model.id_of(text) is not None)
-    vocabulary = CoreVocabulary(encoder, envelope.special_tokens, ignore_merges, text_rules)
+    vocabulary = CoreVocabulary(encoder, envelope.special_tokens, ignore_merges, text_rules, decoded_only)
     return ReadFile(Parts(vocabulary, *envelope), root, keys)
+
+
+def _rules_for_missing_bytes(file: _core.EntryFile, model: dict[str, Any]) -> TextRules | None:
+    """Return the rules of a byte-level vocabulary that lacks some of the 256 bytes; None if it has them all."""
+    ids = file.find([bytes([byte]) for byte in range(256)])
+    missing = [byte for byte, id_ in enumerate(ids) if id_ is None]
+    if not missing:
+        return None
+    if model.get("byte_fallback", False):
+        for byte in missing:
+            spelled = [b"<0x%02X>" % each for each in BYTE_TO_CHARACTER[byte].encode()]
+            if all(id_ is not None for id_ in file.find(spelled)):
+                raise UnsupportedTokenizer(
+                    f"model.byte_fallback is True and model.vocab has {shown(spelled[0])} in place of byte "
+                    f"0x{byte:02x}; supported: false"
+                )
+    return TextRules(unk_token=model.get("unk_token"), fuse_unk=model.get("fuse_unk", False), byte_level=True)
 
 
 class _Model:
@@ -206,9 +222,13 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
         "decoder": decoder_to_json(tokenizer.decoder),
         "model": model_options(tokenizer) | STAND_INS,
     }
-    keys = text_keys(tokenizer) if as_text else special_keys(tokenizer)
+    if not as_text:
+        keys = special_keys(tokenizer)
+    if tokenizer.text_rules is not None:
+        keys = text_keys(tokenizer)
     if tokenizer.ignore_merges and not as_text:
         _check_no_other_text(keys)
+    keys = sorted([*keys, *tokenizer.parts.vocabulary.decoded_only.items()])
     yield from with_entries(root, tokenizer.core_encoder, keys, legacy_merges)
 
 

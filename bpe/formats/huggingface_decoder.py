@@ -17,7 +17,7 @@ from bpe.decoders import (
     Replace,
     Strip,
 )
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.huggingface_normalizer import replace_from_json
 from bpe.formats.huggingface_pretokenizer import metaspace_from_json
 from bpe.formats.json_input import component_type, expect, expect_object, flat_sequence
@@ -26,20 +26,16 @@ _BYTE_LEVEL: Final = ("add_prefix_space", "trim_offsets", "use_regex")
 _NAMES: Final = "BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Strip, Sequence"
 
 
-def require_byte_level_decoder(value: Any) -> None:
-    """Nothing, or UnsupportedTokenizer: ids are decoded by the byte alphabet, as ByteLevel does."""
-    components = flat_sequence(value, "decoder", "decoders")
-    if len(components) != 1 or component_type(*components[0]) != "ByteLevel":
-        found = ", ".join(component_type(*each) for each in components) or "none"
-        raise UnsupportedTokenizer(f"decoder is {printable(found[:200])}; supported: ByteLevel")
-    expect_object(components[0][0], components[0][1], {"type", *_BYTE_LEVEL})
+def decoder_from_json(value: Any, as_text: bool = True) -> Decoder | None:
+    """Read a decoder; null joins the entries by spaces. as_text: whether entries are text, not bytes.
 
-
-def decoder_from_json(value: Any) -> Decoder:
-    """The decoder of entries that are text; null joins them by spaces."""
-    return Decoder(
-        tuple(_component(item, path) for item, path in flat_sequence(value, "decoder", "decoders"))
-    )
+    Return None for ByteLevel alone in a byte-level vocabulary: then entries are decoded as the bytes they are.
+    """
+    items = flat_sequence(value, "decoder", "decoders")
+    components = tuple(_component(item, path) for item, path in items)
+    if not as_text and len(components) == 1 and isinstance(components[0], ByteLevel):
+        return None
+    return Decoder(components)
 
 
 def _component(item: dict[str, Any], path: str) -> Component:

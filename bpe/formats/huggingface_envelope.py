@@ -12,7 +12,7 @@ from bpe.added_tokens import AddedToken
 from bpe.decoders import Decoder
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
-from bpe.formats.huggingface_decoder import decoder_from_json, require_byte_level_decoder
+from bpe.formats.huggingface_decoder import decoder_from_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_postprocessor import (
     padding_from_json,
@@ -101,11 +101,6 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
             f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported behind {normalizer}, which may "
             "remove an input's first characters"
         )
-    decoder = None
-    if as_text:
-        decoder = decoder_from_json(root.get("decoder"))
-    else:
-        require_byte_level_decoder(root.get("decoder"))
     return Envelope(
         pretokenizer,
         normalizer,
@@ -113,7 +108,7 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
         post_processor_from_json(root.get("post_processor"), {token.text: token.id for token in added}),
         truncation_from_json(root.get("truncation")),
         padding_from_json(root.get("padding")),
-        decoder,
+        decoder_from_json(root.get("decoder"), as_text),
     )
 
 
@@ -153,7 +148,7 @@ def text_rules_of(root: dict[str, Any]) -> TextRules | None:
     )
     prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
     if byte_level and not prefix and not suffix:
-        return None  # all bytes are entries, so nothing is unknown
+        return None  # unless bytes are missing, which the reader of the entries finds out
     if model.get("byte_fallback", False) and (prefix or suffix):
         raise UnsupportedTokenizer(
             "model.byte_fallback is True beside a continuing_subword_prefix or end_of_word_suffix; supported: one "

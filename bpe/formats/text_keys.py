@@ -1,4 +1,4 @@
-"""Which added tokens of a vocabulary of text are written into model.vocab: those that are no other text's there.
+"""Choose the added tokens to write into model.vocab where a character may be unknown: those that no other text becomes.
 
 Readers expect them there, but what is in model.vocab is an entry: an added token that is one character, or with
 ignore_merges a whole pretoken, would become the id of the same text where it is no added token. Outside of model.vocab
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bpe.description import Description
 from bpe.errors import BadTokenizer, shown
+from bpe.formats.byte_alphabet import to_bytes
 
 
 def text_keys(tokenizer: Description) -> list[tuple[int, str]]:
@@ -18,10 +19,16 @@ def text_keys(tokenizer: Description) -> list[tuple[int, str]]:
     encoder = tokenizer.core_encoder
     keys = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
     new = [each for each in keys if encoder.entry(each[0]) is None]
-    must = next((each for each in new if rules.begins(each[1].encode())), None)
+    entries = len(encoder) + len(tokenizer.parts.vocabulary.decoded_only)
+    must = None
+    for each in new:
+        entry = to_bytes(each[1]) if rules.byte_level else each[1].encode()
+        if entry is not None and rules.begins(entry):
+            must = each
+            break
     may = new if tokenizer.ignore_merges else [must] if must else []
     for first, text in may:
-        if text != rules.unk_token and _is_counted_to(first, new, len(encoder)):
+        if text != rules.unk_token and _is_counted_to(first, new, entries):
             return [each for each in keys if each not in new or each[0] < first]
         if (first, text) == must:
             raise BadTokenizer(

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from bpe import _core
+from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
@@ -50,12 +51,14 @@ def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tok
                 f"special token {shown(text)} has id {specials[text]}, which is the id of an entry"
             )
     pretokenizer = Pretokenizer.from_pattern(pattern)
-    tokens = {text.encode(): id_ for text, id_ in specials.items()}
+    decoded_only = {id_: text for text, id_ in file.texts.items()}  # the empty entry
+    added = [AddedToken(text, id_) for text, id_ in specials.items()]
+    tokens = core_tokens(added, None, decoded_only=decoded_only)
     try:
         encoder = file.encoder(tokens, pretokenizer.automaton, True)
     except ValueError as error:
         raise BadTokenizer(str(error)) from None
-    return Parts(CoreVocabulary(encoder, specials, True), pretokenizer)
+    return Parts(CoreVocabulary(encoder, specials, True, decoded_only=decoded_only), pretokenizer)
 
 
 def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[str, int]:
@@ -76,18 +79,29 @@ def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[s
 def to_ranks(tokenizer: Description) -> bytes:
     """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
     if tokenizer.text_rules is not None:
-        raise UnsupportedTokenizer("entries that are text can't be written in a rank file, which is of bytes")
+        raise UnsupportedTokenizer(
+            "entries that are text can't be written in a rank file, nor can a vocabulary that lacks bytes"
+        )
     if tokenizer.normalizer is not None:
         raise UnsupportedTokenizer(f"normalizer {tokenizer.normalizer} can't be written in a rank file")
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:
         check_ranks_do(entries, tokenizer.merges, tokenizer.ignore_merges)
+    for id_, text in tokenizer.parts.vocabulary.decoded_only.items():
+        if text:
+            raise UnsupportedTokenizer(
+                f"entry {id_} ({shown(text)}) is spelled outside the byte alphabet, so text never becomes it; a rank "
+                "file can't say so"
+            )
+        entries[id_] = b""
     return rank_file((entry, id_) for id_, entry in sorted(entries.items()))
 
 
 def rank_file(ranked: Iterable[tuple[bytes, int]]) -> bytes:
     """The rank file of (entry, rank), in the order given."""
-    return b"".join(binascii.b2a_base64(entry, newline=False) + b" %d\n" % rank for entry, rank in ranked)
+    return b"".join(
+        (binascii.b2a_base64(entry, newline=False) or b"=") + b" %d\n" % rank for entry, rank in ranked
+    )
 
 
 def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], ignore_merges: bool) -> None:

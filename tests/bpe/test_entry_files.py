@@ -130,15 +130,6 @@ WRONG = {
     "id is 1.0": (set_vocab("zz", 1.0), "model.vocab['zz'] is 1.0: ids"),
     "id too large": (set_vocab("zz", 2**31), "model.vocab['zz'] is 2147483648: ids"),
     "id far too large": (set_vocab("zz", 10**30), "model.vocab['zz'] is 10000"),
-    "empty entry": (set_vocab("", 5000), "model.vocab: entry 5000 is empty"),
-    "entry outside the alphabet": (
-        set_vocab("a b", 5000),
-        "model.vocab, id 5000: 'a b' has a character outside",
-    ),
-    "byte missing": (
-        broken(lambda root: root["model"]["vocab"].pop("!")),
-        "model.vocab: the vocabulary lacks 1 of the 256 bytes (b'!')",
-    ),
     "merge of no entry": (
         add_merge(["!", "nope"]),
         "(b'!', b'nope'): its right part b'nope' is not an entry",

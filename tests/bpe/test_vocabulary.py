@@ -41,7 +41,7 @@ BAD = {
     ),
     "id no integer": (AB | {True: b"x1"}, [], None, "id 1 of entry b'x1'")
     and (AB | {1.5: b"x1"}, [], None, "id 1.5"),
-    "empty entry": (AB | {300: b""}, [], None, "entry 300 is b'': an entry must be one or more bytes"),
+    "two empty entries": (AB | {300: b"", 301: b""}, [], None, "entries [300, 301] are both empty"),
     "entry no bytes": (AB | {300: "x1"}, [], None, "entry 300 is 'x1': an entry must be"),
     "merge of unknown": (AB, [*MERGES, (b"a", b"zz")], None, "merges[2] joins b'zz', which is not an entry"),
     "merge makes unknown": (

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 from chinese_texts import text_of
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
 
 WORDS = (
     "the then there other lower newest widest in on of and été naïve straße слово слова мир миру 中文 文字 字符 かな "
@@ -19,6 +22,7 @@ BLOCKS = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
 PREPEND = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, BLOCKS]}
 UNBLOCK = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
 FALLBACK = [UNBLOCK, {"type": "ByteFallback"}, {"type": "Fuse"}]
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 
@@ -216,7 +220,7 @@ def _clip() -> dict[str, Any]:
             {"type": "Lowercase"},
         ],
     }
-    root["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    root["decoder"] = BYTE_LEVEL
     return root
 
 
@@ -231,7 +235,35 @@ def _metaspace(scheme: str, split: bool) -> dict[str, Any]:
     return _llama(normalizer=None, pre_tokenizer=component, decoder=component)
 
 
+def _few_bytes(alphabet: Iterable[str] = (), **parts: Any) -> dict[str, Any]:
+    """A byte-level vocabulary with the bytes of its corpus and these, an empty entry, and one spelled as it is."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=600,
+        special_tokens=["<unk>", "<s>"],
+        show_progress=False,
+        initial_alphabet=[*alphabet],
+        max_token_length=12,
+    )
+    tokenizer.train_from_iterator([text.replace("t", "") for text in corpus(1)], trainer)
+    root = document(tokenizer.to_str(), decoder=BYTE_LEVEL, **parts)
+    vocab = root["model"]["vocab"]
+    root["added_tokens"] += [added("<|user|>", len(vocab) + 2, rstrip=True)]
+    return root | {"model": root["model"] | {"vocab": vocab | {"": len(vocab), "▁ 日": len(vocab) + 1}}}
+
+
+_IN_UTF8 = [
+    character for byte, character in BYTE_TO_CHARACTER.items() if byte < 0xF5 and byte not in (0xC0, 0xC1)
+]
 _BUILDERS = {
+    "few-bytes": _few_bytes,
+    "few-bytes-whole": lambda: _few_bytes(ignore_merges=True),
+    "few-bytes-unknown": lambda: _few_bytes(unk_token="<unk>"),
+    "few-bytes-fused": lambda: _few_bytes(unk_token="<unk>", fuse_unk=True),
+    "few-bytes-undecoded": lambda: _few_bytes() | {"decoder": None},
+    "all-bytes-of-utf8": lambda: _few_bytes(_IN_UTF8),
+    "all-bytes-of-utf8-fused": lambda: _few_bytes(_IN_UTF8, unk_token="<unk>", fuse_unk=True),
     "mistral": lambda: _metaspace("first", False),
     "metaspace": lambda: _metaspace("always", True),
     "metaspace-never": lambda: _metaspace("never", True),

@@ -123,10 +123,16 @@ class BPE(
         core = self.core
         if core is None:
             return []
+        decoded_only = core.parts.vocabulary.decoded_only.items()
         return sorted(
-            (id_, text)
-            for text, id_ in core.special_tokens.items()
-            if text in self.__dict__["_keys"] and core.core_encoder.entry(id_) is None
+            [
+                *decoded_only,
+                *(
+                    (id_, text)
+                    for text, id_ in core.special_tokens.items()
+                    if text in self.__dict__["_keys"] and core.core_encoder.entry(id_) is None
+                ),
+            ]
         )
 
     @property

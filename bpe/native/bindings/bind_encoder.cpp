@@ -280,7 +280,9 @@ void bind_encoder(nb::module_ &m) {
       .def_prop_ro("max_id",
                    [](const TokenizerCore &core) {
                      const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
-                     return vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1));
+                     return vocabulary.size() == 0
+                                ? int64_t{-1}
+                                : int64_t{vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1))};
                    })
       .def("entries", &entries_of)
       .def("entry_lengths",

@@ -116,7 +116,10 @@ void bind_entry_file(nb::module_ &m) {
             bpe::ModelJson model{};
             {
               nb::gil_scoped_release unlocked;
-              model.entries = bpe::read_rank_file({data.c_str(), data.size()}, model.fault);
+              std::optional<uint32_t> empty_rank;
+              model.entries = bpe::read_rank_file({data.c_str(), data.size()}, model.fault, empty_rank);
+              if (empty_rank)
+                model.texts.emplace_back("", *empty_rank);
             }
             return new EntryFile{std::move(model), false, nb::none()};
           },

@@ -38,6 +38,8 @@ Decoder::Decoder(const Vocabulary &vocabulary, const std::vector<SpecialToken> &
   for (const Item &item : items) {
     const Place place{static_cast<uint32_t>(text_.size()), static_cast<uint32_t>(item.bytes.size())};
     text_ += item.bytes;
+    if (item.bytes.empty())
+      empty_id_ = item.id;
     if (dense) {
       places_[item.id] = place;
     } else {
@@ -59,7 +61,7 @@ size_t Decoder::size_of(const int64_t *ids, size_t count) const {
   size_t total = 0;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t size = find(static_cast<uint64_t>(ids[i])).size; // a negative id is a large one
-    if (size == 0)
+    if (size == 0 && empty_id_ != ids[i]) [[unlikely]]
       throw std::invalid_argument("ids[" + std::to_string(i) + "] = " + std::to_string(ids[i]) +
                                   " is not an id of this vocabulary");
     total += size;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,9 +34,10 @@ private:
   Place find(uint64_t id) const;
 
   static constexpr size_t spare_bytes = 16;
-  std::string text_;          // of all, and spare_bytes that may be read along
-  std::vector<Place> places_; // by id if ids_ is empty, else of ids_
-  std::vector<uint32_t> ids_; // ascending
+  std::string text_;                // of all, and spare_bytes that may be read along
+  std::vector<Place> places_;       // by id if ids_ is empty, else of ids_
+  std::vector<uint32_t> ids_;       // ascending
+  std::optional<int64_t> empty_id_; // of the one that decodes to nothing
 };
 
 } // namespace bpe

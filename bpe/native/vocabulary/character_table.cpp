@@ -126,7 +126,7 @@ void CharacterTable::list_border(std::string_view entry, size_t at, Found &found
 // character; of one that merges do not make it becomes no_symbol.
 void CharacterTable::fill_ids(const Vocabulary &vocabulary, std::vector<uint32_t> &one) {
   const MergeTables tables = vocabulary.merge_tables();
-  const bool is_text = vocabulary.text_rules().has_value();
+  const bool is_text = vocabulary.text_rules() && !vocabulary.text_rules()->byte_level;
   const auto set_ids = [&](uint32_t c, const uint32_t *symbols, size_t count) {
     uint64_t ids = 0;
     for (size_t i = 3; i-- > 0;) {

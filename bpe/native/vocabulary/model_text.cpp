@@ -118,7 +118,10 @@ bool VocabText::next(std::string &out, size_t bytes) {
   if (symbol_ == vocabulary_.size()) {
     while (is_special_next())
       append_special();
-    out.back() = '}'; // a vocabulary has entries
+    if (out.back() == '{') // no entry at all
+      out += '}';
+    else
+      out.back() = '}';
     is_done_ = true;
   }
   return true;

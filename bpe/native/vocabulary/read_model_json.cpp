@@ -261,6 +261,8 @@ bool read_vocab(Scanner &scanner, ModelJson &model) {
       ++model.fault.index;
       if (!in_alphabet) {
         model.texts.emplace_back(text, id);
+      } else if (entries.bytes.size() == (entries.ends.empty() ? 0 : entries.ends.back())) {
+        model.texts.emplace_back("", id);
       } else {
         entries.ids.push_back(id);
         entries.ends.push_back(entries.bytes.size());

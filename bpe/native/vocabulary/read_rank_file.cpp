@@ -48,7 +48,7 @@ bool append_base64(std::string &out, std::string_view digits) {
 
 } // namespace
 
-EntryList read_rank_file(std::string_view data, Fault &fault) {
+EntryList read_rank_file(std::string_view data, Fault &fault, std::optional<uint32_t> &empty_rank) {
   constexpr std::string_view blanks = " \t\r\v\f";
   EntryList entries;
   entries.bytes.reserve(data.size());
@@ -61,7 +61,9 @@ EntryList read_rank_file(std::string_view data, Fault &fault) {
       continue;
     fault = {Fault::line, index};
     const size_t space = line.find_first_of(blanks);
-    if (space == std::string_view::npos || !append_base64(entries.bytes, line.substr(0, space)))
+    const bool is_empty = line.substr(0, space) == "=" && !empty_rank;
+    if (space == std::string_view::npos ||
+        (!is_empty && !append_base64(entries.bytes, line.substr(0, space))))
       return entries;
     line.remove_prefix(std::min(line.find_first_not_of(blanks, space), line.size()));
     uint64_t rank = 0;
@@ -70,9 +72,13 @@ EntryList read_rank_file(std::string_view data, Fault &fault) {
       rank = rank * 10 + static_cast<uint64_t>(line[digits] - '0');
     if (digits == 0 || rank > INT32_MAX || line.find_first_not_of(blanks, digits) != std::string_view::npos)
       return entries;
+    fault = {};
+    if (is_empty) {
+      empty_rank = static_cast<uint32_t>(rank);
+      continue;
+    }
     entries.ids.push_back(static_cast<uint32_t>(rank));
     entries.ends.push_back(entries.bytes.size());
-    fault = {};
   }
   return entries;
 }

@@ -342,7 +342,10 @@ Vocabulary::Vocabulary(ImageReader &image) : is_rank_file_(image.get<uint64_t>()
     list_byte_entries();
     const bool known =
         std::find(byte_symbols_.begin(), byte_symbols_.end(), PairTable::no_symbol) == byte_symbols_.end();
-    require(!merges_bytes || (known ? text_->byte_fallback : text_->unk_id && !text_->byte_fallback));
+    require(!merges_bytes || (text_->byte_level ? text_->prefix.empty() && text_->suffix.empty() &&
+                                                      lacks_only_bytes_outside_utf8()
+                              : known           ? text_->byte_fallback
+                                                : text_->unk_id && !text_->byte_fallback));
     list_text_symbols(merges_bytes);
   } else {
     list_bytes();

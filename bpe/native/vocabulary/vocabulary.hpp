@@ -94,7 +94,7 @@ public:
   bool merges_characters() const { return merges_characters_; }
   // Whether neighbours that are unknown characters are one token.
   bool fuses_unknown() const {
-    return text_ && text_->fuse_unk && !text_->byte_fallback && !merges_characters_;
+    return text_ && text_->fuse_unk && !text_->byte_fallback && !text_->byte_level && !merges_characters_;
   }
   void begin(const uint8_t *text, size_t size, std::vector<uint32_t> &symbols) const;
   // Every two characters that are entries and that a merge's product has one behind the other, as code points
@@ -139,6 +139,7 @@ private:
   };
 
   bool merges_bytes(const Merges &merges) const;
+  bool lacks_only_bytes_outside_utf8() const;
   void list_byte_entries();
   void list_text_symbols(bool merges_bytes);
   size_t replace_hidden(uint32_t *ids, size_t count) const;

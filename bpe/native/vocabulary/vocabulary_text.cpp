@@ -60,6 +60,8 @@ std::string Vocabulary::in_text(uint32_t symbol) const {
 bool Vocabulary::merges_bytes(const Merges &merges) const {
   if (!text_->prefix.empty() || !text_->suffix.empty())
     return false;
+  if (text_->byte_level)
+    return lacks_only_bytes_outside_utf8();
   const bool known =
       std::find(byte_symbols_.begin(), byte_symbols_.end(), PairTable::no_symbol) == byte_symbols_.end();
   if (!known && (text_->byte_fallback || !text_->unk_id))
@@ -80,6 +82,16 @@ bool Vocabulary::merges_bytes(const Merges &merges) const {
   });
 }
 
+// Whether each byte that UTF-8 may hold has an entry. Then no text ever meets a byte without one.
+bool Vocabulary::lacks_only_bytes_outside_utf8() const {
+  for (unsigned byte = 0; byte < 0xF5; ++byte) {
+    const char one = static_cast<char>(byte);
+    if (byte != 0xC0 && byte != 0xC1 && find({&one, 1}) == PairTable::no_symbol)
+      return false;
+  }
+  return true;
+}
+
 void Vocabulary::list_byte_entries() {
   byte_symbols_.fill(PairTable::no_symbol);
   for (unsigned byte = 0; byte < 256 && text_->byte_fallback; ++byte)
@@ -98,7 +110,10 @@ void Vocabulary::list_text_symbols(bool merges_bytes) {
   if (text_->byte_fallback && text_->has_spaces && find(lower_block) == PairTable::no_symbol)
     throw std::invalid_argument("a space can't stand for U+2581, which is no entry");
   merges_characters_ = !merges_bytes;
-  std::fill(std::begin(symbol_of_byte_), std::end(symbol_of_byte_), PairTable::no_symbol);
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const char one = static_cast<char>(byte);
+    symbol_of_byte_[byte] = text_->byte_level ? find({&one, 1}) : PairTable::no_symbol;
+  }
   const auto add_hidden = [&](uint32_t id, std::string_view bytes) {
     hidden_.push_back({{}, static_cast<uint8_t>(bytes.size())});
     std::copy(bytes.begin(), bytes.end(), hidden_.back().bytes);
@@ -117,11 +132,13 @@ void Vocabulary::list_text_symbols(bool merges_bytes) {
     const char character = static_cast<char>(byte);
     const std::string_view one(&character, 1);
     uint32_t &symbol = symbol_of_byte_[byte];
-    if (byte < 0x80)
+    if (!text_->byte_level && byte < 0x80)
       symbol = find(text_->has_spaces && byte == ' ' ? lower_block : one);
     if (symbol == PairTable::no_symbol)
       symbol = byte_symbols_[byte] != PairTable::no_symbol ? byte_symbols_[byte] : hidden(one);
   }
+  if (text_->byte_level)
+    return;
   std::unordered_map<std::string, uint32_t> made; // of the first bytes of characters
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
     const std::string_view entry = bytes(symbol);
@@ -191,7 +208,7 @@ size_t Vocabulary::replace_hidden(uint32_t *ids, size_t count) const {
       *to++ = ids[i];
       is_unknown = false;
     } else if (starts_character(hidden_[ids[i] - hidden_id].bytes[0])) {
-      if (!(is_unknown && text_->fuse_unk))
+      if (text_->unk_id && !(is_unknown && text_->fuse_unk))
         *to++ = *text_->unk_id;
       is_unknown = true;
     }
@@ -204,16 +221,24 @@ size_t Vocabulary::replace_hidden(uint32_t *ids, size_t count) const {
 void Vocabulary::begin(const uint8_t *text, size_t size, std::vector<uint32_t> &symbols) const {
   symbols.clear();
   bool is_pending = false;
+  const bool is_plain = text_->byte_level && text_->prefix.empty() && text_->suffix.empty();
   std::string unit;
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
     const size_t length = text_->byte_level ? 1 : read_char(at, stop).length;
-    unit.assign(at == text ? "" : text_->prefix);
-    const std::string character(at, at + length);
-    unit += text_->has_spaces ? exchange_spaces(character) : character;
+    uint32_t symbol;
+    if (is_plain) {
+      symbol = symbol_of_byte_[*at];
+      unit.assign(at, at + 1);
+    } else {
+      unit.assign(at == text ? "" : text_->prefix);
+      const std::string character(at, at + length);
+      unit += text_->has_spaces ? exchange_spaces(character) : character;
+      if (at + length == stop)
+        unit += text_->suffix;
+      symbol = find(unit);
+    }
     at += length;
-    if (at == stop)
-      unit += text_->suffix;
-    if (const uint32_t symbol = find(unit); symbol != PairTable::no_symbol) {
+    if (symbol != PairTable::no_symbol) {
       if (is_pending)
         symbols.push_back(unk_symbol_);
       is_pending = false;
@@ -240,7 +265,7 @@ std::vector<uint64_t> Vocabulary::joined_characters() const {
   for (const PairTable::Pair &pair : pairs())
     is_made[product(pair.rank)] = true;
   std::vector<uint64_t> joined;
-  std::vector<uint64_t> seen(1 << 14); // by hash, so that few come twice
+  std::vector<uint64_t> seen(1 << 14, ~uint64_t{0}); // by hash, so that few come twice; no pair is all ones
   const auto each = [&](bool made, auto take) {
     for (uint32_t symbol = 0; symbol < size(); ++symbol)
       if (is_made[symbol] == made || !made) {
