@@ -3,8 +3,8 @@
 huggingface_hub does the download and keeps the cache, so HF_ENDPOINT, HF_HUB_OFFLINE, HF_HOME, HF_HUB_CACHE and
 HF_TOKEN mean what they mean to it; where the server can't be reached it answers from the cache. The first of these that
 a repository has is taken, and no other file is downloaded: tokenizer.json, tekken.json, vocab.json with merges.txt,
-tokenizer.model, *.tiktoken. Without the server a file is passed over only if the cache knows that the repository lacks
-it: ids must not depend on the network.
+tokenizer.model, *.tiktoken. vocab.json and tokenizer.model come with the configuration next to them. Without the server
+a file is passed over only if the cache knows that the repository lacks it: ids must not depend on the network.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure, printable, shown
 from bpe.formats.by_path import FILE_NAMES, NO_TOKENIZER
+from bpe.formats.folder import COMPANIONS
 from stores.url import is_url, shown_url
 
 # The hub's rule: letters, digits, "-", "_" and ".", up to 96 on each side, not "." or "-" at an end.
@@ -116,11 +117,15 @@ def _download(name: HubName) -> Path:
             file = files.get(choice, name.revision)
             if file is None:
                 continue
-            if choice != "vocab.json":
+            if choice in ("tokenizer.json", "tekken.json"):
                 return file
             # Of the same commit, even if the branch has moved since.
-            if files.get("merges.txt", file.parent.name) is not None:
-                return file
+            commit = file.parent.name
+            if choice == "vocab.json" and files.get("merges.txt", commit) is None:
+                continue
+            for companion in COMPANIONS:
+                files.get(companion, commit)
+            return file.parent if choice == "tokenizer.model" else file
         folder = snapshot_download(
             name.repository,
             revision=name.revision,

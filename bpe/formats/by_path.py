@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
 from bpe.description import Parts
 from bpe.errors import BadArgument, BadTokenizer
-from bpe.formats import gpt2, huggingface, sentencepiece, tekken, tiktoken
+from bpe.formats import folder, gpt2, huggingface, sentencepiece, tekken, tiktoken
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens
 
@@ -40,13 +41,14 @@ def load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Special
 
 
 def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Parts:
+    in_folder = path.is_dir()
     files = files_of(path)
     path = files[0]
-    if len(files) == 2:
-        vocab_data, merges_data = map(read_file, files)
-        vocab = _named(path, lambda: gpt2.read_vocab(vocab_data))
-        merges = _named(files[1], lambda: gpt2.read_merges(merges_data))
-        return _named(path.parent, lambda: gpt2.build(vocab, merges, pattern or "gpt2", special_tokens))
+    settings = folder.Settings()
+    if pattern is None and _companions(path, in_folder):
+        settings = folder.read_settings(path.parent)
+    if path.name.endswith("vocab.json"):
+        return _load_pair(path, files[1], settings, pattern, special_tokens)
     data = read_file(path)
     if path.suffix == ".json" or data[:1] == b"{":
         if pattern is not None or special_tokens is not None:
@@ -59,13 +61,34 @@ def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Specia
             raise BadArgument(
                 f"{path}: a SentencePiece model says its special tokens itself and has no pattern; give neither"
             )
-        return _named(path, lambda: sentencepiece.read(data))
+        return _named(path, lambda: folder.read_sentencepiece(data, settings))
     if pattern is None:
         _named(path, lambda: _check_looks_like_ranks(data))
         raise BadArgument(
             f"{path}: a rank file does not say its pattern; give pattern= (and special_tokens=)"
         )
     return _named(path, lambda: tiktoken.read(data, pattern, special_tokens))
+
+
+def _load_pair(
+    vocab_path: Path,
+    merges_path: Path,
+    settings: folder.Settings,
+    pattern: str | Pretokenizer | None,
+    special_tokens: SpecialTokens,
+) -> Parts:
+    vocab_data, merges_data = read_file(vocab_path), read_file(merges_path)
+    vocab = _named(vocab_path, lambda: gpt2.read_vocab(vocab_data))
+    merges = _named(merges_path, lambda: gpt2.read_merges(merges_data))
+    where = vocab_path.parent
+    if settings.is_empty:
+        return _named(where, lambda: gpt2.build(vocab, merges, pattern or "gpt2", special_tokens))
+    if special_tokens is not None:
+        raise BadArgument(
+            f"{where}: {folder.CONFIG} and the files next to it say the special tokens themselves. Give pattern=, too, "
+            "to ignore them."
+        )
+    return _named(where, lambda: folder.read_pair(vocab, merges, settings))
 
 
 def _check_looks_like_ranks(data: bytes) -> None:
@@ -82,34 +105,49 @@ def _check_looks_like_ranks(data: bytes) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that `load(path)` reads: one, or vocab.json and merges.txt; BadTokenizer for a folder without any."""
-    if path.is_dir():
+    """The files that `load(path)` reads: one, or vocab.json and merges.txt, and the configuration next to them.
+
+    BadTokenizer for a folder without any.
+    """
+    in_folder = path.is_dir()
+    if in_folder:
         path = _in_folder(path)
     if path.name.endswith(("vocab.json", "merges.txt")):
         both = gpt2.both_paths(path)
         for one, other in (both, both[::-1]):
             if one.exists() and not other.exists():
                 raise BadTokenizer(f"{one}: {other.name} is not beside it, and both are needed")
-        return list(both)
-    return [path]
+        return [*both, *_companions(both[0], in_folder)]
+    return [path, *_companions(path, in_folder)]
 
 
-def _in_folder(folder: Path) -> Path:
-    names = [name for name in FILE_NAMES if (folder / name).is_file()]
-    if "vocab.json" in names and not (folder / "merges.txt").is_file():
+def _companions(path: Path, in_folder: bool) -> list[Path]:
+    """The configuration that says what the file lacks. A SentencePiece model named by its own path lacks nothing."""
+    if path.name != "vocab.json" and not (path.name == "tokenizer.model" and in_folder):
+        return []
+    return [path.with_name(name) for name in folder.COMPANIONS if path.with_name(name).is_file()]
+
+
+def _in_folder(path: Path) -> Path:
+    names = [name for name in FILE_NAMES if (path / name).is_file()]
+    if "vocab.json" in names and not (path / "merges.txt").is_file():
         names.remove("vocab.json")
+    if {"tokenizer.json", "tekken.json"} <= {*names}:
+        warnings.warn(
+            f"{path}: the folder holds tokenizer.json and tekken.json; tokenizer.json is read. Its pattern is wrong "
+            "in some of Mistral's folders. To read tekken.json, name it.",
+            stacklevel=2,
+        )
     if names:
-        return folder / names[0]
-    ranks = list(folder.glob("*.tiktoken"))
+        return path / names[0]
+    ranks = list(path.glob("*.tiktoken"))
     if len(ranks) == 1:
         return ranks[0]
     if ranks:
-        raise BadTokenizer(
-            f"{folder}: the folder holds {len(ranks)} rank files (*.tiktoken); name one of them"
-        )
-    if (folder / "vocab.json").is_file():
-        return folder / "vocab.json"
-    raise BadTokenizer(f"{folder}: the folder holds {NO_TOKENIZER}")
+        raise BadTokenizer(f"{path}: the folder holds {len(ranks)} rank files (*.tiktoken); name one of them")
+    if (path / "vocab.json").is_file():
+        return path / "vocab.json"
+    raise BadTokenizer(f"{path}: the folder holds {NO_TOKENIZER}")
 
 
 def read_file(path: Path) -> bytes:

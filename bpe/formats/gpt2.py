@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from bpe.formats.json_input import parse
 from bpe.formats.tiktoken import first_unreached
 from bpe.output_file import write_file
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, TextRules
+from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary
 
 _HEADER = "#version: 0.2"
 
@@ -86,20 +87,28 @@ def build(
             if len(text) > 2 and text[0] == "<" and text[-1] == ">" and to_bytes(text) not in products
         }
     entries: dict[int, bytes] = {}
+    decoded_only: dict[int, str] = {}  # the empty entry, and those that no text becomes
     for characters, id_ in vocab.items():
-        entry = characters.encode() if characters in special_tokens else entry_of(characters, "vocab.json")
-        if not isinstance(id_, int) or id_ in entries:
+        entry = characters.encode() if characters in special_tokens else to_bytes(characters)
+        if not isinstance(id_, int) or id_ in entries or id_ in decoded_only:
             raise BadTokenizer(
                 f"entry {shown(characters)} has id {shown(id_)}, which is no free whole number"
             )
-        entries[id_] = entry
+        if entry:
+            entries[id_] = entry
+        else:
+            decoded_only[id_] = characters
     if not isinstance(special_tokens, Mapping):
         ids = {text: vocab[text] for text in special_tokens if text in vocab}
-        first_new = max(entries, default=-1) + 1
+        first_new = max((*entries, *decoded_only), default=-1) + 1
         new = [text for text in special_tokens if text not in ids]
         if len(set(special_tokens)) == len(special_tokens):
             special_tokens = ids | {text: first_new + place for place, text in enumerate(new)}
-    return make_parts(entries, merges, special_tokens, pattern)
+    is_complete = {bytes([byte]) for byte in range(256)} <= {*entries.values()}
+    rules = None if is_complete else TextRules(byte_level=True)
+    parts = make_parts(entries, merges, special_tokens, pattern, text_rules=rules)
+    assert isinstance(parts.vocabulary, Vocabulary)
+    return replace(parts, vocabulary=replace(parts.vocabulary, decoded_only=decoded_only))
 
 
 def special_keys(tokenizer: Description) -> list[tuple[int, str]]:

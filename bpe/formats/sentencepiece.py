@@ -126,8 +126,8 @@ def _number(value: Value, where: str) -> int:
     return value
 
 
-def build(model: Model) -> Parts:
-    """The tokenizer of a model."""
+def check_model(model: Model) -> None:
+    """Raise UnsupportedTokenizer or BadTokenizer for a model of another kind, or one that contradicts itself."""
     if model.model_type != BPE:
         name = _MODEL_TYPES.get(model.model_type, str(model.model_type))
         raise UnsupportedTokenizer(f"is a SentencePiece model of type {name}; only BPE is supported")
@@ -136,6 +136,11 @@ def build(model: Model) -> Parts:
     if model.denormalizes:
         raise UnsupportedTokenizer("denormalizer_spec.precompiled_charsmap is not empty; supported: none")
     check_pieces(model)
+
+
+def build(model: Model) -> Parts:
+    """The tokenizer of a model."""
+    check_model(model)
     pieces = list(enumerate(model.pieces))
     unknown = next(text for _, (text, _, kind) in pieces if kind == UNKNOWN)
     normalizer = Normalizer(components) if (components := normalizer_of(model)) else None

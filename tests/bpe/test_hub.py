@@ -123,12 +123,12 @@ def loaded(environment, *names):
 def test_each_kind_of_file_gives_the_same_tokenizer_and_nothing_else_is_downloaded(hub, made, environment):
     names = ["org/whole", "org/whole@v1", f"org/whole@{COMMIT}", "org/pair"]
     assert loaded(environment, *names) == [made.fingerprint()] * 4
-    assert hub.downloaded() == ["merges.txt", "tokenizer.json", "vocab.json"]
+    assert hub.downloaded() == ["config.json", "merges.txt", "tokenizer.json", "vocab.json"]
     hub.log.clear()
     ranks = loaded(environment, "org/ranks", "org/ranks-model")
     assert ranks[0] == ranks[1]
     assert len(ranks[0]) == 64
-    assert hub.downloaded() == ["qwen.tiktoken", "tokenizer.model"]
+    assert hub.downloaded() == ["config.json", "qwen.tiktoken", "tokenizer.model"]
     hub.log.clear()
     assert len(loaded(environment, "org/tekken")[0]) == 64
     assert hub.downloaded() == ["tekken.json"]

@@ -1,0 +1,456 @@
+"""Read a folder without tokenizer.json by the tokenizer class that its configuration names.
+
+vocab.json with merges.txt, or a SentencePiece model, hold entries and merges. The class decides the pattern, the
+normalizer and the default special tokens; tokenizer_config.json, special_tokens_map.json and added_tokens.json add
+tokens. The result is the tokenizer.json that `transformers` builds from the same files, and `huggingface` reads it:
+
+    {"tokenizer_class": "Qwen2Tokenizer"} -> NFC, Qwen's pattern, "<|endoftext|>" as an added token
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from bpe.description import Parts
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats import huggingface, sentencepiece
+from bpe.formats.byte_alphabet import to_characters
+from bpe.formats.json_input import parse
+from bpe.text_form import LOWER_BLOCK
+
+Json = dict[str, Any]
+
+CONFIG: Final = "tokenizer_config.json"
+MODEL_CONFIG: Final = "config.json"
+SPECIAL_TOKENS: Final = "special_tokens_map.json"
+ADDED_TOKENS: Final = "added_tokens.json"
+COMPANIONS: Final = (CONFIG, MODEL_CONFIG, SPECIAL_TOKENS, ADDED_TOKENS)
+
+_ATTRIBUTES: Final = (
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+)
+_FLAGS: Final = ("single_word", "lstrip", "rstrip")
+_QWEN2: Final = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_CLIP: Final = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+
+
+def _byte_level(add_prefix_space: bool, use_regex: bool = True) -> Json:
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": add_prefix_space,
+        "trim_offsets": True,
+        "use_regex": use_regex,
+    }
+
+
+def _split(expression: str, behavior: str, invert: bool) -> Json:
+    return {"type": "Split", "pattern": {"Regex": expression}, "behavior": behavior, "invert": invert}
+
+
+def _replace(old: Json, new: str) -> Json:
+    return {"type": "Replace", "pattern": old, "content": new}
+
+
+def _in_order(kind: str, items: list[Json]) -> Json:
+    return {"type": "Sequence", kind: items}
+
+
+@dataclass(frozen=True)
+class _Class:
+    """tokens: default special tokens by attribute. split: what cuts before ByteLevel. around: (cls, sep) attributes of
+    RobertaProcessing. keeps_template: whether add_bos_token and add_eos_token leave that in place."""
+
+    tokens: Mapping[str, str]
+    split: Json | None = None
+    normalizer: Json | None = None
+    around: tuple[str, str] | None = None
+    suffix: str = ""
+
+
+_END: Final = "<|endoftext|>"
+_GPT2: Final = _Class({"bos_token": _END, "eos_token": _END, "unk_token": _END})
+_ROBERTA: Final = _Class(
+    {
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "sep_token": "</s>",
+        "pad_token": "<pad>",
+        "cls_token": "<s>",
+        "mask_token": "<mask>",
+    },
+    around=("cls_token", "sep_token"),
+)
+_OF_PAIRS: Final = {
+    "GPT2Tokenizer": _GPT2,
+    "WhisperTokenizer": _GPT2,
+    "CodeGenTokenizer": _GPT2,
+    "RobertaTokenizer": _ROBERTA,
+    "BartTokenizer": _ROBERTA,
+    "GPTNeoXTokenizer": _Class({**_GPT2.tokens, "pad_token": "<|padding|>"}, normalizer={"type": "NFC"}),
+    "Qwen2Tokenizer": _Class(
+        {"eos_token": _END, "unk_token": _END, "pad_token": _END},
+        _split(_QWEN2, "Isolated", invert=False),
+        {"type": "NFC"},
+    ),
+    "CLIPTokenizer": _Class(
+        {"bos_token": "<|startoftext|>", "eos_token": _END, "unk_token": _END, "pad_token": _END},
+        _split(_CLIP, "Removed", invert=True),
+        _in_order("normalizers", [{"type": "NFC"}, _replace({"Regex": r"\s+"}, " "), {"type": "Lowercase"}]),
+        ("bos_token", "eos_token"),
+        "</w>",
+    ),
+}
+_OF_MODELS: Final = {
+    "LlamaTokenizer": {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
+    "GemmaTokenizer": {
+        "bos_token": "<bos>",
+        "eos_token": "<eos>",
+        "unk_token": "<unk>",
+        "pad_token": "<pad>",
+        "mask_token": "<mask>",
+    },
+}
+# Where config.json gives only a model type.
+_BY_TYPE: Final = {
+    **dict.fromkeys(("gpt2", "gptj", "gpt_neo", "opt", "codegen", "phi", "starcoder2"), "GPT2Tokenizer"),
+    **dict.fromkeys(("roberta", "bart", "longformer"), "RobertaTokenizer"),
+    **dict.fromkeys(("qwen2", "qwen2_moe", "qwen2_vl", "qwen3", "qwen3_moe"), "Qwen2Tokenizer"),
+    **dict.fromkeys(("gpt_neox", "olmo", "mamba"), "GPTNeoXTokenizer"),
+    "whisper": "WhisperTokenizer",
+    "clip": "CLIPTokenizer",
+    "gemma": "GemmaTokenizer",
+    "gemma2": "GemmaTokenizer",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the files next to a vocabulary say. name: the class, without "Fast"; None if no file names one. model_type:
+    that of config.json."""
+
+    name: str | None = None
+    model_type: str | None = None
+    config: Json = field(default_factory=dict)
+    special_tokens: Json = field(default_factory=dict)
+    added_tokens: Json = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no file says what the tokenizer is."""
+        return self.name is None and self.model_type is None and not self.adds_tokens
+
+    @property
+    def adds_tokens(self) -> bool:
+        """Whether any file lists tokens."""
+        return bool(self.special_tokens or self.added_tokens or self.config.get("added_tokens_decoder"))
+
+
+def read_settings(folder: Path) -> Settings:
+    """Read the configuration in a folder; the error names the file."""
+    found: dict[str, Json] = {}
+    for name in COMPANIONS:
+        path = folder / name
+        if not path.is_file():
+            continue
+        try:
+            value = parse(path.read_bytes())
+        except BadTokenizer as error:
+            raise BadTokenizer(f"{path}: {error}") from None
+        if not isinstance(value, dict):
+            raise BadTokenizer(f"{path}: must be an object, found {shown(value)}")
+        found[name] = value
+    config, model = found.get(CONFIG, {}), found.get(MODEL_CONFIG, {})
+    model_type = model.get("model_type") if isinstance(model.get("model_type"), str) else None
+    kind = config.get("tokenizer_class") or model.get("tokenizer_class") or _BY_TYPE.get(model_type or "")
+    if not isinstance(kind, (str, type(None))):
+        raise BadTokenizer(f"{folder / CONFIG}: tokenizer_class must be a text, found {shown(kind)}")
+    return Settings(
+        None if kind is None else kind.removesuffix("Fast"),
+        model_type,
+        config,
+        found.get(SPECIAL_TOKENS, {}),
+        found.get(ADDED_TOKENS, {}),
+    )
+
+
+def read_pair(vocab: Json, merges: list[tuple[bytes, bytes]], settings: Settings) -> Parts:
+    """The tokenizer of a vocab.json and a merges.txt whose class is named."""
+    kind = _OF_PAIRS.get(settings.name or "")
+    if kind is None:
+        raise _unknown_class(settings, _OF_PAIRS)
+    named, tokens = _tokens_of(settings, kind.tokens, vocab)
+    ids = {token["content"]: token["id"] for token in tokens}
+    level = _byte_level(
+        bool(settings.config.get("add_prefix_space")) and settings.name != "CLIPTokenizer",
+        use_regex=kind.split is None or settings.name == "CLIPTokenizer",
+    )
+    around = None
+    if kind.around is not None:
+        first, last = (named.get(attribute) for attribute in kind.around)
+        if first is None or last is None:
+            raise BadTokenizer(f"{CONFIG}: {' and '.join(kind.around)} must be set for {settings.name}")
+        around = {
+            "type": "RobertaProcessing",
+            "sep": [last, ids[last]],
+            "cls": [first, ids[first]],
+            "trim_offsets": True,
+            "add_prefix_space": level["add_prefix_space"],
+        }
+    model = {
+        "unk_token": named.get("unk_token") if kind.suffix else None,
+        "end_of_word_suffix": kind.suffix or None,
+    }
+    return _read(
+        vocab,
+        [[to_characters(left), to_characters(right)] for left, right in merges],
+        model,
+        tokens,
+        normalizer=kind.normalizer,
+        pre_tokenizer=level if kind.split is None else _in_order("pretokenizers", [kind.split, level]),
+        post_processor=_whisper_template(settings, named, {**vocab, **ids})
+        if settings.name == "WhisperTokenizer"
+        else _template(settings, named, ids) or around,
+        decoder=_byte_level(True),
+    )
+
+
+def read_sentencepiece(data: bytes, settings: Settings) -> Parts:
+    """The tokenizer of a SentencePiece model; without a class, IDs are those of the `sentencepiece` library."""
+    if settings.name is None and not settings.adds_tokens:
+        return sentencepiece.read(data)
+    if settings.name not in _OF_MODELS:
+        raise _unknown_class(settings, _OF_MODELS)
+    model = sentencepiece.read_model(data)
+    sentencepiece.check_model(model)
+    vocab = {text: id_ for id_, (text, _, _) in enumerate(model.pieces)}
+    pieces = [
+        {"content": text, "normalized": False, "special": kind == sentencepiece.CONTROL}
+        for text, _, kind in model.pieces
+        if kind in (sentencepiece.CONTROL, sentencepiece.USER_DEFINED)
+    ]
+    named, tokens = _tokens_of(settings, _OF_MODELS[settings.name], vocab, pieces)
+    ids = {token["content"]: token["id"] for token in tokens}
+    prefix = settings.config.get("add_prefix_space")
+    scheme = "never" if prefix is False else "always" if settings.config.get("legacy") else "first"
+    decoders: list[Json] = [
+        _replace({"String": LOWER_BLOCK}, " "),
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    normalizer, pre_tokenizer, unk_token = None, None, None
+    if settings.name == "LlamaTokenizer":
+        pre_tokenizer = {
+            "type": "Metaspace",
+            "replacement": LOWER_BLOCK,
+            "prepend_scheme": scheme,
+            "split": False,
+        }
+        if scheme != "never":
+            decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    else:
+        normalizer, unk_token = _replace({"String": " "}, LOWER_BLOCK), named.get("unk_token")
+        pre_tokenizer = {
+            "type": "Split",
+            "pattern": {"String": " "},
+            "behavior": "MergedWithPrevious",
+            "invert": False,
+        }
+    return _read(
+        vocab,
+        _merges_of(vocab),
+        {"unk_token": unk_token, "fuse_unk": True, "byte_fallback": True},
+        tokens,
+        normalizer=normalizer,
+        pre_tokenizer=pre_tokenizer,
+        post_processor=_template(settings, named, ids),
+        decoder=_in_order("decoders", decoders),
+    )
+
+
+def _read(
+    vocab: Json, merges: list[list[str]], model: Json, tokens: list[Json], **parts: Json | None
+) -> Parts:
+    root = {"version": "1.0", "added_tokens": tokens, **parts}
+    root["model"] = {"type": "BPE", **model, "vocab": vocab, "merges": merges}
+    return huggingface.read(json.dumps(root, ensure_ascii=False).encode())
+
+
+def _unknown_class(settings: Settings, known: Mapping[str, object]) -> UnsupportedTokenizer:
+    found = f"tokenizer_class is {shown(settings.name)}"
+    if settings.name is None:
+        found = f"no file names a tokenizer_class (model_type {shown(settings.model_type)})"
+    return UnsupportedTokenizer(
+        f"{CONFIG}: {found}; supported without tokenizer.json: {', '.join(known)}. "
+        "Save the tokenizer as tokenizer.json with transformers' save_pretrained."
+    )
+
+
+def _merges_of(vocab: Mapping[str, int]) -> list[list[str]]:
+    """All splits of all pieces, by the piece's ID, then by the left part's length.
+
+    {"a": 0, "b": 1, "ab": 2} -> [["a", "b"]]
+    """
+    return [
+        [piece[:place], piece[place:]]
+        for piece in vocab
+        for place in range(1, len(piece))
+        if piece[:place] in vocab and piece[place:] in vocab
+    ]
+
+
+def _tokens_of(
+    settings: Settings,
+    defaults: Mapping[str, str],
+    vocab: Mapping[str, int],
+    pieces: list[Json] | None = None,
+) -> tuple[dict[str, str], list[Json]]:
+    """(attribute -> text of the special tokens, the added tokens as tokenizer.json lists them).
+
+    Tokens come in the order in which `transformers` adds them, which decides the IDs of those outside the vocabulary:
+    the listed ones by ID, the special tokens by attribute, the extra ones.
+    """
+    config, listed = settings.config, settings.config.get("added_tokens_decoder")
+    if config.get("split_special_tokens"):
+        raise UnsupportedTokenizer(f"{CONFIG}: split_special_tokens is true; supported: false")
+    mapped = settings.special_tokens if listed is None else {}
+    values = {**defaults, **config, **mapped}
+    extra = config.get("extra_special_tokens") or config.get("additional_special_tokens") or []
+    if isinstance(more := mapped.get("extra_special_tokens"), list) and isinstance(extra, list):
+        extra = extra + [each for each in more if each not in extra]
+    elif isinstance(more, dict):
+        extra = more
+    given = {_text_of(value, name) for name in _ATTRIBUTES if (value := {**config, **mapped}.get(name))}
+    given |= {_text_of(each, "extra_special_tokens") for each in extra}
+    if (
+        not {"extra_special_tokens", "additional_special_tokens"} & {*config}
+        and "extra_special_tokens" not in mapped
+    ):
+        extra = pieces if pieces is not None else mapped.get("additional_special_tokens") or []
+    others = {
+        name: values[name]
+        for name in values
+        if name.endswith("_token") and name not in (*_ATTRIBUTES, "add_bos_token", "add_eos_token")
+    }
+    if isinstance(extra, dict):
+        others, extra = {**others, **extra}, []
+    named = {name: values.get(name) for name in _ATTRIBUTES} | others
+    texts = {name: _text_of(value, name) for name, value in named.items() if isinstance(value, (str, dict))}
+    by_id: list[tuple[int, Json]] = []
+    if listed is not None:
+        if not isinstance(listed, dict) or not all(id_.isdecimal() for id_ in listed):
+            raise BadTokenizer(f"{CONFIG}: added_tokens_decoder must be an object of IDs and tokens")
+        by_id = [(int(id_), _token(token, "added_tokens_decoder")) for id_, token in listed.items()]
+    else:
+        for text, id_ in settings.added_tokens.items():
+            if type(id_) is not int:
+                raise BadTokenizer(f"{ADDED_TOKENS}: {shown(text)} is {shown(id_)}, must be an ID")
+            by_id.append((id_, _token({"content": text, "special": text in given}, ADDED_TOKENS)))
+    tokens = {token["content"]: token for _, token in sorted(by_id, key=lambda each: each[0])}
+    fixed = {*tokens}  # the flags of a token that is not listed are those that come last
+    for name, text in texts.items():
+        if text in fixed:
+            tokens[text] |= {"special": True}
+        else:
+            tokens[text] = _token(named[name], name, special=True)
+    for each in extra:
+        token = _token(each, "extra_special_tokens", special=isinstance(each, str))
+        if token["content"] not in fixed:
+            tokens[token["content"]] = token | {
+                "special": token["special"] or token["content"] in texts.values()
+            }
+    if settings.name == "Qwen2Tokenizer":  # which adds all its special tokens again, without flags
+        for text in (*texts.values(), *(_text_of(each, "extra_special_tokens") for each in extra)):
+            tokens[text] = _token(text, text, special=True)
+    next_id = len(vocab)
+    for text, token in tokens.items():
+        token["id"] = vocab.get(text, next_id)
+        next_id += text not in vocab
+    for id_, token in by_id:
+        if tokens[token["content"]]["id"] != id_:
+            raise BadTokenizer(
+                f"{ADDED_TOKENS if listed is None else CONFIG}: {shown(token['content'])} has ID {id_}, but "
+                f"transformers gives it {tokens[token['content']]['id']}. Correct the file."
+            )
+    return texts, list(tokens.values())
+
+
+def _text_of(value: Any, where: str) -> str:
+    text = value.get("content") if isinstance(value, dict) else value
+    if not isinstance(text, str) or not text:
+        raise BadTokenizer(f"{where} is {shown(value)}, must be a token")
+    return text
+
+
+def _token(value: Any, where: str, special: bool = False) -> Json:
+    """A token as tokenizer.json lists it, without its ID."""
+    given = value if isinstance(value, dict) else {}
+    special = bool(given.get("special", special))
+    return {
+        "content": _text_of(value, where),
+        **{flag: bool(given.get(flag, False)) for flag in _FLAGS},
+        "normalized": bool(given.get("normalized", not special)),
+        "special": special,
+    }
+
+
+def _template(settings: Settings, named: Mapping[str, str], ids: Mapping[str, int]) -> Json | None:
+    """What add_bos_token and add_eos_token add; None if the configuration has neither."""
+    wanted = [settings.config.get(name) for name in ("add_bos_token", "add_eos_token")]
+    if wanted == [None, None]:
+        return None
+    begin, end = (
+        [named[name]] if flag and name in named else []
+        for flag, name in zip(wanted, ("bos_token", "eos_token"), strict=True)
+    )
+    return _around(begin, end, ids)
+
+
+def _whisper_template(settings: Settings, named: Mapping[str, str], ids: Mapping[str, int]) -> Json:
+    """What starts a transcript, and the end token. A token that the vocabulary lacks is the unknown token."""
+    config = settings.config
+    if config.get("language") is not None:
+        raise UnsupportedTokenizer(f"{CONFIG}: language is {shown(config['language'])}; supported: null")
+    begin = ["<|startoftranscript|>"]
+    if (task := config.get("task")) is not None:
+        begin.append(f"<|{task}|>")
+    if not config.get("predict_timestamps"):
+        begin.append("<|notimestamps|>")
+    end = named.get("eos_token")
+    unknown = named.get("unk_token")
+    if end is None or unknown is None:
+        raise BadTokenizer(f"{CONFIG}: eos_token and unk_token must be set for WhisperTokenizer")
+    return _around([token if token in ids else unknown for token in begin], [end], ids)
+
+
+def _around(begin: list[str], end: list[str], ids: Mapping[str, int]) -> Json:
+    """A template that puts tokens before and after a text."""
+
+    def items(kind: int, text: str) -> list[Json]:
+        return [
+            *({"SpecialToken": {"id": token, "type_id": kind}} for token in begin),
+            {"Sequence": {"id": text, "type_id": kind}},
+            *({"SpecialToken": {"id": token, "type_id": kind}} for token in end),
+        ]
+
+    return {
+        "type": "TemplateProcessing",
+        "single": items(0, "A"),
+        "pair": items(0, "A") + items(1, "B"),
+        "special_tokens": {
+            token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in (*begin, *end)
+        },
+    }

@@ -1,0 +1,122 @@
+"""Folders without tokenizer.json: the tokenizer class decides, as it does in `transformers`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from folder_cases import MERGES, RECORDED, TEXTS, by_transformers, cases, model, vocabulary, write
+
+from bpe import Tokenizer
+from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
+from bpe.formats.by_path import files_of
+
+CASES = cases()
+EXPECTED: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text())
+
+
+@pytest.mark.filterwarnings("ignore:.* bytes without an entry")
+@pytest.mark.parametrize("name", CASES)
+def test_ids_are_those_of_the_class(name: str, tmp_path: Path) -> None:
+    """Qwen2Tokenizer got GPT-2's pattern and no normalizer, and added tokens were not read."""
+    write(tmp_path, CASES[name])
+    ours = Tokenizer.load(tmp_path)
+    expected = EXPECTED[name]
+    assert [ours.encode(text) for text in TEXTS] == expected["ids"]
+    assert [ours.encode(text, add_special_tokens=True) for text in TEXTS[:2]] == expected["with ends"]
+    added = [
+        [each.text, each.id, each.special, each.lstrip, each.rstrip, each.single_word, each.normalized]
+        for each in ours.added_tokens
+    ]
+    assert added == expected["added"]
+    ours.save(tmp_path / "saved.json")
+    assert [Tokenizer.load(tmp_path / "saved.json").encode(text) for text in TEXTS] == expected["ids"]
+
+
+def test_the_records_are_what_transformers_says(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    for number, (name, files) in enumerate(CASES.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        write(folder, files)
+        assert by_transformers(folder) == EXPECTED[name], name
+
+
+def pair(folder: Path, settings: dict[str, Any], **others: Any) -> Path:
+    vocab, _ = vocabulary("GPT2Tokenizer")
+    files = {"vocab.json": vocab, "merges.txt": "\n".join(MERGES).encode(), "tokenizer_config.json": settings}
+    write(folder, files | {f"{name}.json": value for name, value in others.items()})
+    return folder
+
+
+REFUSED = {
+    "class": ({"tokenizer_class": "FooTokenizer"}, {}, "tokenizer_class is 'FooTokenizer'"),
+    "no class": ({}, {"config": {"model_type": "foo"}}, "no file names a tokenizer_class .*'foo'"),
+    "class is no text": ({"tokenizer_class": 5}, {}, "tokenizer_class must be a text"),
+    "another ID": (
+        {"tokenizer_class": "GPT2Tokenizer"},
+        {"added_tokens": {"<extra>": 9000}},
+        "added_tokens.json: '<extra>' has ID 9000",
+    ),
+    "no JSON": (
+        {"tokenizer_class": "GPT2Tokenizer"},
+        {"added_tokens": b"{"},
+        "added_tokens.json: no valid JSON",
+    ),
+    "no object": (
+        {"tokenizer_class": "GPT2Tokenizer"},
+        {"added_tokens": []},
+        "added_tokens.json: must be an object",
+    ),
+    "split": (
+        {"tokenizer_class": "GPT2Tokenizer", "split_special_tokens": True},
+        {},
+        "split_special_tokens is true",
+    ),
+    "no end": ({"tokenizer_class": "RobertaTokenizer", "sep_token": None}, {}, "cls_token and sep_token"),
+    "language": ({"tokenizer_class": "WhisperTokenizer", "language": "french"}, {}, "language is 'french'"),
+    "token": ({"tokenizer_class": "GPT2Tokenizer", "bos_token": {"text": "x"}}, {}, "bos_token is"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_can_not_be_read_exactly_is_refused(name: str, tmp_path: Path) -> None:
+    config, others, message = REFUSED[name]
+    pair(tmp_path, config, **others)
+    with pytest.raises(BadTokenizer, match=message) as caught:
+        Tokenizer.load(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert Tokenizer.load(tmp_path, pattern="gpt2").pattern == "gpt2"  # which decides instead
+
+
+def test_config_json_names_the_class_where_tokenizer_config_does_not(tmp_path: Path) -> None:
+    of_type = Tokenizer.load(pair(tmp_path, {}, config={"model_type": "qwen2"}))
+    assert of_type.normalizer == "NFC"
+    assert Tokenizer.load(tmp_path / "vocab.json") == of_type
+    names = ["vocab.json", "merges.txt", "tokenizer_config.json", "config.json"]
+    assert files_of(tmp_path) == [tmp_path / name for name in names]
+    named = {"model_type": "llama", "tokenizer_class": "GPTNeoXTokenizer"}
+    assert Tokenizer.load(pair(tmp_path, {}, config=named)).pattern == "gpt2"
+    with pytest.raises(BadArgument, match="say the special tokens themselves"):
+        Tokenizer.load(tmp_path, special_tokens=["<s>"])
+
+
+def test_a_model_alone_is_read_as_sentencepiece_reads_it(tmp_path: Path) -> None:
+    write(tmp_path, {"tokenizer.model": model("LlamaTokenizer"), "added_tokens.json": {"<extra>": 999}})
+    assert "<extra>" not in Tokenizer.load(tmp_path / "tokenizer.model").special_tokens
+    with pytest.raises(UnsupportedTokenizer, match="no file names a tokenizer_class"):
+        Tokenizer.load(tmp_path)
+    (tmp_path / "added_tokens.json").unlink()
+    assert Tokenizer.load(tmp_path) == Tokenizer.load(tmp_path / "tokenizer.model")
+
+
+def test_tokenizer_json_next_to_tekken_json_is_read_with_a_warning(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.load(pair(tmp_path, {"tokenizer_class": "GPT2Tokenizer"}))
+    tokenizer.save(tmp_path / "tokenizer.json")
+    shutil.copy(tmp_path / "tokenizer.json", tmp_path / "tekken.json")
+    with pytest.warns(UserWarning, match=r"tokenizer\.json and tekken\.json") as caught:
+        assert Tokenizer.load(tmp_path) == tokenizer
+    assert len(caught) == 1
