@@ -286,7 +286,9 @@ class Description:
             raise BadArgument(
                 f"a token must be the text of a special token or the bytes of an entry, got {shown(token)}"
             )
-        return self._encoder.find(token) if token else None
+        if not token:
+            return next((id_ for id_, text in self._vocabulary.decoded_only.items() if not text), None)
+        return self._encoder.find(token)
 
     def id_to_token(self, id_: int) -> bytes | None:
         """The bytes of an entry, or None."""

@@ -57,7 +57,7 @@ Like = str | os.PathLike[str] | TextRule  # a preset's name, or a path, or what 
 
 def rule_like(like: Like) -> TextRule:
     """The rule of a preset, of a tokenizer.json, tekken.json or SentencePiece model, of a folder or a hub's repository
-    that holds one; a preset's name means the preset. A rule is returned as it is.
+    that holds one; a preset's name means the preset. A rule is returned unchanged.
 
     str(rule_like("qwen-3").normalizer) -> "NFC". BadArgument for a name that is none; BadTokenizer and
     UnsupportedTokenizer, which name the JSON path, for a rule that can't be followed.

@@ -197,7 +197,7 @@ class Tokenizer(Encoding):
     def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
         """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry.
 
-        With a `decoder`, the UTF-8 of what it makes of them, but an entry of a byte is that byte.
+        With a `decoder`, the UTF-8 of the text that it makes, but an entry of a byte is that byte.
         """
         if self._decodes_here:
             return self._decoded(ids).encode()

@@ -231,9 +231,9 @@ def make_vocabulary(
 ) -> Vocabulary:
     """The checked vocabulary; BadTokenizer names the first thing that is wrong.
 
-    vocab may hold the special tokens and one empty entry, which encoding never produces. Special tokens given without
-    ids have that of the entry of their bytes, or the next free ones in their order. ignore_merges None: yes for a rank
-    file, no otherwise. text_rules: None for a byte-level vocabulary.
+    vocab may hold the special tokens and one empty entry, which encoding never produces. A special token without an ID
+    gets that of the entry with its bytes, else the next free one, in order. ignore_merges None: yes for a rank file, no
+    otherwise. text_rules: None for a byte-level vocabulary.
     """
     entries = dict(vocab)
     merge_list = None if merges is None else [(left, right) for left, right in merges]
@@ -260,7 +260,7 @@ def make_vocabulary(
             ordinary[id_] = entry
 
     if taken := decoded_only.keys() & specials.values():
-        raise BadTokenizer(f"ID {min(taken)} is that of the empty entry and of a special token")
+        raise BadTokenizer(f"ID {min(taken)} belongs to the empty entry and to a special token")
     id_of = check_entries(ordinary, needs_bytes=text_rules is None)
     if merge_list is not None:
         check_merges(merge_list, id_of, text_rules)

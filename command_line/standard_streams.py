@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from contextlib import suppress
 from typing import NoReturn
 
@@ -12,8 +13,10 @@ from typing import NoReturn
 def prepare_standard_streams() -> None:
     """Nothing printed can fail for its characters, and print(file=sys.stderr) never ends up on stdout.
 
-    LC_ALL=C: what the encoding lacks is escaped. Closed by the shell (`>&-`), where Python has None: a sink.
+    LC_ALL=C: what the encoding lacks is escaped. Closed by the shell (`>&-`), where Python has None: a sink. Python's
+    warnings are one line each, without the line of code.
     """
+    warnings.showwarning = lambda message, *_, **__: complain(str(message), "warning")
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

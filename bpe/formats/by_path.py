@@ -105,7 +105,7 @@ def _check_looks_like_ranks(data: bytes) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that `load(path)` reads: one, or vocab.json and merges.txt, and the configuration next to them.
+    """List the files that `load(path)` reads: one, or vocab.json and merges.txt, and the configuration next to them.
 
     BadTokenizer for a folder without any.
     """
@@ -122,7 +122,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _companions(path: Path, in_folder: bool) -> list[Path]:
-    """The configuration that says what the file lacks. A SentencePiece model named by its own path lacks nothing."""
+    """List the configuration files of a vocabulary. A SentencePiece model named by its own path is complete."""
     if path.name != "vocab.json" and not (path.name == "tokenizer.model" and in_folder):
         return []
     return [path.with_name(name) for name in folder.COMPANIONS if path.with_name(name).is_file()]

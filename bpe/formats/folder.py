@@ -70,8 +70,8 @@ def _in_order(kind: str, items: list[Json]) -> Json:
 
 @dataclass(frozen=True)
 class _Class:
-    """tokens: default special tokens by attribute. split: what cuts before ByteLevel. around: (cls, sep) attributes of
-    RobertaProcessing. keeps_template: whether add_bos_token and add_eos_token leave that in place."""
+    """tokens: default special tokens by attribute. split: the Split before ByteLevel. around: the attributes of the tokens
+    that RobertaProcessing puts before and after a text."""
 
     tokens: Mapping[str, str]
     split: Json | None = None
@@ -139,8 +139,8 @@ _BY_TYPE: Final = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the files next to a vocabulary say. name: the class, without "Fast"; None if no file names one. model_type:
-    that of config.json."""
+    """The configuration next to a vocabulary. name: the class without "Fast"; None if no file names one. model_type: from
+    config.json."""
 
     name: str | None = None
     model_type: str | None = None
@@ -150,7 +150,7 @@ class Settings:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no file says what the tokenizer is."""
+        """Whether the configuration gives neither a class, nor a model type, nor tokens."""
         return self.name is None and self.model_type is None and not self.adds_tokens
 
     @property
@@ -188,7 +188,7 @@ def read_settings(folder: Path) -> Settings:
 
 
 def read_pair(vocab: Json, merges: list[tuple[bytes, bytes]], settings: Settings) -> Parts:
-    """The tokenizer of a vocab.json and a merges.txt whose class is named."""
+    """Build the tokenizer of a vocab.json and a merges.txt by its class."""
     kind = _OF_PAIRS.get(settings.name or "")
     if kind is None:
         raise _unknown_class(settings, _OF_PAIRS)
@@ -229,7 +229,7 @@ def read_pair(vocab: Json, merges: list[tuple[bytes, bytes]], settings: Settings
 
 
 def read_sentencepiece(data: bytes, settings: Settings) -> Parts:
-    """The tokenizer of a SentencePiece model; without a class, IDs are those of the `sentencepiece` library."""
+    """Build the tokenizer of a SentencePiece model by its class; without a class, as the `sentencepiece` library reads it."""
     if settings.name is None and not settings.adds_tokens:
         return sentencepiece.read(data)
     if settings.name not in _OF_MODELS:
@@ -408,19 +408,19 @@ def _token(value: Any, where: str, special: bool = False) -> Json:
 
 
 def _template(settings: Settings, named: Mapping[str, str], ids: Mapping[str, int]) -> Json | None:
-    """What add_bos_token and add_eos_token add; None if the configuration has neither."""
-    wanted = [settings.config.get(name) for name in ("add_bos_token", "add_eos_token")]
-    if wanted == [None, None]:
+    """Build the template for add_bos_token and add_eos_token; None if the configuration has neither."""
+    flags = [settings.config.get(name) for name in ("add_bos_token", "add_eos_token")]
+    if flags == [None, None]:
         return None
     begin, end = (
         [named[name]] if flag and name in named else []
-        for flag, name in zip(wanted, ("bos_token", "eos_token"), strict=True)
+        for flag, name in zip(flags, ("bos_token", "eos_token"), strict=True)
     )
     return _around(begin, end, ids)
 
 
 def _whisper_template(settings: Settings, named: Mapping[str, str], ids: Mapping[str, int]) -> Json:
-    """What starts a transcript, and the end token. A token that the vocabulary lacks is the unknown token."""
+    """Build the template of a transcript. A token that the vocabulary lacks becomes the unknown token."""
     config = settings.config
     if config.get("language") is not None:
         raise UnsupportedTokenizer(f"{CONFIG}: language is {shown(config['language'])}; supported: null")

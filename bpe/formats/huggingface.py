@@ -114,7 +114,7 @@ def _rules_for_missing_bytes(file: _core.EntryFile, model: dict[str, Any]) -> Te
             spelled = [b"<0x%02X>" % each for each in BYTE_TO_CHARACTER[byte].encode()]
             if all(id_ is not None for id_ in file.find(spelled)):
                 raise UnsupportedTokenizer(
-                    f"model.byte_fallback is True and model.vocab has {shown(spelled[0])} in place of byte "
+                    f"model.byte_fallback is True and model.vocab has {shown(spelled[0])} for byte "
                     f"0x{byte:02x}; supported: false"
                 )
     return TextRules(unk_token=model.get("unk_token"), fuse_unk=model.get("fuse_unk", False), byte_level=True)

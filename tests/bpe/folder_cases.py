@@ -18,7 +18,8 @@ from tokenizers import pre_tokenizers
 RECORDED = Path(__file__).with_name("folder_cases.json")
 TEXTS = [
     "", "  the", "a", " a", "The mill's 2048 I'LL\n\n  x", "e\u0301 \u00e9 ſ 日 😀", "a<extra>b",
-    " <extra> <other> <mask> ", "the<tool> <pad></s><s><|endoftext|> the", "<unk> <|padding|>\t<|startoftext|>th", "<bos> the▁the",
+    " <extra> <other> <mask> ", "the<tool> <pad></s><s><|endoftext|> the", "<unk> <|padding|>\t<|startoftext|>th",
+    "<bos> the▁the",
 ]  # fmt: skip
 MERGES = [
     "t h",

@@ -155,7 +155,7 @@ def test_a_missing_byte_is_named(document, tmp_path):
         "byte_fallback": True,
         "vocab": value["model"]["vocab"] | {"<0xC4>": 9000, "<0xA0>": 9001},
     }
-    with pytest.raises(UnsupportedTokenizer, match=r"model\.byte_fallback is True .* in place of byte 0x20"):
+    with pytest.raises(UnsupportedTokenizer, match=r"model\.byte_fallback is True .* for byte 0x20"):
         load(value)
 
 

@@ -9,6 +9,8 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -343,9 +345,18 @@ def test_an_empty_entry_of_a_rank_file_decodes_to_nothing(tmp_path: Path) -> Non
     ours = Tokenizer.load(path, pattern="gpt2", special_tokens=["<s>"])
     assert (ours.max_token_id, ours.vocab_size, ours.vocab[300]) == (301, 259, b"")
     assert ours.encode("ab<s>") == [256, 301]
+    assert (ours.token_to_id(b""), ours.id_to_token(300)) == (300, b"")
     assert ours.decode([97, 300, 256]) == "aab"
     assert pickle.loads(pickle.dumps(ours)).decode([300]) == ""
     ours.export_tiktoken(again)
     assert sorted(again.read_bytes().split(b"\n")) == sorted([*lines, b""])
     ours.save(tmp_path / "tokenizer.json")
     assert tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")).decode([97, 300, 256]) == "aab"
+
+
+def test_a_command_shows_the_missing_bytes_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(text_vocabulary("all-bytes-of-utf8"))
+    command = [sys.executable, "-m", "tokenmill", "encode", "--tokenizer", str(tmp_path / "tokenizer.json")]
+    done = subprocess.run(command, input="the", capture_output=True, text=True, check=True)
+    line = "bytes without an entry: c0-c1 f5-ff; encoding leaves them out"
+    assert done.stderr == f"tokenmill: warning: {tmp_path / 'tokenizer.json'}: {line}\n"

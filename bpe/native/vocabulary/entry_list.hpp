@@ -36,7 +36,8 @@ struct Fault {
 struct ModelJson {
   size_t vocab_start, vocab_stop, merges_start, merges_stop; // of model.vocab's and model.merges's values
   EntryList entries;
-  // The other keys of model.vocab as they are, and ids: those outside the byte alphabet, and the empty one.
+  // The other keys of model.vocab, unchanged, and their IDs: keys outside the byte alphabet, and the empty
+  // key.
   std::vector<std::pair<std::string, uint32_t>> texts;
   std::string merge_bytes;          // of all parts of merges, end to end
   std::vector<uint64_t> merge_ends; // two a merge: left, right
@@ -64,8 +65,8 @@ std::optional<ModelJson> read_model_json(std::string_view document, Spelling spe
 // The document with {} and [] in place of the two values.
 std::string outline(std::string_view document, const ModelJson &model);
 
-// A line `base64 rank` an entry, with any blanks around the two; empty lines count for nothing. "=" spells
-// the empty entry, whose rank is stored in empty_rank.
+// A line `base64 rank` per entry, with any blanks around the two; empty lines are skipped. "=" spells the
+// empty entry: its rank goes to empty_rank.
 EntryList read_rank_file(std::string_view data, Fault &fault, std::optional<uint32_t> &empty_rank);
 
 } // namespace bpe
