@@ -232,8 +232,8 @@ def make_vocabulary(
     """The checked vocabulary; BadTokenizer names the first thing that is wrong.
 
     vocab may hold the special tokens and one empty entry, which encoding never produces. A special token without an ID
-    gets that of the entry with its bytes, else the next free one, in order. ignore_merges None: yes for a rank file, no
-    otherwise. text_rules: None for a byte-level vocabulary.
+    gets the ID of the entry with its bytes, else the next free ID, in order. ignore_merges None: yes for a rank file,
+    no otherwise. text_rules: None for a byte-level vocabulary.
     """
     entries = dict(vocab)
     merge_list = None if merges is None else [(left, right) for left, right in merges]

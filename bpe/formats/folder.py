@@ -70,8 +70,8 @@ def _in_order(kind: str, items: list[Json]) -> Json:
 
 @dataclass(frozen=True)
 class _Class:
-    """tokens: default special tokens by attribute. split: the Split before ByteLevel. around: the attributes of the tokens
-    that RobertaProcessing puts before and after a text."""
+    """tokens: default special tokens by attribute. split: the Split before ByteLevel. around: attributes of the
+    tokens that RobertaProcessing puts before and after a text."""
 
     tokens: Mapping[str, str]
     split: Json | None = None
@@ -139,8 +139,8 @@ _BY_TYPE: Final = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The configuration next to a vocabulary. name: the class without "Fast"; None if no file names one. model_type: from
-    config.json."""
+    """The configuration next to a vocabulary. name: the class without "Fast"; None if no file names one. model_type:
+    from config.json."""
 
     name: str | None = None
     model_type: str | None = None
@@ -229,7 +229,7 @@ def read_pair(vocab: Json, merges: list[tuple[bytes, bytes]], settings: Settings
 
 
 def read_sentencepiece(data: bytes, settings: Settings) -> Parts:
-    """Build the tokenizer of a SentencePiece model by its class; without a class, as the `sentencepiece` library reads it."""
+    """Build the tokenizer of a SentencePiece model by its class. Without a class, IDs equal `sentencepiece`'s."""
     if settings.name is None and not settings.adds_tokens:
         return sentencepiece.read(data)
     if settings.name not in _OF_MODELS:

@@ -85,7 +85,7 @@ def token(text: str, **flags: bool) -> dict[str, Any]:
 
 
 def cases() -> dict[str, dict[str, Any]]:
-    """name -> files of the folder; bytes as they are, other values as JSON."""
+    """name -> files of the folder; bytes unchanged, other values as JSON."""
     found: dict[str, dict[str, Any]] = {}
     for name in [*VOCABULARIES, *MODELS]:
         if name in MODELS:

@@ -236,7 +236,7 @@ def _metaspace(scheme: str, split: bool) -> dict[str, Any]:
 
 
 def _few_bytes(alphabet: Iterable[str] = (), **parts: Any) -> dict[str, Any]:
-    """A byte-level vocabulary with the bytes of its corpus and these, an empty entry, and one spelled as it is."""
+    """A byte-level vocabulary with the bytes of its corpus and these, an empty entry, and a raw key."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
