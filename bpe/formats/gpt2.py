@@ -107,6 +107,8 @@ def build(
     is_complete = {bytes([byte]) for byte in range(256)} <= {*entries.values()}
     rules = None if is_complete else TextRules(byte_level=True)
     parts = make_parts(entries, merges, special_tokens, pattern, text_rules=rules)
+    if not decoded_only:
+        return parts
     assert isinstance(parts.vocabulary, Vocabulary)
     return replace(parts, vocabulary=replace(parts.vocabulary, decoded_only=decoded_only))
 
