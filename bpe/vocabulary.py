@@ -134,7 +134,11 @@ class Vocabulary:
 
     def has_entry(self, entry: bytes) -> bool:
         """Whether these bytes are an ordinary entry."""
-        return entry in self.entries.values()
+        return entry in self._known
+
+    @cached_property
+    def _known(self) -> frozenset[bytes]:
+        return frozenset(self.entries.values())
 
     @property
     def is_rank_file(self) -> bool:
@@ -184,8 +188,8 @@ def warning_of_missing_bytes(vocabulary: Vocabulary | CoreVocabulary) -> str:
     rules = vocabulary.text_rules
     if rules is None or not rules.byte_level or any(rules.affixes):
         return ""
-    missing = [byte for byte in range(256) if not vocabulary.has_entry(bytes([byte]))]
-    spans = [[byte, byte] for byte in missing if byte - 1 not in missing]
+    missing = {byte for byte in range(256) if not vocabulary.has_entry(bytes([byte]))}
+    spans = [[byte, byte] for byte in sorted(missing) if byte - 1 not in missing]
     for span in spans:
         while span[1] + 1 in missing:
             span[1] += 1

@@ -59,7 +59,8 @@ def _text_rules(tokenizer: Tokenizer) -> dict[str, Any] | None:
         return None
     if rules.byte_level or rules.end_of_word_suffix or rules.continuing_subword_prefix:
         raise UnsupportedTokenizer(
-            "its entries have an end_of_word_suffix or a continuing_subword_prefix, which a page does not do"
+            "its entries lack bytes, or have an end_of_word_suffix or a continuing_subword_prefix, which a page does "
+            "not do"
         )
     unk_id = None
     if rules.unk_token is not None:
