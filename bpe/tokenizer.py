@@ -128,16 +128,18 @@ class Tokenizer(Encoding):
         *,
         revision: str | None = None,
     ) -> Tokenizer:
-        """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken;
-        a SentencePiece model.
+        """Load a tokenizer: tokenizer.json, tekken.json, vocab.json with merges.txt, *.tiktoken, a SentencePiece model,
+        or a folder that holds one.
 
-        "org/model" or "org/model@revision" is a repository of the Hugging Face Hub, unless such a path exists; what
-        is downloaded and which variables are honoured, see `bpe.hub`. revision: a branch, tag or commit there.
+        "org/model" or "org/model@revision" is a repository of the Hugging Face Hub, unless such a path exists; see
+        `bpe.hub` for downloads and variables. revision: a branch, tag or commit there.
 
-        A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for
-        *.tiktoken) and special_tokens are to be given. About 1 µs an entry. No other file is read: what the files say
-        decides the ids. BadTokenizer or UnsupportedTokenizer name file and place, EnvironmentFailure a server that
-        can't be reached.
+        pattern: needed for *.tiktoken. For vocab.json it replaces the class that tokenizer_config.json names (see
+        `bpe.formats.folder`); without a class the default is gpt2. special_tokens: only with a pattern, or for
+        vocab.json without configuration. Other files are complete and take neither.
+
+        One UserWarning lists the bytes that a byte-level vocabulary lacks. BadTokenizer or UnsupportedTokenizer name
+        the file and the field, EnvironmentFailure a server that can't be reached. About 1 µs per entry.
         """
         parts = by_path.load(locate(path, revision).path, pattern, special_tokens)
         if warning := warning_of_missing_bytes(parts.vocabulary):

@@ -140,7 +140,7 @@ def test_what_is_like_nothing_is_refused(arguments: dict[str, Any], message: str
 
 def test_a_sentencepiece_model_and_a_tekken_file_are_trained_like(tmp_path: Path) -> None:
     """Both were read as tokenizer.json, so the error was about JSON."""
-    text = b"the mill stands by the river and the miller stands by the mill " * 20
+    text = b"the mill turns by the river and the miller turns the mill " * 20
     train([text], 300, ["<unk>"], like="llama-2").export_sentencepiece(tmp_path / "tokenizer.model")
     for like in (tmp_path / "tokenizer.model", tmp_path):
         made = train([text], 320, ["<unk>"], like=like)
