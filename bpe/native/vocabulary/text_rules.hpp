@@ -10,6 +10,7 @@
 namespace bpe {
 
 struct TextRules {
+  // byte_level: entries are bytes. A byte without an entry is left out before merging, or is unknown.
   bool byte_level = false, byte_fallback = false, fuse_unk = false;
   // The text to encode has a space where entries have U+2581, and no U+2581 of its own.
   bool has_spaces = false;
