@@ -147,7 +147,7 @@ def export(tokenizer: Description, folder: Path) -> None:
     rules = tokenizer.text_rules
     if rules not in (None, TextRules(byte_level=True)):
         raise UnsupportedTokenizer(
-            "entries that are text, affixes and unk_token can't be written in vocab.json and merges.txt"
+            "entries that are text can't be written in vocab.json and merges.txt, nor can affixes and unk_token"
         )
     if tokenizer.normalizer is not None:
         raise UnsupportedTokenizer(
