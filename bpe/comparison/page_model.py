@@ -59,7 +59,7 @@ def _text_rules(tokenizer: Tokenizer) -> dict[str, Any] | None:
         return None
     if rules.byte_level or rules.end_of_word_suffix or rules.continuing_subword_prefix:
         raise UnsupportedTokenizer(
-            "its entries lack bytes, or have an end_of_word_suffix or a continuing_subword_prefix, which a page does "
+            "its entries have an end_of_word_suffix or a continuing_subword_prefix, or lack bytes, which a page does "
             "not do"
         )
     unk_id = None
