@@ -187,6 +187,14 @@ class Decoder:
                 return CoreRule(replaced, content.encode(), start)
         return None
 
+    @property
+    def is_additive(self) -> bool:
+        """Whether decode_bytes(a + b) == decode_bytes(a) + decode_bytes(b) for all lists of ids.
+
+        Strip, Metaspace and BPEDecoder change only the first or the last entry, so they are not additive.
+        """
+        return self.core_rule is not None and self.core_rule.strip_count == 0
+
 
 def check(decoder: Decoder) -> None:
     """Nothing, or BadTokenizer for an expression that can't be honoured."""

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
+
 from bpe.cli.ids_file import format_of, read_ids, write_ids
 from bpe.cli.text_input import input_sources, read_text, record_texts
 from bpe.end_tokens import end_tokens, post_processor_ends
@@ -74,14 +76,16 @@ def _input(options: Namespace) -> Source:
 
 
 def decode(options: Namespace) -> int:
-    """Write the bytes of ids."""
+    """Write the bytes of ids, in blocks if the decoder allows it, otherwise in one piece."""
     _check_output(options, options.input)
     tokenizer = load_tokenizer(options)
     name = _name(options.input)
     with open_input(options.input) as source, open_output(options.output) as target:
-        form = options.format or format_of(options.input)
+        blocks = read_ids(source, options.format or format_of(options.input), name)
+        if tokenizer.decoder is not None and not tokenizer.decoder.is_additive:
+            blocks = iter([np.concatenate([np.empty(0, np.int64), *blocks])])
         first = 0
-        for ids in read_ids(source, form, name):
+        for ids in blocks:
             try:
                 target.write(tokenizer.decode_bytes(ids))
             except BadArgument as error:  # the ids are data here
