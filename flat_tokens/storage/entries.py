@@ -9,7 +9,7 @@ text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from flat_tokens.errors import DatasetError, printable
@@ -21,9 +21,13 @@ SPACE_MARK = "\u2581"
 
 
 class Entries(dict[int, bytes]):
-    """Id -> bytes. strips_space: whether a text begins with a space that is none of it."""
+    """Id -> bytes. A decoder may change the ends of a document, as its flags say.
 
-    strips_space = False
+    strips_space: Strip drops one space at the start. strips_marks: Metaspace drops every space of the first entry.
+    strips_end: BPEDecoder drops the space that it puts after the last word.
+    """
+
+    strips_space = strips_marks = strips_end = False
 
 
 def _byte_of_char() -> dict[str, int]:
@@ -41,16 +45,22 @@ def load_entries(path: Place) -> Entries:
         decoders = list(_components(value.get("decoder")))
         kinds = {part.get("type") for part in decoders}
         entries = Entries()
-        if kinds & {"Metaspace", "ByteFallback"} or any(map(_replaces_mark, decoders)):
-            for text, id_ in vocabulary.items():
-                entries[int(id_)] = _bytes_of_text(text, "ByteFallback" in kinds)
+        added_tokens = {added["content"]: added["id"] for added in value.get("added_tokens") or []}
+        is_of_words = kinds == {"BPEDecoder"}
+        if is_of_words or kinds & {"Metaspace", "ByteFallback"} or any(map(_replaces_mark, decoders)):
+            suffixes = [part.get("suffix", "</w>") for part in decoders if part.get("type") == "BPEDecoder"]
+            spaces = suffixes if is_of_words else [SPACE_MARK, *suffixes]
+            for text, id_ in (vocabulary | added_tokens).items():
+                entries[int(id_)] = _bytes_of_text(text, "ByteFallback" in kinds, spaces)
             entries.strips_space = any(map(_strips_space, decoders))
+            entries.strips_marks = any(map(_strips_marks, decoders))
+            entries.strips_end = bool(suffixes)
         else:
             byte_of_char = _byte_of_char()
             for text, id_ in vocabulary.items():
                 entries[int(id_)] = _bytes_of(text, byte_of_char)
-        for added in value.get("added_tokens") or []:
-            entries[int(added["id"])] = added["content"].encode()
+            for text, id_ in added_tokens.items():
+                entries[int(id_)] = text.encode()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DatasetError(
             f"{printable(str(path))}: no tokenizer.json whose entries can be shown ({printable(str(error), 80)}); "
@@ -74,16 +84,23 @@ def _replaces_mark(part: dict[str, Any]) -> bool:
     return part.get("type") == "Replace" and part.get("pattern") == {"String": SPACE_MARK}
 
 
+def _strips_marks(part: dict[str, Any]) -> bool:
+    if part.get("type") != "Metaspace":
+        return False
+    return bool(part.get("prepend_scheme", "always") != "never" and part.get("add_prefix_space", True))
+
+
 def _strips_space(part: dict[str, Any]) -> bool:
-    if part.get("type") == "Metaspace":
-        return bool(part.get("prepend_scheme", "always") != "never" and part.get("add_prefix_space", True))
     return part.get("type") == "Strip" and part.get("content") == " " and part.get("start", 0) > 0
 
 
-def _bytes_of_text(text: str, has_bytes: bool) -> bytes:
+def _bytes_of_text(text: str, has_bytes: bool, spaces: Iterable[str]) -> bytes:
+    """The bytes of an entry that is text. spaces: the texts that become a space."""
     if has_bytes and re.fullmatch("<0x[0-9A-Fa-f]{2}>", text):
         return bytes([int(text[3:5], 16)])
-    return text.replace(SPACE_MARK, " ").encode()
+    for space in spaces:
+        text = text.replace(space, " ")
+    return text.encode()
 
 
 def _bytes_of(text: str, byte_of_char: dict[str, int]) -> bytes:
@@ -98,10 +115,15 @@ def decode(ids: list[int], entries: dict[int, bytes], is_start: bool = True) -> 
 
     is_start: whether a document begins with them.
     """
-    data = b"".join([entries[id_] if id_ in entries else f"<{id_}>".encode() for id_ in ids])
-    if is_start and isinstance(entries, Entries) and entries.strips_space:
-        data = data.removeprefix(b" ")
-    return data.decode("utf-8", "replace")
+    parts = [entries[id_] if id_ in entries else f"<{id_}>".encode() for id_ in ids]
+    if isinstance(entries, Entries) and parts:
+        if is_start and entries.strips_marks:
+            parts[0] = parts[0].replace(b" ", b"")
+        if is_start and entries.strips_space:
+            parts = [b"".join(parts).removeprefix(b" ")]
+        if entries.strips_end:
+            parts[-1] = parts[-1].removesuffix(b" ")
+    return b"".join(parts).decode("utf-8", "replace")
 
 
 def highest_id(path: Place) -> int:

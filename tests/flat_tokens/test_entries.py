@@ -31,6 +31,7 @@ def test_text_is_what_the_tokenizer_decodes(like: str, tmp_path: Path) -> None:
         ({"type": "Metaspace"}, "é", b"<0x0A>"),
         ({"type": "Metaspace", "prepend_scheme": "never"}, " é", b"<0x0A>"),
         ({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}, " é", b"\n"),
+        ({"type": "BPEDecoder"}, "\u2581é", b"<0x0A>"),
         ({"type": "ByteLevel"}, "\u2581\ufffd", b"<0x0A>"),
         (None, "\u2581\ufffd", b"<0x0A>"),
     ],
