@@ -192,6 +192,14 @@ def _byte_merges() -> dict[str, Any]:
     return root
 
 
+def _nul_merges() -> dict[str, Any]:
+    root = _llama()
+    for entry in ("\0", "\0\0"):
+        root["model"]["vocab"].setdefault(entry, len(root["model"]["vocab"]))
+    root["model"]["merges"].append(["\0", "\0"])
+    return root
+
+
 def _random_merges() -> dict[str, Any]:
     """Entries of a few characters that all manner of pairs make."""
     rng = random.Random(3)
@@ -271,6 +279,7 @@ _BUILDERS = {
     "llama": _llama,
     "phi": _phi,
     "gemma": _gemma,
+    "gemma-3": lambda: _gemma() | {"pre_tokenizer": None},
     "runs": _runs,
     "runs-prepended": lambda: _runs(normalizer=PREPEND),
     "unknown": lambda: _llama(byte_fallback=False, fuse_unk=False),
@@ -284,6 +293,7 @@ _BUILDERS = {
         trained(420), BYTES[:0xA0], normalizer=BLOCKS, byte_fallback=True, unk_token="<unk>"
     ),
     "byte-merges": _byte_merges,
+    "nul-merges": _nul_merges,
     "random-merges": _random_merges,
     "whole": lambda: _llama(ignore_merges=True),
     "no-normalizer": lambda: _llama(normalizer=None),
