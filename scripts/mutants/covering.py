@@ -34,7 +34,7 @@ NATIVE_TESTS = {
     "bpe/native/pretokenize": (
         "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way bpe/test_counting "
         "bpe/test_stream_rest bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken "
-        "bpe/test_published_structures bpe/test_uncovered_text bpe/test_components"
+        "bpe/test_matrix bpe/test_uncovered_text bpe/test_components"
     ),
     "bpe/native/normalize": (
         "bpe/test_normalizers bpe/test_normalized_text "

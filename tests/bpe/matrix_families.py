@@ -84,6 +84,7 @@ class Family:
             "=" * 5000,
             "e\u0301" * 2000,
         ]
+        runs += ["".join(rng.choices(letters, k=3000)) for letters in ("the", "é中t", "𝄞€", "слово文字")]
         parts = [text(rng, self.tokens, 40) for _ in range(self.long_units // 40 * SCALE)]
         return "".join([*parts[:20], *rng.sample(runs, len(runs)), *parts[20:]])
 

@@ -50,40 +50,18 @@ def ids_of(theirs: tokenizers.Tokenizer, text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_ids_and_texts_are_theirs(name: str) -> None:
-    ours, theirs = both(name)
-    for text in texts(7, 600):
-        ids = ids_of(theirs, text)
-        assert ours.encode(text) == ids, (name, text)
-        assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (name, text)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_all_calls_agree_and_files_are_kept(name: str) -> None:
-    ours, theirs = both(name)
-    lines = texts(8, 150)
-    document = "\n".join(lines)
-    ids = ids_of(theirs, document)
-    saved = ours.canonical_json
-    again = Tokenizer.from_parts(huggingface.read(saved))
-    assert again.canonical_json == saved
-    assert ids_of(tokenizers.Tokenizer.from_str(saved.decode()), document) == ids
-    for each in (ours, again, pickle.loads(pickle.dumps(ours))):
-        assert each.encode(document) == ids
-        assert list(each.encode_iterable(document[at : at + 7] for at in range(0, len(document), 7))) == ids
-        rows = each.encode_batch(lines, threads=2)
-        assert [row.tolist() for row in rows] == [ids_of(theirs, line) for line in lines]
-        joined = each.encode_documents("<|sep|>".join(lines).encode(), "<|sep|>", threads=2)
-        assert [row.tolist() for row in joined] == [row.tolist() for row in rows]
-        assert each.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+def test_files_and_components_are_kept(name: str) -> None:
+    ours, _ = both(name)
     assert pickle.loads(pickle.dumps(ours)) == ours
+    assert Tokenizer.from_parts(huggingface.read(ours.canonical_json)).canonical_json == ours.canonical_json
     if ours.text_rules is not None and ours.text_rules.end_of_word_suffix == "":
         made = Tokenizer(
             ours.ordinary_entries, ours.merges, ours.added_tokens, ours.pretokenizer,
             ignore_merges=ours.ignore_merges, normalizer=ours.normalizer, text_rules=ours.text_rules,
             decoder=ours.decoder,
         )  # fmt: skip
-        assert made.encode(document) == ids
+        document = "\n".join(texts(8, 150))
+        assert made.encode(document) == ours.encode(document)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("clip", "no-fallback-unknown")])
@@ -119,17 +97,6 @@ def test_every_character(name: str) -> None:
         some = characters[start : start + (1 << 14)]
         for text in ("".join(some), "t".join(some[:2000]), "中".join(some[:2000])):
             assert ours.encode(text) == ids_of(theirs, text), (name, start)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_long_documents_without_a_space(name: str) -> None:
-    ours, theirs = both(name)
-    rng = random.Random(11)
-    for alphabet in ("the", "é中t", "𝄞€", "\n", "слово文字"):
-        text = "".join(rng.choices(alphabet, k=30_000))
-        ids = ids_of(theirs, text)
-        assert ours.encode(text) == ids, (name, alphabet)
-        assert ours.encode_documents(text.encode(), threads=3).tokens.tolist() == ids
 
 
 @pytest.mark.parametrize("spaces", ["prepended", "kept"])

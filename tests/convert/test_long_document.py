@@ -41,24 +41,6 @@ def ids_of(tokenizer: Tokenizer, pieces: Iterator[bytes], try_bytes: int, **opti
     return [id_ for part in found for id_ in part]
 
 
-@pytest.mark.parametrize("allowed", ["all", ()], ids=["special", "plain"])
-def test_pieces_have_the_ids_of_the_whole(
-    pattern: str,
-    allowed: Any,
-    listed: Callable[..., Tokenizer],
-    nasty_texts: dict[str, str],
-    random_texts: Callable[..., Iterator[str]],
-) -> None:
-    tokenizer = listed(pattern, special_tokens=["<|endoftext|>", "<|", "<|end", "\n\n"])
-    rng = random.Random(5)
-    for text in [*nasty_texts.values(), *random_texts(seed=9, count=60, size=80)]:
-        expected = tokenizer.encode(text, allowed)
-        for longest, try_bytes in ((1, 1), (3, 5), (50, 20)):
-            pieces = pieces_of(text.encode(), rng, longest)
-            got = ids_of(tokenizer, pieces, try_bytes, allowed_special=allowed)
-            assert got == expected, text
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -78,22 +60,6 @@ def test_normalized_text_and_expressions_have_the_same_ids(
     rng = random.Random(6)
     for text in nasty_texts.values():
         assert ids_of(tokenizer, pieces_of(text.encode(), rng, 9), 20) == tokenizer.encode(text)
-
-
-@pytest.mark.parametrize("flags", [{"lstrip": True}, {"rstrip": True, "single_word": True}], ids=str)
-def test_tokens_that_look_around(flags: dict[str, bool], listed: Any) -> None:
-    """Where one ends depends on what comes in the next piece."""
-    rng = random.Random(4)
-    plain = listed(special_tokens=[])
-    tokens = [AddedToken("<s>", plain.vocab_size, **flags), AddedToken("s>", plain.vocab_size + 1)]
-    tokenizer = Tokenizer(plain.ordinary_entries, plain.merges, tokens)
-    for words in (["<s>", "<", "s>", "  ", "\n", "a", "the ", "é"], ["<s> ", "w<s> the", " then"]):
-        for size in (60, 20_000):
-            text = "".join(rng.choices(words, k=size))
-            pieces = pieces_of(text.encode(), rng, size // 6)
-            assert ids_of(tokenizer, pieces, 16) == tokenizer.encode(text)
-            halves = [text[:99], text[99:]]
-            assert list(tokenizer.encode_iterable(halves)) == tokenizer.encode(text)
 
 
 def test_memory_is_bounded_where_tokens_look_around(listed: Any) -> None:
