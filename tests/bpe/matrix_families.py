@@ -233,7 +233,7 @@ def _ranks(first: int = 0) -> dict[bytes, int]:
 
 
 def rank_file() -> Family:
-    """tiktoken's own format, for which special tokens and the pattern are given beside the file."""
+    """tiktoken's own format, for which special tokens and the pattern are given as arguments."""
     ranks = _ranks()
     special = {token: len(ranks) + 5 + place for place, token in enumerate(ENDS)}
     data = b"".join(base64.b64encode(entry) + b" %d\n" % rank for entry, rank in ranks.items())

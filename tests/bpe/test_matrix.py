@@ -1,4 +1,4 @@
-"""Every tokenizer family through every entry point; the IDs are those of `tokenizers`, tiktoken or sentencepiece.
+"""Every tokenizer family through every entry point, compared with `tokenizers`, tiktoken and sentencepiece.
 
 The texts are seeded. MATRIX_SEED draws others, and MATRIX_SCALE=20 draws 20 times as many.
 """
@@ -132,7 +132,7 @@ def assert_equal(family: Family, found: list[list[int]]) -> None:
 
 
 def assert_ids(found: list[int], expected: list[int]) -> None:
-    """Compare long lists, whose difference takes pytest minutes to show."""
+    """Compare long lists. pytest would take minutes to show the difference."""
     if found != expected:
         place = next((at for at, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), None)
         pytest.fail(f"{len(found)} ids instead of {len(expected)}; the first that differs is number {place}")
