@@ -38,6 +38,7 @@ from engines.inline_engine import InlineEngine
 from flat_tokens.storage import entries
 
 SEPARATOR = "\ue0f0"
+pytestmark = pytest.mark.filterwarnings("ignore:.*bytes without an entry:UserWarning")
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
