@@ -58,7 +58,7 @@ class Loader(StepBatches):
     rank, world_size: this rank gets the rows [rank, rank + 1) * batch_size / world_size of each batch. Give both or
         neither. world_size must divide batch_size; the global batches do not depend on it.
     streams: a divisor of batch_size (default: the largest one up to 64, less for small datasets). The order depends on
-        it. Ranks whose rows come from the same stream read the same data.
+        it. Ranks that read the same stream decode the same data.
     drop_last: True leaves out of each epoch what fills no row and no batch. False pads it, so that an epoch has each
         token exactly once, for any world_size, in batches of one shape. Batch.lengths excludes the padding, and targets
         and labels are -100 there.

@@ -124,7 +124,7 @@ class Mixture(StepBatches):
         blocks: list[int],
         options: dict[str, Any],
     ) -> list[Loader]:
-        """A Loader of each dataset whose batches are a row of each stream.
+        """A Loader of each dataset. Its batches have one row per stream.
 
         streams: None for as many as every dataset has rows for.
         """

@@ -1,4 +1,4 @@
-"""Rows of a raw dataset whose files are mapped as one array: batches are gathered from the files themselves.
+"""Rows of a raw dataset, gathered from its files, which are mapped as one array.
 
 Only the first touch of a file costs time (flat_tokens/storage/mapped_stream.py), so the rows of later steps are touched
 ahead of time.

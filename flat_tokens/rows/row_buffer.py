@@ -153,7 +153,7 @@ class RowBuffer:
         return found
 
     def batch(self, slots: Int64) -> Batch:
-        """The batch of a prepared step, whose slots become free."""
+        """The batch of a prepared step. Its slots become free."""
         batch = self._memory.batch_of(np.concatenate([slots, self._padding]), self._cut)
         self._release(slots)
         return batch
@@ -197,7 +197,7 @@ class RowBuffer:
             self._open(draws.select(left[first]), lanes[left[first]])
 
     def _open(self, draws: Draws, lanes: Int64) -> None:
-        """Open the windows of some draws of different lanes, and plan to read what the lanes draw from them."""
+        """Open the windows of some draws of different lanes, and plan to read the rows that the lanes draw next."""
         spans = np.repeat(self._columns[lanes], self._counts[lanes]) + _counting(self._counts[lanes])
         waiting = self._table[spans]
         self._release(waiting[waiting >= 0])

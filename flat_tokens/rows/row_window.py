@@ -1,9 +1,8 @@
-"""Rows in memory, in the order of the batches: where shuffled reading puts them.
+"""Rows in memory: encoded tokens, 4 bytes each, and the position of each row in them.
 
-Encoded tokens as they were read, 4 bytes each, and where in them each row begins. What reads says where it puts
-them: packed rows that are neighbours in the stream stay neighbours here, so that zarr chunks are decoded straight
-into their place; other rows have a place of length + 1 each. The memory is allocated once and filled again and again,
-since memory that a process touches first is slow; what a batch holds is copied out of it.
+Packed rows that are neighbours in the stream stay neighbours, so that whole zarr chunks are decoded in place. Other
+rows have a slot of length + 1 tokens each. The memory is reused, because the first touch of new memory is slow; batches
+are copies.
 """
 
 from __future__ import annotations
@@ -14,16 +13,18 @@ from flat_tokens.loading.batch import Batch
 from flat_tokens.loading.segments import Bools, Int32
 from flat_tokens.rows.row_cut import Int64, RowCut, Uint32, windows_of
 
-TAKEN_TOKENS = 2**15
+COPIED_TOKENS = 2**15  # at a time: numpy makes an intermediate copy, which then stays in the cache
 
 
 class RowWindow:
     """Up to `capacity` rows of `length` targets.
 
-    tokens: uint32[capacity * (length + 1)]. firsts: int64[capacity], where the first target of each row is; the token
-    in front of it stands in front of it here (anything where the row begins with a start). lengths: int32[capacity],
-    tokens in front of the padding, or None where rows are full. trained: bool[capacity, length], whether the targets of
-    each row are to be learned, None where all are."""
+    tokens: uint32[capacity * (length + 1)].
+    firsts: int64[capacity], the position of the first target of each row. The token before it is the row's first input;
+        its value is arbitrary if the row begins with a start.
+    lengths: int32[capacity], tokens before the padding; None if rows are full.
+    trained: bool[capacity, length], which targets contribute to the loss; None for all.
+    """
 
     def __init__(self, capacity: int, length: int, is_padded: bool, is_masked: bool = False) -> None:
         self.length = length
@@ -34,19 +35,18 @@ class RowWindow:
         self.trained: Bools | None = np.zeros((capacity, length), dtype=np.bool_) if is_masked else None
 
     def reset(self) -> None:
-        """Give each row a place of its own, as `table` shows it."""
+        """Give each row a slot of its own."""
         self.firsts[:] = np.arange(len(self.firsts)) * (self.length + 1) + 1
 
     def table(self) -> Uint32:
-        """The memory as uint32[capacity, length + 1], for rows with a place of their own, where `firsts` puts them at
-        the beginning."""
+        """The memory as uint32[capacity, length + 1], one slot per row; see `reset`."""
         return self.tokens.reshape(-1, self.length + 1)
 
     def take(self, places: Int64, other: RowWindow, rows: Int64) -> None:
-        """Put some rows of another window, each with the token in front of it, to places of this one's table."""
+        """Copy some rows of another window, each with the token before it, into slots of this one."""
         table, rows_of_other = self.table(), windows_of(other.tokens, self.length + 1)
-        count = max(1, TAKEN_TOKENS // self.length)
-        for at in range(0, len(rows), count):  # numpy makes a copy in between, which then stays in the cache
+        count = max(1, COPIED_TOKENS // self.length)
+        for at in range(0, len(rows), count):
             some = slice(at, at + count)
             table[places[some]] = rows_of_other[other.firsts[rows[some]] - 1]
         if self.lengths is not None:

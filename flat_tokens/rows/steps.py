@@ -73,7 +73,7 @@ class StepBatches(ABC):
         """The batch of a step, step >= 0.
 
         Cost: consecutive steps, and from the third call on steps at equal distances, read each zarr chunk once. Any
-        other step reads the zarr chunks of its own rows. If that is the front of a compressed zarr chunk, its checksum
+        other step reads only the zarr chunks of its rows. If that is the front of a compressed zarr chunk, its checksum
         is compared when the zarr chunk is read next; `verify` compares all."""
         step = integer("step", step, 0)
         self._check_steps(step + 1)
@@ -145,7 +145,7 @@ class StepBatches(ABC):
         if stop is not None and step >= stop:
             return
         rows = self._new_rows(1)
-        yield rows.batch_alone(self._draws(step, 1))  # before any window is read, so that it is there soon
+        yield rows.batch_alone(self._draws(step, 1))  # first, so that it does not wait for windows
         batch_tokens = self.rows_per_batch * self.seq_len
         count = max(1, min(GROUP_ROWS // self.rows_per_batch, GROUP_TOKENS // batch_tokens))
         groups = self._groups(step + 1, stop, count)
