@@ -73,7 +73,7 @@ def test_the_commands_tell(command: str, tmp_path: Path, capfd: pytest.CaptureFi
     assert main([command, *files, *sizes, "--output", str(tmp_path / "out.json")]) == 0
     err = capfd.readouterr().err
     assert "tokenmill: note: the text holds <|endoftext|> 8 times, counted as ordinary text" in err
-    assert f"tokenmill: note: {files[1]} and 1 more: read as plain text, with its markup" in err
+    assert f"tokenmill: note: {files[1]} and 1 more: read as plain text" in err
     options = ["--special-token", END_OF_TEXT, "--output", str(tmp_path / "two.json")]
     assert main([command, files[0], *sizes, *options]) == 0
     err = capfd.readouterr().err
