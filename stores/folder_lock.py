@@ -1,7 +1,8 @@
 """The lock of a folder in which one run at a time may work.
 
-The system releases it when its holder ends, however that ends. What the file says is for people, and for file systems
-on which a lock is not seen by other hosts.
+The system releases it when its holder ends, however that ends. The file names the holder, for people and for file
+systems that do not show a lock to other hosts. An orderly release empties the file, so any host may work there next.
+After a crash the name stays: the same host takes over, another one cannot know and refuses.
 """
 
 from __future__ import annotations
@@ -43,9 +44,8 @@ class FolderLock:
                 and holder.get("boot") != boot_id()
             ):
                 raise self._refused(
-                    f"{printable(self._path.parent)} was locked by {_describe(holder)}, which this host "
-                    f"cannot look for; if it is not at work any more, delete {printable(self._path)} and run the same "
-                    "command again"
+                    f"{printable(self._path.parent)}: locked by {_describe(holder)}, which cannot be checked from this "
+                    f"host. If that run has ended, delete {printable(self._path)} and run the same command again"
                 )
             _write_holder(file)
         except BlockingIOError:
@@ -68,9 +68,11 @@ class FolderLock:
         remove_empty(self._path.parent)  # a network disk kept the lock's name
 
     def release(self) -> None:
-        """Let another run have it; nothing if it is not held."""
+        """Let another run have the lock, on this host or another; does nothing if the lock is not held."""
         if self._file is not None:
-            with suppress(OSError):  # a network disk may tell only now that what it says, to people, was lost
+            with suppress(OSError):  # a full or lost disk: the next run on this host can still take the lock
+                self._file.truncate(0)
+            with suppress(OSError):
                 self._file.close()
             self._file = None
 

@@ -126,8 +126,10 @@ def run(
         error.made = prepared.options.output if workspace.is_published else None  # type: ignore[attr-defined]
         raise
     finally:
-        engine.shutdown()
-        workspace.close()
+        try:
+            engine.shutdown()
+        finally:  # also when a second Ctrl-C ends the shutdown
+            workspace.close()
 
 
 def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:

@@ -299,12 +299,14 @@ class StoreWorkspace:
     def close(self) -> None:
         """Let go of the lease; what was finished stays in the store."""
         if self._lease.is_held:
-            if self._is_open and not self._local.log.holds_work:
-                with suppress(StoreError, Refused):  # what ended the run may stand in the way of this too
-                    self._clear(everything=True)
-            self._is_open = False
-            self._lease.release()
-            self._remove_copy()
+            try:
+                if self._is_open and not self._local.log.holds_work:
+                    with suppress(StoreError, Refused):  # the error that ended the run may prevent this too
+                        self._clear(everything=True)
+            finally:
+                self._is_open = False
+                self._lease.release()
+                self._remove_copy()
 
     def _remove_copy(self) -> None:
         if not any(path.exists() and path.stat().st_size for path in (self.stacks, self.crashed_text)):

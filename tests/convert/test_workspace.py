@@ -140,7 +140,8 @@ def test_what_a_killed_run_left_behind_its_finished_output_goes(tmp_path: Path) 
     with pytest.raises(Refused, match="out exists"):
         Workspace(tmp_path / "out").check_output()
     assert (tmp_path / "out.partial").exists()  # that run is still at it
-    first._lock.release()  # as if killed here
+    assert first._lock._file is not None
+    first._lock._file.close()  # as if killed here
     with pytest.raises(Refused, match="out exists"):
         Workspace(tmp_path / "out").check_output()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

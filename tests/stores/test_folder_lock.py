@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stores import folder_lock, system
 from stores.folder_lock import FolderLock
 
 
@@ -50,3 +51,17 @@ def test_a_disk_that_refuses_what_it_says_leaves_it_unlocked(
     lock.acquire()
     assert lock.is_held
     lock.release()
+
+
+def test_after_an_orderly_stop_another_host_was_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = lock_of(tmp_path)
+    lock.acquire()
+    lock.release()
+    monkeypatch.setattr(system, "host_name", lambda: "another")
+    monkeypatch.setattr(folder_lock, "boot_id", lambda: "another")
+    other = lock_of(tmp_path)
+    other.acquire()
+    assert other.is_held
+    other.release()

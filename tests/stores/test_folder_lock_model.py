@@ -107,14 +107,26 @@ class Locking(RuleBasedStateMachine):
         if self._working:
             lock = self._working.pop().lock
             assert lock is not None
-            lock.release()  # the system closes its files, and the lock file stays
+            assert lock._file is not None
+            lock._file.close()  # by the system; the lock file still names its holder
+            lock._file = None
+
+    def _stop(self) -> None:
+        if self._working:
+            lock = self._working.pop().lock
+            assert lock is not None
+            lock.release()  # and the folder stays, with the work done so far
+            assert self._read_holder() == {}
+
+    def _read_holder(self) -> dict[str, Any]:
+        with suppress(FileNotFoundError), (self._root / "lock").open() as file:
+            return folder_lock._holder(file)
+        return {}
 
     @rule(host=st.integers(0, len(HOSTS) - 1))
     def take(self, host: int) -> None:
         holder = self._working[0].host if self._working else None
-        by: dict[str, Any] = {}
-        with suppress(FileNotFoundError), (self._root / "lock").open() as file:
-            by = folder_lock._holder(file) if holder is None else {}
+        by = self._read_holder() if holder is None else {}
         taken = self._take(host)
         assert not (taken and holder is not None)
         foreign = by and by.get("host") != HOSTS[host][0] and by.get("boot") != HOSTS[host][1]
@@ -131,6 +143,7 @@ class Locking(RuleBasedStateMachine):
         events = {
             "finish": self._finish,
             "kill": self._kill,
+            "stop": self._stop,
             "take": lambda: self._take_inner(rival),
         }
         names = what.draw(st.lists(st.sampled_from(sorted(events)), min_size=1, max_size=3))
@@ -150,6 +163,10 @@ class Locking(RuleBasedStateMachine):
     @rule()
     def kill(self) -> None:
         self._kill()
+
+    @rule()
+    def stop(self) -> None:
+        self._stop()
 
     @rule()
     def delete_the_lock(self) -> None:
