@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
         options, parsed = parse_arguments(words, prog)
         output = options.output
         from convert.driver.pipeline import dry_run
+        from engines.choose import quiet_loggers
         from engines.stop_signals import stop_signals
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
                 options = as_part(options)
             _print("\n".join(dry_run(options)))
             return 0
+        quiet_loggers(options.executor)
         with stop_signals():
             shown = False
             for summary in _summaries(options, parsed, started):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,6 +88,18 @@ def add_engine_arguments(
         help="end a worker that uses no processor time for S seconds, or S seconds of it without a step forward "
         "(default %(default)g; 0: never)",
     )
+
+
+def quiet_loggers(executor: str) -> None:
+    """Silence the loggers of dask or Ray in this process, for commands alone: they report a lost cluster in one line,
+    the packages log dozens."""
+    package = {"dask": "distributed", "ray": "ray"}.get(executor)
+    if package is None or find_spec(package) is None:
+        return
+    import_module(package)  # which sets the levels
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == package:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def open_engine(options: EngineOptions, notice: Notice, stacks: Path | None = None) -> Engine:

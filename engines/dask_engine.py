@@ -6,7 +6,6 @@ and its tasks are used as they are; a thread here takes results as they come, an
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -22,13 +21,6 @@ CHECK_SECONDS = 60  # for all workers to say that they can do the work
 _TRIES = 4  # to fetch results, while the scheduler is there
 
 
-def _silence() -> None:
-    """What dask tells of a scheduler that is gone, in forty lines, the conversion tells in one."""
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-
-
 class DaskEngine(Engine):
     """The cluster of the scheduler at `address`; EngineFailure if none answers there within CONNECT_SECONDS.
 
@@ -37,7 +29,6 @@ class DaskEngine(Engine):
 
     def __init__(self, address: str, notice: Notice) -> None:
         distributed = package_of("dask", "distributed")
-        _silence()
         self._address = address
         try:
             self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

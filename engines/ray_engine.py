@@ -5,6 +5,7 @@ Ray does what a scheduler has to: a task is a remote function that is tried agai
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 import threading
@@ -151,7 +152,8 @@ class RayEngine(Engine):
                 with socket.create_connection((host, int(port)), CONNECT_SECONDS):
                     pass
             with _own_sigterm():
-                self._ray.init(self._address, log_to_driver=False, logging_level="CRITICAL")
+                level = logging.getLogger("ray").level  # without it Ray sets its own
+                self._ray.init(self._address, log_to_driver=False, logging_level=level)
         except (OSError, ValueError, RuntimeError) as error:
             raise EngineFailure(f"no Ray cluster answers at {self._address}: {cause_of(error)}") from None
 

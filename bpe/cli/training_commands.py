@@ -154,7 +154,9 @@ def _engine(options: Namespace) -> EngineOptions | None:
                 f"--{flag.replace('_', '-')} is for counting on one machine; leave --executor out, or it"
             )
     from bpe.pretoken_counts.count_files import engine_options
+    from engines.choose import quiet_loggers
 
+    quiet_loggers(options.executor)
     return engine_options(
         options.executor,
         options.workers,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import os
 import signal
 import socket
@@ -117,6 +118,26 @@ def test_the_same_bytes_while_workers_come(corpus: Path, cluster: Cluster) -> No
     assert ended(begin(cluster.address, *more, output="again")) == (0, "")
     assert not list((corpus / "scratch").iterdir())
     assert sorted(path.name for path in corpus.iterdir() if "partial" in path.name) == []
+
+
+def test_the_loggers_of_the_caller_were_silenced_for_good(corpus: Path, cluster: Cluster) -> None:
+    importlib.import_module("distributed")  # which sets levels, once
+    loggers = [
+        logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.scheduler")
+    ]
+    before = [logger.level for logger in loggers]
+    options = ConvertOptions(
+        [Path("in").absolute()],
+        "tok.json",
+        "logged",
+        executor="dask",
+        scheduler=cluster.address,
+        progress="none",
+        **SMALL,
+    )
+    run_conversion(options)
+    assert [logger.level for logger in loggers] == before
+    assert tree(corpus / "logged") == tree(corpus / "expected")
 
 
 def test_parts_and_masks_are_made_there_too(corpus: Path, cluster: Cluster) -> None:
