@@ -18,6 +18,7 @@ from corpus.source_list import Source
 
 SHOWN_BYTES = 80
 MAX_ROLES = 16  # that are counted by name
+MAX_RECOUNTED_BYTES = 16 << 20  # an error names the line of a record up to here, beyond it only the byte
 INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
 _CHATS = ("messages", "conversations")  # what their field is called as a rule
 MALFORMED, FIELD_MISSING = "malformed", "field missing"
@@ -87,7 +88,7 @@ class Intake:
 def _message(source: Source, record: BadRecord) -> str:
     if record.is_row:
         where = f"row {record.place}"
-    elif record.line is None:
+    elif record.line is None or (source.kind.is_divisible and record.place > MAX_RECOUNTED_BYTES):
         where = f"byte {record.place}"
     else:
         line = _line_number(source, record.place) if source.kind.is_divisible else record.line + 1
@@ -120,7 +121,7 @@ def _way_out(record: BadRecord) -> str:
 
 
 def _line_number(source: Source, place: int) -> int:
-    """The number of the line that begins at byte `place`, from 1; reads all that lies before it, for an error."""
+    """The number of the line that begins at byte `place`, from 1; reads the file up to there."""
     number, read = 1, 0
     with source.open() as file, memoryview(buffer := bytearray(1 << 20)) as view:
         file.expect(0, place)

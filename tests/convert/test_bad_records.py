@@ -71,6 +71,15 @@ def test_a_bad_line_is_named_with_its_place(
         assert message.isprintable()
 
 
+def test_all_before_a_bad_line_was_read_again_for_its_number(tokenizer_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    blank = 20 << 20
+    with path.open("wb") as file:
+        file.write(b"\n" * blank + b'{"text": 1}\n')
+    with pytest.raises(BadInput, match=f"in.jsonl: byte {blank}: the field 'text' is a number"):
+        run(path, tokenizer_path, tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("data", "way_out"),
     [
