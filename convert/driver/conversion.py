@@ -30,7 +30,7 @@ from convert.driver.source_places import has_places
 from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
-from convert.errors import UsageError, WorkerLost, printable
+from convert.errors import Refused, UsageError, WorkerLost, printable
 from convert.options import ConvertOptions
 from convert.places.output_place import overlaps, overlaps_of_files, standard_input_file
 from convert.places.store_workspace import AnyWorkspace, open_workspace
@@ -70,14 +70,26 @@ class Prepared:
 
 
 def prepare(
-    options: ConvertOptions, started: float | None = None, sources: SourceList | None = None
+    options: ConvertOptions,
+    started: float | None = None,
+    sources: SourceList | None = None,
+    is_dry_run: bool = False,
 ) -> Prepared:
-    """Find the sources and refuse what can be refused; nothing is written. started, sources: as for `convert`."""
+    """Find the sources and raise for all that can be known to fail. started, sources: as for `convert`.
+
+    The only change on disk: a finished output loses the partial folder that a killed run left next to it, and not even
+    that in a dry run.
+    """
     times = Clock()
     times.start(started)
     progress = make_progress(options.progress)
     workspace = open_workspace(options.output, options.overwrite, options.scratch, options.storage_options)
-    workspace.check_output()
+    try:
+        workspace.check_output()
+    except Refused:
+        if not is_dry_run:
+            workspace.remove_remains()
+        raise
     _check_place(options)
     named = [path for path in options.inputs if path != STANDARD_INPUT]
     if sources is None:

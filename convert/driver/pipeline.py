@@ -51,7 +51,7 @@ def dry_run(options: ConvertOptions) -> list[str]:
 
         if STANDARD_INPUT in options.inputs:
             raise UsageError("-: a dry run cannot look into standard input; name a file")
-        prepared = prepare(options)
+        prepared = prepare(options, is_dry_run=True)
     tokenizer, _ = loading.result()
     options = options.with_chat_rules(tokenizer)
     check_records(prepared.sources, options)

@@ -107,10 +107,7 @@ class StoreWorkspace:
         return self._is_open and self._local.log.holds_work
 
     def check_output(self) -> None:
-        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
-
-        What is left of a run that ended after it had published is removed.
-        """
+        """See Workspace. Asks the store, so wrong credentials show here."""
         if self._target.is_local or self._partial.is_local:
             raise UsageError(f"--output {self.output}: a local folder is named by its path")
         if self._scratch is not None and not is_url(self._scratch):
@@ -131,7 +128,6 @@ class StoreWorkspace:
         if not self._is_published():
             return  # its run was taken over, and put the manifest all the same: `open` goes on
         if not self._may_replace():
-            self.remove_remains()
             raise self._exists()
         listed = {file.path for file in manifest.files} | {MANIFEST_NAME}
         foreign = next((entry.key for entry in self._target.list() if entry.key not in listed), None)

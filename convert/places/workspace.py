@@ -85,17 +85,14 @@ class Workspace:
         self._lock = FolderLock(self.root / LOCK_NAME, self.output, Refused)
 
     def check_output(self) -> None:
-        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
+        """Raise Refused (exit 6) for an output that exists, or, with overwrite, for one that is not ours.
 
-        An empty folder, as `mktemp -d` makes it, is no obstacle.
-        What is left of a run that ended after it had published is removed.
+        Writes nothing. An empty folder, as `mktemp -d` makes it, is accepted.
         """
         if os.path.lexists(self.output) and not is_empty_folder(self.output):
             if is_part(self.output):
-                self.remove_remains()
                 raise Refused(f"{self.output} exists: {MADE_MEANWHILE}")
             if not self._overwrite:
-                self.remove_remains()
                 if (self.output / MANIFEST_NAME).is_file() and not self.output.is_symlink():
                     raise Refused(
                         f"{self.output} exists, a finished dataset; choose another --output, or replace it with "

@@ -192,6 +192,17 @@ def test_a_dry_run_prints_and_writes_nothing(
     assert "dry run" in capsys.readouterr().err
 
 
+def test_a_dry_run_deleted_what_a_killed_run_had_left(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["en.txt", "--tokenizer", "tok.json", "--output", "out", "--quiet"]
+    assert main(words) == 0
+    left = here / "out.partial/shards"
+    left.mkdir(parents=True)  # killed between publishing and cleaning up
+    assert main([*words, "--dry-run"]) == 6
+    assert left.exists()
+    assert main(words) == 6
+    assert not left.parent.exists()
+
+
 @pytest.mark.parametrize("kind", ["txt.none", "jsonl.gz"])
 def test_too_little_space_is_told_before_anything_is_written(
     kind: str, tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

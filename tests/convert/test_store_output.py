@@ -22,6 +22,7 @@ from store_runs import MORE, Place, whole
 import convert.encode.worker
 from convert import convert as run_conversion
 from convert.__main__ import main
+from convert.driver.pipeline import dry_run
 from convert.errors import BadInput, Refused, UsageError
 from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
@@ -156,6 +157,17 @@ def test_what_is_not_ours_beside_the_output_stays(place: Place, expected: dict[s
     place.run(**MORE)
     assert place.dataset() == expected
     assert place.debris() == ["notes.txt"]
+
+
+def test_a_dry_run_took_the_lease_and_deleted_what_a_killed_run_had_left(place: Place) -> None:
+    place.run(**MORE)
+    place.partial.put("shards/00000000-0.train", b"left")
+    with pytest.raises(Refused, match="a finished dataset"):
+        dry_run(options(output=place.url, **MORE))
+    assert place.debris() == ["shards/00000000-0.train"]
+    with pytest.raises(Refused, match="a finished dataset"):
+        place.run(**MORE)
+    assert place.debris() == []
 
 
 def test_two_runs_at_a_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
