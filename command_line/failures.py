@@ -1,7 +1,8 @@
 """What ended a command, told in one line, and the exit code it ends with.
 
 Errors of the packages carry theirs. Those of the system and of Python have: 2 a package that is not installed, 4 the
-machine (space, permission, I/O), 5 memory or a worker lost, 130 interrupted; a bug has 1, and its traceback is shown.
+machine (space, permission, I/O), 5 memory or a worker lost, 130 interrupted. All others are bugs: exit code 1, the
+traceback and a request to report it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import signal
 import sys
 import traceback
 from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 
 from command_line.standard_streams import complain
 from corpus.errors import TokenmillError, printable
@@ -32,10 +34,12 @@ def ended_by(error: BaseException, debug: bool, *, more: str = "", with_less_mem
     error = without_panic(error)
     code = exit_code_of(error)
     if code is None or debug:
-        traceback.print_exception(error)
-    if code is None:
-        return 1
+        with suppress(OSError, ValueError, AttributeError):  # stderr is full, closed or absent
+            traceback.print_exception(error)
     line = one_line(error)
+    if code is None:
+        complain(f"{line}{more}; this is a bug in tokenmill: please report it with the traceback above")
+        return 1
     if isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError):
         line += f"; {with_less_memory}" if with_less_memory else ""
     complain(line + more)

@@ -1,7 +1,8 @@
-"""What a user can meet, each with the exit code of `python -m convert`; messages are one line.
+"""The errors of a conversion, each with the exit code of `python -m convert`; messages are one line.
 
 2 bad arguments, 3 bad input data, 4 environment (space, permission, I/O), 5 a worker lost, unfit or out of memory,
-6 refused (the output exists, another run is at work, the plan changed), 130 interrupted.
+6 refused (the output exists, another run is at work, the plan changed), 130 interrupted. 1 is damage to files that
+this program wrote, and bugs.
 """
 
 # ruff: noqa: N818 - named for what is wrong: BadInput, WorkerLost
@@ -34,5 +35,5 @@ class DataLost(ConvertError):
     """What was written differs from what is read back, and it can't be made again."""
 
 
-class BrokenInvariant(ConvertError):
-    """Counts that must agree do not: a bug of ours. Nothing is published."""
+class BrokenInvariant(RuntimeError):
+    """Counts that must agree do not: a bug in this program, so commands show the traceback. Nothing is published."""

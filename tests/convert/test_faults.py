@@ -17,6 +17,7 @@ from stopped_runs import encode_or_fail, merge_fails, options
 
 import convert.encode.document_encoder
 import convert.encode.worker
+from command_line.failures import exit_code_of
 from convert import convert as run_conversion
 from convert.encode.worker import ChunkResult, encode_chunk, merge_run
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, WorkerLost
@@ -175,9 +176,10 @@ def lose_a_document(chunk: TextChunk, *more: Any) -> ChunkResult:
 
 def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert.encode.worker, "encode_chunk", lose_a_document)
-    with pytest.raises(BrokenInvariant, match=r"text chunk 4, train: .* documents are not"):
+    with pytest.raises(BrokenInvariant, match=r"text chunk 4, train: .* documents are not") as caught:
         run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
+    assert exit_code_of(caught.value) is None  # a command shows its traceback
 
 
 def merge_and_spoil(run: Any, *more: Any) -> Any:
