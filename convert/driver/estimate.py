@@ -21,6 +21,8 @@ from command_line.progress import tokens_text
 from convert.document_ends import NO_DOCUMENT_ENDS, DocumentEnds, document_ends
 from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
+from convert.places.scratch import noted_scratch
+from convert.places.workspace import DATASET_NAME, SHARDS_NAME
 from convert.planning.plan import Plan
 from convert.shards.part_writer import FLUSH_BYTES
 from convert.shown.ends import ends_lines
@@ -61,11 +63,6 @@ class Estimate(NamedTuple):
     sampled_bytes: int
     faults: tuple[str, ...] = ()  # what is wrong with the sample
     ends: DocumentEnds = NO_DOCUMENT_ENDS
-
-    @property
-    def needed_bytes(self) -> int:
-        """The space on the disk at the worst moment."""
-        return self.dataset_bytes + self.working_bytes
 
 
 def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> Estimate:
@@ -131,41 +128,75 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     )
 
 
-def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> None:
-    """Raise StorageError (exit 4) if the disk of the output has less room than the estimate says is needed.
+class Room(NamedTuple):
+    """A disk that the run writes to. folder: on it; needed: bytes still to be written there at the worst moment."""
 
-    Nothing is sampled where there is room for the worst case: a token a byte, and nothing gained by compression. Of a
-    store nobody knows how much room there is.
+    folder: Path
+    needed: float
+    free: int
+    flag: str  # the option that chooses the disk
+
+
+def rooms_of(options: ConvertOptions, dataset_bytes: float, working_bytes: float) -> list[Room]:
+    """The disks of the dataset and of the temporary shards, or the one disk of both. A store has no limit.
+
+    Files that an earlier run wrote there need no more room. Spooled standard input is no part of either.
     """
-    if is_url(options.output):
-        return
-    folder = Path(options.output).resolve().parent
-    free = shutil.disk_usage(folder).free
+    output, scratch = options.output.rstrip("/"), options.scratch
+    needs: list[tuple[Path, float, str]] = []
+    if is_url(output):
+        if scratch is not None and not is_url(scratch):
+            needs.append((Path(scratch), working_bytes, "--scratch"))
+    else:
+        partial = Path(f"{output}.partial")
+        shards = noted_scratch(partial)  # an interrupted run resumes where its shards are
+        if shards is None or not shards.parent.is_dir():
+            shards = partial / SHARDS_NAME if scratch is None else Path(scratch) / SHARDS_NAME
+        place = Path(output).resolve().parent if shards.parent == partial else shards.parent
+        flag = "--output" if shards.parent == partial else "--scratch"
+        needs.append(
+            (Path(output).resolve().parent, dataset_bytes - _size_of(partial / DATASET_NAME), "--output")
+        )
+        needs.append((place, working_bytes - _size_of(shards), flag))
+    rooms: dict[int, Room] = {}
+    for folder, needed, flag in needs:
+        disk = folder.stat().st_dev
+        if disk in rooms:
+            rooms[disk] = rooms[disk]._replace(needed=rooms[disk].needed + needed)
+        else:
+            rooms[disk] = Room(folder, needed, shutil.disk_usage(folder).free, flag)
+    return list(rooms.values())
+
+
+def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> None:
+    """Raise StorageError (exit 4) if a disk has less room than the estimate says is needed on it.
+
+    Nothing is sampled where there is room for the worst case: a token per byte, not compressed.
+    """
     expands = any(kind.is_decoded for kind in plan.sources.kinds)
     worst = 16 * plan.total_bytes * (40 if expands else 1) + FIXED_BYTES
-    if free >= worst:
+    if all(room.free >= worst for room in rooms_of(options, 0, 0)):
         return
     found = estimate(tokenizer, plan, layout, options)
-    partial = Path(f"{options.output.rstrip('/')}.partial")
-    needed = SPACE_MARGIN * found.needed_bytes - _size_of(partial)
-    if free < needed:
-        raise StorageError(
-            f"{folder} has {bytes_text(free)} free, but about {bytes_text(needed)} are needed "
-            f"({bytes_text(found.dataset_bytes)} of dataset, {bytes_text(found.working_bytes)} on the way); "
-            f"free some space or choose another place for --output"
-        )
+    for room in rooms_of(options, found.dataset_bytes, found.working_bytes):
+        needed = SPACE_MARGIN * room.needed
+        if room.free < needed:
+            raise StorageError(
+                f"{printable(room.folder)}: {bytes_text(room.free)} are free, but about {bytes_text(needed)} are "
+                f"needed ({bytes_text(found.dataset_bytes)} for the dataset, {bytes_text(found.working_bytes)} for "
+                f"temporary shards). Free some space or choose another disk with {room.flag}"
+            )
 
 
 def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout: ArrayLayout) -> list[str]:
     """What --dry-run prints."""
     kinds = sorted((kind.name, *totals) for kind, totals in plan.sources.by_kind().items())
     listed = ", ".join(f"{count:,} {kind} ({bytes_text(size)})" for kind, count, size in kinds)
-    room = ""
-    if not is_url(options.output):
-        folder = Path(options.output).resolve().parent
-        free = shutil.disk_usage(folder).free
-        short = "" if free >= found.needed_bytes * SPACE_MARGIN else ", which is too little"
-        room = f"; {bytes_text(free)} free in {printable(folder)}{short}"
+    room = "".join(
+        f"; {bytes_text(disk.free)} free in {printable(disk.folder)}"
+        f"{'' if disk.free >= disk.needed * SPACE_MARGIN else ', which is too little'}"
+        for disk in rooms_of(options, found.dataset_bytes, found.working_bytes)
+    )
     bytes_per_token = found.text_bytes / max(1, found.tokens)
     if options.validation_docs is not None:
         held_out = counted(options.validation_docs, "document")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import tempfile
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -209,11 +210,46 @@ def test_too_little_space_is_told_before_anything_is_written(
 ) -> None:
     path = write_kind(tmp_path / "input", make_documents(300, seed=2), kind)
     monkeypatch.setattr("shutil.disk_usage", lambda _: DiskUsage(10**9, 10**9, 4000))
-    with pytest.raises(StorageError, match=r"has 4\.0 kB free, but about .* are needed .*--output"):
+    with pytest.raises(StorageError, match=r"4\.0 kB are free, but about .* are needed .*--output"):
         run(path, tokenizer_path, tmp_path / "out")
     assert not (tmp_path / "out.partial").exists()
     monkeypatch.setattr("shutil.disk_usage", lambda _: DiskUsage(10**9, 0, 10**7))
     assert run(path, tokenizer_path, tmp_path / "out").tokens > 0
+
+
+def test_shards_were_charged_to_the_disk_of_the_output_and_never_to_that_of_scratch(
+    tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared_memory = Path("/dev/shm")
+    if not shared_memory.is_dir() or shared_memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("needs a second file system")
+    path = write_kind(tmp_path / "input", make_documents(300, seed=2), "txt.none")
+    found = estimate_of(path, tokenizer_path, tmp_path, validation_fraction=0.3)
+    with tempfile.TemporaryDirectory(dir=shared_memory) as scratch:
+        free = {
+            scratch: int(1.1 * found.working_bytes) + 100,
+            str(tmp_path): int(1.1 * found.dataset_bytes) + 100,
+        }
+        monkeypatch.setattr("shutil.disk_usage", lambda folder: DiskUsage(10**9, 0, free[str(folder)]))
+        free[scratch] -= 200
+        with pytest.raises(StorageError, match=rf"^{scratch}: .* are free, .*--scratch"):
+            run(path, tokenizer_path, tmp_path / "out", scratch=scratch)
+        free[scratch] += 200
+        assert run(path, tokenizer_path, tmp_path / "out", scratch=scratch).tokens > 0
+        with pytest.raises(StorageError, match=rf"^{tmp_path}: .* are free, .*--output"):
+            run(path, tokenizer_path, tmp_path / "more")
+
+
+def test_spooled_standard_input_counted_as_work_that_is_done(
+    tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_kind(tmp_path / "input", make_documents(300, seed=2), "txt.none")
+    (tmp_path / "out.partial").mkdir()
+    with (tmp_path / "out.partial/stdin").open("wb") as spooled:
+        spooled.truncate(100 << 20)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: DiskUsage(10**9, 10**9, 4000))
+    with pytest.raises(StorageError, match=r"4\.0 kB are free"):
+        run(path, tokenizer_path, tmp_path / "out")
 
 
 def test_an_empty_corpus_is_estimated_too(tokenizer_path: Path, tmp_path: Path) -> None:
