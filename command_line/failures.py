@@ -21,18 +21,24 @@ from corpus.errors import TokenmillError, printable
 from stores.errors import without_panic
 
 MACHINE, MEMORY = 4, 5
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STDOUT = "stdout"  # as the name of a file in an OSError
 _INTERRUPTED = 128 + signal.SIGINT
 _READER_GONE = 128 + 13  # as shells say SIGPIPE, which Windows has no number for
 
 
-def ended_by(error: BaseException, debug: bool, *, more: str = "", with_less_memory: str = "") -> int:
-    """Tell what ended the command; the exit code. debug: show the traceback too.
+def ended_by(
+    error: BaseException, debug: bool, *, more: str = "", with_less_memory: str = "", output: object = None
+) -> int:
+    """Report the error that ended the command and return the exit code.
 
-    more: behind what is told. with_less_memory: what to do about too little of it, which is what workers die of, too.
+    debug: show the traceback of a user's error too. more: appended to the message. with_less_memory: advice where
+    memory was short. output: the file that a failed write was for, where the system did not name one.
     """
     error = without_panic(error)
     code = exit_code_of(error)
+    if isinstance(error, OSError) and error.errno in _WRITE_ERRORS and error.filename is None:
+        error.filename = output
     if code is None or debug:
         with suppress(OSError, ValueError, AttributeError):  # stderr is full, closed or absent
             traceback.print_exception(error)
@@ -115,10 +121,10 @@ def _way_out(error: OSError, where: object) -> str:
 
 
 def _free_bytes(where: object) -> int | None:
-    """How many bytes are free where a file lies, or was to lie; None where that is not known."""
-    if where == STDOUT:
+    """The free bytes on the disk of a file; None if the file or its disk is unknown."""
+    if where is None or where == STDOUT:
         return None
-    place = str(where).split(" at byte ")[0] if where is not None else "."
+    place = str(where).split(" at byte ")[0]
     for path in (place, os.path.dirname(place) or "."):  # noqa: PTH120 - a path that may be anything
         try:
             return shutil.disk_usage(path).free

@@ -36,8 +36,10 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens")
     """Run the command line; returns the exit code. prog: how the program was called."""
     prepare_standard_streams()
     debug = "--debug" in (sys.argv[1:] if argv is None else argv)
+    output = None
     try:
         arguments = build_parser(prog).parse_args(argv)
+        output = getattr(arguments, "output", None)
         if "dataset" in arguments:
             arguments.dataset = _located(arguments)
         code: int = arguments.run(arguments)
@@ -48,7 +50,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens")
     except SystemExit:
         raise
     except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="use --workers 1")
+        return ended_by(error, debug, with_less_memory="use --workers 1", output=output)
 
 
 def _located(arguments: argparse.Namespace) -> Place:

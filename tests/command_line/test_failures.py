@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,3 +53,16 @@ def test_every_error_of_a_user_has_an_exit_code_of_its_own(capsys: pytest.Captur
         assert exit_code_of(error) == expected
     assert ended_by(DataLost("damaged"), debug=False) == 1
     assert capsys.readouterr().err == "tokenmill: error: damaged\n"
+
+
+def test_a_full_disk_was_told_with_the_free_space_of_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = {str(tmp_path / "e"): 17, ".": 9999}
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free[str(path)]))
+    assert ended_by(OSError(errno.ENOSPC, "full"), debug=False, output=tmp_path / "e") == 4
+    assert ended_by(OSError(errno.ENOSPC, "full"), debug=False) == 4
+    named, unnamed = capsys.readouterr().err.splitlines()
+    assert f"{tmp_path}/e" in named
+    assert "17 bytes are free" in named
+    assert "bytes" not in unnamed

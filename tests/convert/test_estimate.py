@@ -236,8 +236,9 @@ def test_shards_were_charged_to_the_disk_of_the_output_and_never_to_that_of_scra
             run(path, tokenizer_path, tmp_path / "out", scratch=scratch)
         free[scratch] += 200
         assert run(path, tokenizer_path, tmp_path / "out", scratch=scratch).tokens > 0
+        free[str(tmp_path)] -= 200
         with pytest.raises(StorageError, match=rf"^{tmp_path}: .* are free, .*--output"):
-            run(path, tokenizer_path, tmp_path / "more")
+            run(path, tokenizer_path, tmp_path / "more", scratch=scratch)
 
 
 def test_spooled_standard_input_counted_as_work_that_is_done(
