@@ -46,11 +46,11 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
     """Convert as the arguments say; the exit code. prog: how the program was called."""
     started = time.perf_counter()
     words = sys.argv[1:] if arguments is None else list(arguments)
-    output, parsed, is_made = "the output", None, False
+    output, on_error, parsed, is_made = "the output", "fail", None, False
     prepare_standard_streams()
     try:
         options, parsed = parse_arguments(words, prog)
-        output = options.output
+        output, on_error = options.output, options.on_error
         from convert.driver.pipeline import dry_run
         from engines.choose import quiet_loggers
         from engines.stop_signals import stop_signals
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
         if isinstance(error, KeyboardInterrupt) and (is_made or _has_made(error, output, parsed)):
             complain(f"interrupted when {shown_url(output)} was made", "note")
             return 0  # who saw another code would give the command again, and append twice
-        more, memory = _how_to_go_on(output, error), "lower --workers or --text-chunk-bytes"
+        more, memory = _how_to_go_on(output, error, on_error), "lower --workers or --text-chunk-bytes"
         return ended_by(error, "--debug" in words, more=more, with_less_memory=memory)
 
 
@@ -111,15 +111,17 @@ def _has_made(error: BaseException, output: str, parsed: argparse.Namespace | No
     return parsed is not None and parsed.part_bytes is None and getattr(error, "made", None) == output
 
 
-def _how_to_go_on(output: str, error: BaseException) -> str:
+def _how_to_go_on(output: str, error: BaseException, on_error: str) -> str:
+    """Advice on how to resume, appended to the error."""
     code = exit_code_of(error)
     if isinstance(error, KeyboardInterrupt):
         return _kept(output, error)
     if code == BadInput.exit_code:
-        how = (
-            ": --on-error skip or quarantine, or another --max-errors, goes on from there; other options, or a "
-            "file that was mended, need --overwrite"
-        )
+        how = "; a repaired file or other options need --overwrite"
+        if on_error == "fail":
+            how = ", and the same command with --on-error skip or quarantine resumes from there" + how
+        elif "--max-errors" in str(error):
+            how = ", and the same command with a greater --max-errors resumes from there" + how
         return _kept(output, error, how)
     if code in (MACHINE, MEMORY):
         return _kept(output, error, "" if "same command" in one_line(error) else SAME_COMMAND)

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from corpus import _core
 from corpus.buffers import GrowingBuffer
-from corpus.errors import BadInput, naming
+from corpus.errors import BadInput, FatalInput, naming
 from corpus.overlapping import overlaps_itself
 from stores import RandomFile
 
@@ -62,7 +62,8 @@ def record_blocks(
 
     b"a|b|c" with b"|" -> b"a|b" and b"c", which is not closed. A stream that ends with a separator has nothing behind
     it, an empty one nothing at all. A record that does not fit two blocks comes in pieces. Where blocks end follows
-    from the bytes alone, however many the stream gives at a time. buffer: reused, grown as needed.
+    from the bytes alone, however many the stream gives at a time. buffer: reused, grown as needed. A damaged stream
+    raises BadInput after the last whole record before the damage.
     """
     length = len(separator)
     most = 2 * block_bytes + length
@@ -70,18 +71,24 @@ def record_blocks(
     held = searched = 0  # bytes in the buffer; so many of them need not be looked at again
     in_pieces = False
     full = block_bytes  # so many are read before they are looked at
+    damage: BadInput | None = None
     while True:
-        got = stream.readinto(memoryview(memory)[held:full])
+        try:
+            got = 0 if damage else stream.readinto(memoryview(memory)[held:full])
+        except BadInput as error:
+            got, damage = 0, error
         held += got
         if got and held < full:
             continue
-        if not held and not in_pieces:
+        if not held and not in_pieces and damage is None:
             return
         find = _first_separator if in_pieces else _last_separator
         end = find(memory, separator, searched, held)
         if end >= 0:
             block = Block(memoryview(memory)[:end], start, is_piece=in_pieces)
             used, in_pieces = end + length, False
+        elif damage is not None:
+            raise damage
         elif not got:
             block = Block(memoryview(memory)[:held], start, closed=False, is_piece=in_pieces)
             used, in_pieces = held, False
@@ -162,7 +169,7 @@ class FileRange:
         with naming(self.path):
             got = self._file.readinto_at(self._place, buffer[:room])
         if not got:
-            raise BadInput(
+            raise FatalInput(
                 f"{self.path} changed while it was read: it ends at byte {self._place} now; "
                 f"convert it again when nothing writes to it"
             )
@@ -190,7 +197,9 @@ def _line_end(file: RandomFile, path: str, place: int, size: int) -> int:
         with naming(path), memoryview(buffer) as view:
             got = file.readinto_at(place, view)
         if not got:
-            raise BadInput(f"{path} changed while it was read: it ends at byte {place} now; convert it again")
+            raise FatalInput(
+                f"{path} changed while it was read: it ends at byte {place} now; convert it again"
+            )
         found = buffer.find(b"\n", 0, got)
         if found >= 0:
             return min(size, place + found + 1)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from corpus.errors import BadInput, naming, printable
 from corpus.utf8 import LFS_ADVICE, LFS_POINTER
 from stores import RandomFile
+from stores.files import fill_at
 
 READ_BYTES = 256 << 10
 OUT_BYTES = 1 << 20
@@ -256,7 +257,9 @@ class DecompressedFile:
         data[:kept] = self._input
         view = memoryview(data)
         with naming(self.path):
-            got = self._file.readinto_at(self._read_bytes, view[kept:])
+            got = fill_at(
+                self._file, self._read_bytes, view[kept:]
+            )  # so that the output before damage is the same
         if self._seen is not None:
             self._seen(self._read_bytes, view[kept : kept + got])
         self._read_bytes += got

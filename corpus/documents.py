@@ -13,7 +13,7 @@ Memory that events lie in is valid until the next one is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from corpus import utf8
 from corpus.batch import Batch
 from corpus.blocks import BLOCK_BYTES, Block, FileRange, FileStream
 from corpus.buffers import GrowingBuffer
-from corpus.errors import BadInput, printable
+from corpus.errors import BadInput, InvalidText, printable
 from corpus.intake import Intake
 from corpus.kinds import FORMATS
 from corpus.long_line import LongLine
@@ -33,11 +34,14 @@ from corpus.source_list import Piece, Source
 from corpus.text_window import TextWindow
 from corpus.utf8 import LFS_ADVICE, LFS_POINTER
 from stores import RandomFile
+from stores.files import read_at
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
+BATCH_BYTES = 1 << 20  # of the texts of rows
+MAX_BATCH_ROWS = 8192
 _LFS_POINTER_BYTES = 1024  # a pointer is shorter
 
 
@@ -64,6 +68,7 @@ class LongText(NamedTuple):
 
 
 Event = Text | Documents | LongText | LongLine | None
+DAMAGE = (BadInput, InvalidText)  # what reading a damaged file raises
 
 
 class Buffers:
@@ -120,15 +125,36 @@ class Reading:
     def __exit__(self, *_: object) -> None:
         self.window.close()
 
-    def documents(self) -> Iterator[Event]:
-        """All of them; nothing of a source that cannot be read in parts, but for the piece that it begins in."""
-        if self.piece.start == 0:
-            refuse_lfs_pointer(self.source, self.file)
+    def documents(self) -> Generator[Event, None, None]:
+        """All documents of the piece. A source that cannot be read in parts belongs to the piece that it begins in.
+
+        Damage ends the reading, see `damaged`. Within the pieces of a long document it is raised to the consumer.
+        """
+        try:
+            yield from self._documents()
+        except DAMAGE as error:
+            self.damaged(error)
+
+    def damaged(self, error: Exception) -> None:
+        """Count the source as unreadable, or raise the error, as the rules say."""
+        self.intake.bad_file(self.source_index, self.source, error)
+
+    def refuse_other_kind(self, head: Buffer) -> None:
+        """Raise InvalidText if a text file begins as an archive, a picture or UTF-16 does."""
+        if utf8.other_kind(head):
+            raise utf8.invalid_text(head, 0, printable(self.source.shown))
+
+    def _documents(self) -> Iterator[Event]:
         kind = self.source.kind
+        if self.piece.start > 0 and not kind.is_divisible:
+            return
+        refuse_lfs_pointer(self.source, self.file)
         if not kind.is_divisible:
-            if self.piece.start > 0:
-                return
             self.need(0, self.source.size_bytes)
+        elif self.piece.start > 0 and self.rules.on_error != "fail" and not kind.is_decoded:
+            self.refuse_other_kind(
+                read_at(self.file, 0, utf8.HEAD_BYTES)
+            )  # so that no piece of the file is taken
         yield from import_module(FORMATS[kind.format].reader).documents(self)
 
     def stream(self) -> AbstractContextManager[FileStream]:
@@ -154,6 +180,29 @@ class Reading:
             self._step(None, done_bytes)
         self.decoded_bytes += int(batch.offsets[-1])
         return Documents(batch, places, are_rows=True)
+
+    def texts(self, rows: Iterator[tuple[int, bytes]], stream: FileStream) -> Iterator[Event]:
+        """The events of texts with their row numbers, about a MiB at a time; those before damage come before it."""
+        texts: list[bytes] = []
+        places: list[int] = []
+        text_bytes = 0
+        damage: Exception | None = None
+        try:
+            for number, text in rows:
+                texts.append(text)
+                places.append(number)
+                text_bytes += len(text)
+                if text_bytes >= BATCH_BYTES or len(texts) == MAX_BATCH_ROWS:
+                    yield self.rows(Batch.of(texts), np.array(places, np.uint64), stream.used_bytes)
+                    yield None
+                    texts, places, text_bytes = [], [], 0
+        except DAMAGE as error:
+            damage = error
+        if texts:
+            yield self.rows(Batch.of(texts), np.array(places, np.uint64), stream.used_bytes)
+        yield None
+        if damage is not None:
+            raise damage
 
     def block_seen(self, block: Block, used_bytes: int) -> None:
         """The next event is of this block of a stream."""

@@ -26,6 +26,10 @@ class BadInput(TokenmillError):
     exit_code: ClassVar[int] = 3
 
 
+class FatalInput(BadInput):
+    """Bad input that ends the run even where bad files are skipped: one that changed, or more than --max-errors."""
+
+
 class InvalidText(TokenmillError, ValueError):
     """Text that is not valid UTF-8; the message names the source and the byte offset."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from corpus.errors import BadInput, printable
+from corpus.errors import FatalInput, printable
 from corpus.rules import IntakeRules
 from corpus.source_list import Source
 
@@ -22,6 +22,7 @@ MAX_RECOUNTED_BYTES = 16 << 20  # an error names the line of a record up to here
 INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
 _CHATS = ("messages", "conversations")  # what their field is called as a rule
 MALFORMED, FIELD_MISSING = "malformed", "field missing"
+UNREADABLE = "unreadable file"
 
 
 class BadRecord(NamedTuple):
@@ -43,9 +44,9 @@ class BadRecord(NamedTuple):
 class Intake:
     """Counts records, and treats the bad ones as the rules say.
 
-    skipped: bad records by reason. messages: messages of chats by role. dropped: messages that the
-    template leaves out, by role. replaced: U+FFFD that were put in. lines: (source, how many lines of it) where a
-    source of lines goes on behind what was read.
+    skipped: bad records by reason. unreadable: (source, error) of files that were left out from the damage on.
+    messages: messages of chats by role. dropped: messages that the template leaves out, by role. replaced: U+FFFD that
+    were put in. lines: (source, how many lines of it) where a source of lines goes on behind what was read.
     """
 
     def __init__(self, rules: IntakeRules) -> None:
@@ -56,6 +57,7 @@ class Intake:
         """Count from nothing."""
         self.records = self.blank = self.replaced = 0
         self.skipped: dict[str, int] = {}
+        self.unreadable: list[tuple[int, str]] = []
         self.messages: dict[str, int] = {}
         self.dropped: dict[str, int] = {}
         self.lines: list[tuple[int, int]] = []
@@ -72,14 +74,32 @@ class Intake:
                 counts[name] = counts.get(name, 0) + 1
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
-        """A bad record: BadInput (exit 3) under "fail" or beyond max_errors; else counted, and kept if it is to be."""
+        """Count a bad record, and keep it under "quarantine"; FatalInput (exit 3) under "fail" or beyond max_errors."""
         tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
         if self.rules.on_error == "fail" and not tolerated:
-            raise BadInput(_message(source, record))
+            raise FatalInput(_message(source, record))
         self.skipped[record.reason] = self.skipped.get(record.reason, 0) + 1
-        check_error_count(sum(self.skipped.values()), self.rules.max_errors)
+        check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)
         if self.rules.on_error == "quarantine":
             self.set_aside(source_index, record)
+
+    def bad_file(self, source_index: int, source: Source, error: Exception) -> None:
+        """Count a file that cannot be read, or not to its end; the documents before the damage stay.
+
+        Raises the error under "fail" and FatalInput always.
+        """
+        fails = self.rules.on_error == "fail"
+        if isinstance(error, FatalInput) or (fails and isinstance(error, OSError)):
+            raise error
+        if fails:
+            raise type(error)(
+                f"{error}. Leave this file out with --exclude, or all such files with --on-error skip"
+            )
+        detail = printable(f"{source.shown}: {error.strerror}" if isinstance(error, OSError) else error)
+        self.unreadable.append((source_index, detail))
+        check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)
+        if self.rules.on_error == "quarantine":
+            self.set_aside(source_index, BadRecord(UNREADABLE, detail, 0, b"", source.size_bytes))
 
     def set_aside(self, source_index: int, record: BadRecord) -> None:
         """Keep a bad record; here there is no place to."""
@@ -132,9 +152,9 @@ def _line_number(source: Source, place: int) -> int:
 
 
 def check_error_count(count: int, max_errors: int | None) -> None:
-    """Raise BadInput (exit 3) if there are more bad records than allowed."""
+    """Raise FatalInput (exit 3) if there are more bad records and files than allowed."""
     if max_errors is not None and count > max_errors:
-        raise BadInput(
-            f"more than {max_errors} bad records; --on-error fail says what is wrong with the first of them, a greater "
-            "--max-errors allows more"
+        raise FatalInput(
+            f"more than {max_errors} bad records or files (--max-errors). --on-error fail shows the first of them, a "
+            "greater --max-errors allows more"
         )

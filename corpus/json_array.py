@@ -36,7 +36,7 @@ def is_array(source: Source, rules: IntakeRules) -> bool:
 
 
 class ArrayLines:
-    """A stream of JSON Lines, or of one array as JSON Lines; BadInput where the array is damaged.
+    """A stream of JSON Lines, or of one array as JSON Lines; BadInput after the last byte before damage.
 
     path: name of the source in errors.
     """
@@ -45,6 +45,7 @@ class ArrayLines:
         self._stream, self._path = stream, path
         self._array = JsonArray()
         self._offset = 0
+        self._damage: BadInput | None = None
 
     @property
     def used_bytes(self) -> int:
@@ -53,14 +54,18 @@ class ArrayLines:
 
     def readinto(self, buffer: memoryview) -> int:
         """See ByteStream."""
+        if self._damage is not None:
+            raise self._damage
         count = self._stream.readinto(buffer)
         good = self._array.rewrite(np.frombuffer(buffer[:count], np.uint8))
         self._offset += good
         if good < count:
-            raise self._damaged(f"0x{buffer[good]:02x} cannot follow there; correct the file")
-        if not count and self._array.is_cut:
-            raise self._damaged("the closing bracket is missing; get the whole file")
-        return count
+            self._damage = self._damaged(f"0x{buffer[good]:02x} cannot follow there; correct the file")
+        elif not count and self._array.is_cut:
+            self._damage = self._damaged("the closing bracket is missing; get the whole file")
+        if self._damage is not None and not good:
+            raise self._damage
+        return good
 
     def _damaged(self, detail: str) -> BadInput:
         return BadInput(f"{printable(self._path)}: byte {self._offset}: damaged JSON array: {detail}")

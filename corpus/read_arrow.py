@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from corpus.arrow_texts import array_documents, inner_field, text_arrays, text_type
 from corpus.documents import Event, Reading
-from corpus.errors import BadInput, naming, printable
+from corpus.errors import BadInput, FatalInput, naming, printable
 from corpus.marked_records import MarkedRecords
 from corpus.marked_rows import ROWS, marked_columns, marked_rows
 from corpus.rules import MarkRules
@@ -82,32 +82,37 @@ def documents(reading: Reading) -> Iterator[Event]:
                 reading.need(0, len(_FILE_MARK) + len(head))
                 is_needed = True
             reading.need(message.start, message.stop)
-            data = _read(file, path, message.start, message.stop)
-            # Where there are dictionaries, only a stream knows them.
-            batch = _tried(
-                path,
-                message.start,
-                partial(
-                    _batch,
-                    head + data if has_dictionaries else data,
-                    None if has_dictionaries else schema,
-                    message.rows,
-                ),
-            )
-            del data
-            done_bytes, first_row = message.stop - piece.start, row
-            if marked is None:
-                column = _tried(path, message.start, partial(_column, batch, names))
-                del batch
-                for array in text_arrays([column]):
-                    yield array_documents(reading, array, first_row, done_bytes)
-                    yield None
-                    first_row += len(array)
-            else:
-                reading.intake.records += batch.num_rows
-                for start in range(0, batch.num_rows, ROWS):
-                    rows = _tried(path, message.start, partial(_rows, batch.slice(start, ROWS), columns))
-                    yield from marked_rows(reading, marked, enumerate(rows, first_row + start), done_bytes)
+            try:
+                data = _read(file, path, message.start, message.stop)
+                # Where there are dictionaries, only a stream knows them.
+                batch = _tried(
+                    path,
+                    message.start,
+                    partial(
+                        _batch,
+                        head + data if has_dictionaries else data,
+                        None if has_dictionaries else schema,
+                        message.rows,
+                    ),
+                )
+                del data
+                done_bytes, first_row = message.stop - piece.start, row
+                if marked is None:
+                    column = _tried(path, message.start, partial(_column, batch, names))
+                    del batch
+                    for array in text_arrays([column]):
+                        yield array_documents(reading, array, first_row, done_bytes)
+                        yield None
+                        first_row += len(array)
+                else:
+                    for start in range(0, batch.num_rows, ROWS):
+                        rows = _tried(path, message.start, partial(_rows, batch.slice(start, ROWS), columns))
+                        reading.intake.records += len(rows)
+                        yield from marked_rows(
+                            reading, marked, enumerate(rows, first_row + start), done_bytes
+                        )
+            except BadInput as error:  # the other record batches stay, whichever piece they are in
+                reading.damaged(error)
         row += message.rows
 
 
@@ -238,7 +243,7 @@ def _read(file: RandomFile, path: str, start: int, stop: int) -> bytes:
             with naming(f"{path} at byte {start + place}"):
                 got = file.readinto_at(start + place, view[place:])
             if not got:
-                raise BadInput(
+                raise FatalInput(
                     f"{printable(path)} changed while it was read: it ends at byte {start + place} now; convert it "
                     "again when nothing writes to it"
                 )

@@ -12,22 +12,17 @@ import csv
 import io
 import sys
 from collections.abc import Iterator
-from itertools import islice
-
-import numpy as np
 
 from corpus import utf8
-from corpus.batch import Batch
 from corpus.blocks import ByteStream
-from corpus.documents import Event, Reading
+from corpus.documents import DAMAGE, Event, Reading
 from corpus.errors import BadInput, printable
 from corpus.intake import INVALID_UTF8, MALFORMED, BadRecord
 from corpus.marked_records import MarkedRecords
 from corpus.marked_rows import ROWS, marked_columns, marked_rows
 
-BATCH_BYTES = 1 << 20
-MAX_BATCH_ROWS = 8192
 _BUFFER_BYTES = 1 << 20
+_Record = tuple[int, dict[str, str]]
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _OTHER_DELIMITERS = ";\t|,"  # of files that are CSV by their name alone
 
@@ -38,24 +33,25 @@ def documents(reading: Reading) -> Iterator[Event]:
         rows = _Rows(reading, stream)
         if reading.rules.marks is not None:
             marked = MarkedRecords(reading.intake)
-            records = rows.records()
-            while some := list(islice(records, ROWS)):
+            for some in _batches(rows.records()):
                 yield from marked_rows(reading, marked, some, stream.used_bytes)
             return
-        texts: list[bytes] = []
-        places: list[int] = []
-        text_bytes = 0
-        for number, text in rows.texts():
-            texts.append(text)
-            places.append(number)
-            text_bytes += len(text)
-            if text_bytes >= BATCH_BYTES or len(texts) == MAX_BATCH_ROWS:
-                yield reading.rows(Batch.of(texts), np.array(places, np.uint64), stream.used_bytes)
-                yield None
-                texts, places, text_bytes = [], [], 0
-        if texts:
-            yield reading.rows(Batch.of(texts), np.array(places, np.uint64), stream.used_bytes)
-        yield None
+        yield from reading.texts(rows.texts(), stream)
+
+
+def _batches(records: Iterator[_Record]) -> Iterator[list[_Record]]:
+    """ROWS records at a time; those before damage come before it."""
+    some: list[_Record] = []
+    try:
+        for record in records:
+            some.append(record)
+            if len(some) == ROWS:
+                yield some
+                some = []
+    except DAMAGE:
+        yield some
+        raise
+    yield some
 
 
 class _Rows:

@@ -31,7 +31,6 @@ from corpus.blocks import (
     watched,
 )
 from corpus.documents import Documents, Event, Reading
-from corpus.errors import printable
 from corpus.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord
 from corpus.json_array import ArrayLines, is_array, may_be_array
 from corpus.long_line import LongLine
@@ -110,6 +109,7 @@ class _Lines:
     """The lines of one piece, block after block."""
 
     def __init__(self, reading: Reading) -> None:
+        self._reading = reading
         self._source_index, self._source = reading.source_index, reading.source
         self._intake, self._buffers = reading.intake, reading.buffers
         self._path = [name.encode() for name in reading.rules.text_path]
@@ -141,8 +141,7 @@ class _Lines:
         text, start = block.text, block.start
         if start == 0:
             head = bytes(text[: utf8.HEAD_BYTES])
-            if utf8.other_kind(head):
-                raise utf8.invalid_text(head, 0, printable(self._source.shown))
+            self._reading.refuse_other_kind(head)
             if head.startswith(codecs.BOM_UTF8):
                 return text[3:], 3
         return text, start

@@ -85,12 +85,7 @@ class _ParquetText:
         try:
             return action()
         except (self._arrow.ArrowException, OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            detail = " ".join(str(error).split())
-            raise BadInput(
-                f"{printable(self.path)}: {where}not readable as Parquet: {printable(detail)[:300]}"
-            ) from None
+            raise _unreadable(error, f"{printable(self.path)}: {where}".removesuffix(": ")) from None
 
     def _check_column(self) -> None:
         """Raise BadInput unless the column is there and holds text."""
@@ -213,10 +208,13 @@ def documents(reading: Reading) -> Iterator[Event]:
         for number, (group, row) in enumerate(groups):
             file.expect([group for group, _ in groups[number:]])
             reading.need(*file.column_range(group))
-            for array in file.arrays(group):
-                yield array_documents(reading, array, row)
-                yield None
-                row += len(array)
+            try:
+                for array in file.arrays(group):
+                    yield array_documents(reading, array, row)
+                    yield None
+                    row += len(array)
+            except BadInput as error:  # the other row groups stay, whichever piece they are in
+                reading.damaged(error)
 
 
 def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules) -> Iterator[Event]:
@@ -241,18 +239,26 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
                 if piece.start <= start < piece.stop:
                     reading.need(start, min(max(start, stop), source.size_bytes))
                     row = first_row
-                    batches = file.iter_batches(ROWS, row_groups=[group], columns=columns, use_threads=False)
-                    for batch in batches:
-                        intake.records += batch.num_rows
-                        rows = enumerate(batch.to_pylist(), row)
-                        yield from marked_rows(reading, marked, rows, start - piece.start)
-                        row += batch.num_rows
+                    try:
+                        for batch in file.iter_batches(
+                            ROWS, row_groups=[group], columns=columns, use_threads=False
+                        ):
+                            intake.records += batch.num_rows
+                            rows = enumerate(batch.to_pylist(), row)
+                            yield from marked_rows(reading, marked, rows, start - piece.start)
+                            row += batch.num_rows
+                    except (pyarrow.ArrowException, OSError, ValueError) as error:
+                        reading.damaged(_unreadable(error, shown))
                 first_row += metadata.row_group(group).num_rows
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        detail = printable(" ".join(str(error).split()))[:300]
-        raise BadInput(f"{shown}: not readable as Parquet: {detail}") from None
+        raise _unreadable(error, shown) from None
+
+
+def _unreadable(error: Exception, where: str) -> BadInput:
+    """The error of a library as BadInput with the file in it; an error of the system is raised unchanged."""
+    if isinstance(error, OSError) and error.errno is not None:
+        raise error
+    return BadInput(f"{where}: not readable as Parquet: {printable(' '.join(str(error).split()))[:300]}")
 
 
 def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:

@@ -12,17 +12,12 @@ import tarfile
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from corpus import utf8
-from corpus.batch import Batch
 from corpus.blocks import ByteStream
 from corpus.documents import Event, Reading
 from corpus.errors import BadInput, printable
 from corpus.intake import INVALID_UTF8, MALFORMED, BadRecord
 
-BATCH_BYTES = 1 << 20
-MAX_BATCH_FILES = 8192
 _BLOCK_BYTES = 512
 _READ_BYTES = 1 << 20
 _MOST_NAME_BYTES = 1 << 20  # of what names and other attributes take that a header has no room for
@@ -41,24 +36,16 @@ def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the archive."""
     with reading.stream() as stream:
         archive = _Archive(stream, printable(reading.source.shown))
-        texts: list[bytes] = []
-        places: list[int] = []
-        text_bytes = 0
-        for number, member in enumerate(archive.members()):
-            reading.intake.records += 1
-            text = _text(reading, archive, member, number)
-            if text is None:
-                continue
-            texts.append(text)
-            places.append(number)
-            text_bytes += len(text)
-            if text_bytes >= BATCH_BYTES or len(texts) == MAX_BATCH_FILES:
-                yield reading.rows(Batch.of(texts), np.array(places, np.uint64), stream.used_bytes)
-                yield None
-                texts, places, text_bytes = [], [], 0
-        if texts:
-            yield reading.rows(Batch.of(texts), np.array(places, np.uint64), stream.used_bytes)
-        yield None
+        yield from reading.texts(_texts(reading, archive), stream)
+
+
+def _texts(reading: Reading, archive: _Archive) -> Iterator[tuple[int, bytes]]:
+    """(number of the file in the archive, its text) of the good ones."""
+    for number, member in enumerate(archive.members()):
+        text = _text(reading, archive, member, number)
+        reading.intake.records += 1  # a file that the archive holds whole
+        if text is not None:
+            yield number, text
 
 
 def _text(reading: Reading, archive: _Archive, member: _Member, number: int) -> bytes | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from corpus import utf8
 from corpus.blocks import pieces_of, record_blocks, watched
 from corpus.documents import Event, LongText, Reading, Text
-from corpus.errors import printable
 from corpus.stretches import STRETCH_BYTES, Stretch, own_stretches
 
 if TYPE_CHECKING:
@@ -28,18 +27,12 @@ def documents(reading: Reading) -> Iterator[Event]:
         blocks = watched(blocks, stream, reading.block_seen)
         for block in blocks:
             if block.start == 0:
-                _refuse_other_kind(block.text, reading)
+                reading.refuse_other_kind(block.text)
             if block.is_piece:
                 yield LongText(pieces_of(block, blocks), block.start)
             else:
                 yield Text(block.text, block.start)
             yield None
-
-
-def _refuse_other_kind(head: memoryview, reading: Reading) -> None:
-    """InvalidText if the text is an archive or the like whose name does not say so."""
-    if utf8.other_kind(head):
-        raise utf8.invalid_text(head, 0, printable(reading.source.shown))
 
 
 def _stretches(reading: Reading) -> Iterator[Event]:
@@ -62,7 +55,7 @@ def _stretches(reading: Reading) -> Iterator[Event]:
     stretches = own_stretches(window, separator, piece.start, piece.stop, STRETCH_BYTES)
     for stretch in stretches:
         if stretch.start == 0:
-            _refuse_other_kind(window.view(0, min(stretch.stop, utf8.HEAD_BYTES)), reading)
+            reading.refuse_other_kind(window.view(0, min(stretch.stop, utf8.HEAD_BYTES)))
         if stretch.is_piece:
             # Closed when they are read: a view of the last would keep the window from growing.
             with closing(pieces(stretch)) as long_text:

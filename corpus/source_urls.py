@@ -37,10 +37,15 @@ _NO_DEVICE = 2**64 - 1  # in place of a file's device
 
 
 def find_objects(
-    url: str, options: StorageOptions, input_format: str, problems: list[str]
+    url: str,
+    options: StorageOptions,
+    input_format: str,
+    problems: list[str],
+    keep_empty: bool = False,
 ) -> Iterator[tuple[Source, Rank]]:
     """The objects of a URL, in order, as sources with their ranks; `problems` receives its faults.
 
+    keep_empty: also yield empty tables.
     StoreError (exit 4) for what is wrong with the store: no answer, no permission.
     """
     pairs = tuple(sorted(options.items()))
@@ -62,7 +67,7 @@ def find_objects(
                 problems.append(f"{shown_url(place)}: {error}")
                 continue
             form = FORMATS[kind.format]
-            if form.is_encoded and not entry.size:
+            if form.is_encoded and not entry.size and not keep_empty:
                 problems.append(f"{shown_url(place)}: is empty, which no {form.name} file is")
                 continue
             yield Source(place, entry.size, 0, kind=kind, version=entry.version, options=pairs), rank

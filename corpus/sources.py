@@ -18,9 +18,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from corpus.errors import BadArgument, BadInput, printable
+from corpus.errors import BadArgument, BadInput, FatalInput, printable
 from corpus.hints import DATASET_WITHIN, is_zarr_group, what_no_text_is, why_missing
-from corpus.kinds import FORMATS, PLAIN_TEXT, Rank, check_libraries, is_marked_up, kind_of, rank_in_folder
+from corpus.kinds import (
+    FORMATS,
+    PLAIN_TEXT,
+    Kind,
+    Rank,
+    check_libraries,
+    is_marked_up,
+    kind_of,
+    rank_in_folder,
+)
 from corpus.saved_dataset import saved_parts
 from corpus.source_list import Source, SourceList
 from corpus.source_urls import find_objects, outermost, source_identity
@@ -77,8 +86,12 @@ def search_sources(
     input_format: str = "auto",
     standard_input: Source | None = None,
     options: StorageOptions = NO_OPTIONS,
+    keep_unreadable: bool = False,
 ) -> Found:
-    """As `find_sources`, but with all that was found, problems included."""
+    """As `find_sources`, but with all that was found, problems included.
+
+    keep_unreadable: files without permission and empty tables are sources, which reading leaves out.
+    """
     problems: list[str] = []
     if STANDARD_INPUT in validation:
         problems.append("-: standard input cannot be held out; name a file for --validation")
@@ -90,7 +103,7 @@ def search_sources(
         named: what for named in (*inputs, *validation) if (what := what_no_text_is(named, input_format))
     }
     problems += [f"{named}: {what}" for named, what in sorted(no_texts.items())]
-    find = _Search(input_format, standard_input, problems, options, [])
+    find = _Search(input_format, standard_input, problems, options, [], keep_unreadable)
     sources, devices, inodes, validation_from = SourceList(), array("Q"), array("Q"), 0
     left_out: list[int] = []
     for arguments, split in ((inputs, None), (validation, "validation")):
@@ -196,12 +209,12 @@ def require_unchanged(source: Source, status: os.stat_result | None) -> None:
     if status is None:
         return
     if status.st_size != source.size_bytes:
-        raise BadInput(
+        raise FatalInput(
             f"{source.path} changed while it was read: {source.size_bytes} bytes at first, "
             f"{status.st_size} now; convert it again when nothing writes to it"
         )
     if status.st_mtime_ns != source.mtime_ns:
-        raise BadInput(f"{source.path} was written to while it was read; convert it again")
+        raise FatalInput(f"{source.path} was written to while it was read; convert it again")
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
@@ -222,6 +235,7 @@ class _Search(NamedTuple):
     problems: list[str]
     options: StorageOptions
     marked_up: list[str]
+    keep_unreadable: bool = False
 
     def __call__(self, argument: str, arguments: Sequence[str]) -> Iterator[_File]:
         if argument == STANDARD_INPUT:
@@ -230,7 +244,9 @@ class _Search(NamedTuple):
         elif argument.lower().startswith("file://"):
             yield from self(parse(argument).path, arguments)
         elif is_url(argument):
-            for source, rank in find_objects(argument, self.options, self.input_format, self.problems):
+            for source, rank in find_objects(
+                argument, self.options, self.input_format, self.problems, self.keep_unreadable
+            ):
                 self._look_for_markup(source, rank)
                 yield source_identity(source), source, rank
         elif os.path.lexists(argument):
@@ -289,7 +305,7 @@ class _Search(NamedTuple):
         elif not stat.S_ISREG(status.st_mode):
             way_out = "; give it as standard input, and - for it" if stat.S_ISFIFO(status.st_mode) else ""
             problems.append(f"{path} is {_kind(status.st_mode)}, not a file or folder{way_out}")
-        elif not os.access(path, os.R_OK):
+        elif not self.keep_unreadable and not os.access(path, os.R_OK):
             problems.append(f"{path} may not be read: permission denied")
         else:
             rank = Rank.NAMED
@@ -300,9 +316,8 @@ class _Search(NamedTuple):
             except ValueError as error:
                 problems.append(f"{path}: {error}")
                 return
-            form = FORMATS[kind.format]
-            if form.is_encoded and not status.st_size:
-                problems.append(f"{path}: is empty, which no {form.name} file is")
+            if FORMATS[kind.format].is_encoded and not status.st_size and not self.keep_unreadable:
+                problems.append(_is_empty(path, kind))
                 return
             source = Source(
                 path,
@@ -314,6 +329,21 @@ class _Search(NamedTuple):
             )
             self._look_for_markup(source, rank)
             yield _identity(status), source, rank
+
+
+def empty_tables(sources: SourceList) -> dict[int, str]:
+    """The error of each source that is an empty file of a format that has no empty files, by number."""
+    if not any(FORMATS[kind.format].is_encoded for kind in sources.kinds):
+        return {}
+    return {
+        number: _is_empty(source.shown, source.kind)
+        for number, source in enumerate(sources)
+        if not source.size_bytes and FORMATS[source.kind.format].is_encoded
+    }
+
+
+def _is_empty(path: str, kind: Kind) -> str:
+    return printable(f"{path}: is empty, which no {FORMATS[kind.format].name} file is")
 
 
 def _kind(mode: int) -> str:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 
 from corpus.buffers import GrowingBuffer
-from corpus.errors import BadInput, naming
+from corpus.errors import FatalInput, naming
 from corpus.source_list import Source
 
 
@@ -47,7 +47,7 @@ class TextWindow:
     def cover(self, start: int, stop: int) -> None:
         """Make the window hold at least [start, stop), which must lie in the file; what it held stays if there is room.
 
-        BadInput if the file ends before `stop`; an OSError names the file and the byte.
+        FatalInput if the file ends before `stop`; an OSError names the file and the byte.
         """
         if start < self.start or start > self.stop:
             self.start = self.stop = start
@@ -61,7 +61,7 @@ class TextWindow:
             with naming(f"{self.path} at byte {self.stop}"):
                 got = self.file.readinto_at(self.stop, room[place:])
             if not got:
-                raise BadInput(
+                raise FatalInput(
                     f"{self.path} changed while it was read: it ends at byte {self.stop}, "
                     f"but had {self.size} bytes at first; convert it again when nothing writes to it"
                 )

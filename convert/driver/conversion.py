@@ -249,7 +249,12 @@ def find_sources(
     note: takes warnings about the inputs.
     """
     found = search_sources(
-        inputs, options.validation, options.input_format, standard_input, options.storage_options
+        inputs,
+        options.validation,
+        options.input_format,
+        standard_input,
+        options.storage_options,
+        keep_unreadable=options.on_error != "fail",
     )
     named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
     refuse([*found.problems, *overlaps(named, found.sources, options.output)])

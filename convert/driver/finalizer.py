@@ -124,6 +124,7 @@ class Finalizer:
             has_mask=context.options.has_mask,
             replaced=ledger.replaced,
             intake=intake,
+            unreadable=tuple(error for _, error in sorted(ledger.unreadable.items())),
             first_words=self._tokenizer.decode(list(intake.first_ids)),
             quarantine=QUARANTINE_NAME if self._quarantine else "",
             ends=self._ends,

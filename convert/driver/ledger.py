@@ -23,6 +23,7 @@ from convert.shards.runs import NO_SHARD, Run, RunPlanner, part_of, run_tokens
 from convert.shards.shard import NOTHING, PARTS, SPLITS, Part, ShardRecord
 from convert.shards.write_run import WrittenFile
 from corpus.digest import DIGEST_BYTES
+from corpus.sources import empty_tables
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
@@ -62,10 +63,11 @@ class Ledger:
     """The shards of a plan, their places in the arrays, and what of the arrays is written.
 
     counts: of each split, intake, replaced: of the shards before `next`, the one whose turn it is. shard_count,
-    token_count, bad_count: of all shards that are there. files: those of the arrays that are written; facts: of files
-    of encoded_tokens, by path. digests: of all blocks of the sources so far, in order. intakes: of shards with
-    quarantined records or lines to be counted, if kept. sources: int64[sources, 4], of each the sequences and tokens in
-    train, and those in validation. has_places: whether seq_places is written, of shards that have them.
+    token_count: of all shards so far. unreadable: by source, the error of each file that is left out from its damage
+    on. files: the files of the arrays that are written; facts: by path, for the files of encoded_tokens. digests: for
+    all blocks of the sources so far, in order. intakes: of shards with quarantined records or lines to be counted, if
+    kept. sources: int64[sources, 4], the sequences and tokens of each in train, then those in validation. has_places:
+    whether seq_places is written, for shards that have them.
     """
 
     def __init__(
@@ -78,7 +80,8 @@ class Ledger:
         self.counts = dict.fromkeys(SPLITS, NOTHING)
         self.intake = IntakeCounts()
         self.replaced = self.text_bytes = 0
-        self.shard_count = self.token_count = self.bad_count = 0
+        self.shard_count = self.token_count = self._skipped_count = 0
+        self.unreadable = empty_tables(plan.sources)
         self.files: list[FileRecord] = []
         self.facts: dict[str, TokenFacts] = {}
         self.digests = bytearray()
@@ -110,6 +113,11 @@ class Ledger:
         return sum(part.size for part in map(record.part, self._parts) if not part.inline)
 
     @property
+    def bad_count(self) -> int:
+        """How many records and files are left out."""
+        return self._skipped_count + len(self.unreadable)
+
+    @property
     def is_complete(self) -> bool:
         """Whether all shards are there."""
         return self.next.chunk_index == self._plan.chunk_count
@@ -124,7 +132,7 @@ class Ledger:
         self.unmerged_bytes += self.bytes_to_merge(record)
         self.shard_count += 1
         self.token_count += record.train.tokens + record.validation.tokens
-        self.bad_count += record.intake.skipped_count
+        self._skipped_count += record.intake.skipped_count
         while self.next.number in (own := self._waiting.get(self.next.chunk_index, {})):
             index, number = self.next
             following = own.pop(number)
@@ -147,6 +155,8 @@ class Ledger:
             self.intakes.append((record.id, record.intake))
         for index, *counts in record.sources:
             self.sources[index] += counts
+        for index, error in record.intake.unreadable:
+            self.unreadable.setdefault(index, error)
         self.replaced += record.replaced
         self.text_bytes += record.text_bytes
         self.digests += record.digests

@@ -94,6 +94,7 @@ def write_manifest(
             "empty_documents": {split: own.empty for split, own in counts.items()},
             "replaced": ledger.replaced,
             "skipped": intake.skipped,
+            **({"unreadable_files": len(ledger.unreadable)} if ledger.unreadable else {}),
             "blank_lines": intake.blank,
             "with_special_tokens": intake.with_special,
             **({"messages": intake.messages, "dropped_messages": intake.dropped} if intake.messages else {}),
@@ -106,11 +107,16 @@ def _source_facts(plan: Plan, ledger: Ledger) -> Iterator[dict[str, Any]]:
     """What the manifest says of each source; one at a time, since there may be a million."""
     digests = ledger.digests
     stop = 0
-    for source, counts in zip(plan.sources, ledger.sources, strict=True):
+    for number, (source, counts) in enumerate(zip(plan.sources, ledger.sources, strict=True)):
         content = {"version": source.version}
         if not source.version:
             start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
-            content = {"digest": source_digest(bytes(digests[start:stop])), "digest_of": DIGEST_NAME}
+            own = bytes(digests[start:stop])
+            content = {"digest": source_digest(own), "digest_of": DIGEST_NAME}
+            if source.size_bytes and not any(own):  # of a file that could not be opened
+                content = {}
+        if number in ledger.unreadable:
+            content["unreadable"] = ledger.unreadable[number]
         yield {
             "path": recorded_path(source.name),
             "bytes": source.size_bytes,

@@ -37,7 +37,7 @@ from corpus._core import (
 from corpus.batch import Batch
 from corpus.blocks import HEAD_BYTES
 from corpus.buffers import thread_buffer
-from corpus.documents import Documents, LongText, Text
+from corpus.documents import DAMAGE, Documents, LongText, Text
 from corpus.intake import BadRecord
 from corpus.long_line import LongLine
 from corpus.pieced_text import PiecedText, SpecialSearch, cut_between_characters
@@ -82,9 +82,9 @@ class DocumentEncoder:
         elif isinstance(event, Documents):
             self.batch(index, source, event)
         elif isinstance(event, LongText):
-            self._intake.records += 1
             text = PiecedText(event, source, self._rules)
             self.long_document(index, source, text, self._rules.special_in_text or "encode")
+            self._intake.records += 1  # not one that a damaged file ends within
             text.count_in(self._intake, index, source)
         elif event is not None:  # a line, which its reader counts
             self.long_document(index, source, event, self._rules.special_in_text or "text")
@@ -230,7 +230,11 @@ class DocumentEncoder:
                 self._clock.lap("check")
                 yield view
 
-        self._encode_pieces(source, end.through(search.through(texts())), special)
+        try:
+            self._encode_pieces(source, end.through(search.through(texts())), special)
+        except DAMAGE:
+            self._drop_document()
+            raise
         if found.fault or found.is_blank:
             self._drop_document()
         elif search.found and special == "error":

@@ -59,7 +59,8 @@ class OpenChunk:
             encoder = DocumentEncoder(job, self._threshold, shard, intake, clock)
             for found in self._next_shard():
                 shard.begin_source(found.source_index)
-                encoder.take(found)
+                with self._reader.noting_damage():
+                    encoder.take(found)
             record = shard.finish()
             counts = intake.finish(shard.longest, shard.first_ids)
             kept = {name for name, _ in record.places if name}
@@ -82,7 +83,8 @@ class OpenChunk:
         """The next shard is there already: read on to its end."""
         self._intake.begin(None)
         for found in self._next_shard():
-            pass_over(found.event)
+            with self._reader.noting_damage():
+                pass_over(found.event)
 
     def close(self) -> None:
         """Let go of its files, and of the thread that decompresses."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from convert.encode.clock import Clock
 from convert.encode.job import Job
 from convert.planning.plan import TextChunk
-from corpus.digest import BlockDigests
-from corpus.documents import Buffers, Event, Reading
+from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, BlockDigests
+from corpus.documents import DAMAGE, Buffers, Event, Reading
 from corpus.intake import Intake
 from corpus.source_list import Piece, Source
 from corpus.sources import require_unchanged
@@ -47,6 +48,17 @@ class ChunkReader:
         self.decoded_bytes = self.done_bytes = 0
         self.digests = bytearray()
         self.edges: list[tuple[int, int, int, str]] = []
+        self._damage: Exception | None = None
+
+    @contextmanager
+    def noting_damage(self) -> Iterator[None]:
+        """Around the use of an event: damage within a long document ends its file, if such files are to be left out."""
+        try:
+            yield
+        except DAMAGE as error:
+            if self._intake.rules.on_error == "fail":
+                raise
+            self._damage = error
 
     def documents(self) -> Generator[Found, None, None]:
         """All of them, in order; with the event None what came so far is counted, and a shard may end.
@@ -75,23 +87,36 @@ class ChunkReader:
             take_step(None if place is None else (index, *place), self.done_bytes)
 
         with_digests = self._with_digests and not source.version  # which stands for the bytes of an object
-        with Reading(
-            index,
-            source,
-            piece,
-            self._intake,
-            job.separator,
-            self._buffers,
-            seen=seen if with_digests else None,
-            need=own.need,
-            step=step,
-            decompress_ahead=job.decompress_ahead,
-        ) as reading:
+        try:
+            reading = Reading(
+                index,
+                source,
+                piece,
+                self._intake,
+                job.separator,
+                self._buffers,
+                seen=seen if with_digests else None,
+                need=own.need,
+                step=step,
+                decompress_ahead=job.decompress_ahead,
+            )
+        except PermissionError as error:
+            self._intake.bad_file(index, source, error)
+            if with_digests:  # of bytes that nobody has seen
+                first, last = (-(-place // BLOCK_BYTES) for place in (piece.start, piece.stop))
+                self.digests += bytes((last - first) * DIGEST_BYTES)
+            return
+        with reading:
             require_unchanged(source, reading.window.status())
             decoded_before = self.decoded_bytes
-            for event in reading.documents():
-                self.decoded_bytes = decoded_before + reading.decoded_bytes
-                yield Found(index, source, event)
+            with closing(reading.documents()) as events:
+                for event in events:
+                    self.decoded_bytes = decoded_before + reading.decoded_bytes
+                    yield Found(index, source, event)
+                    if self._damage is not None:
+                        reading.damaged(self._damage)
+                        self._damage = None
+                        break
             if not with_digests:
                 return
             clock.lap("read")

@@ -154,7 +154,8 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
     reader = ChunkReader(job, chunk, _worker.buffers, intake, Clock(), with_digests=False)
     with closing(reader.documents()) as documents:
         for found in documents:
-            hasher.take(found)
+            with reader.noting_damage():
+                hasher.take(found)
     return hasher.smallest.get()
 
 

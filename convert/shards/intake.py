@@ -20,7 +20,8 @@ from convert.planning.plan import ShardId
 from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard_store import ShardStore
 from corpus import _core
-from corpus.intake import INVALID_UTF8, BadRecord, Intake
+from corpus.errors import FatalInput
+from corpus.intake import INVALID_UTF8, UNREADABLE, BadRecord, Intake
 from corpus.rules import IntakeRules
 from corpus.source_list import Source
 from corpus.sources import recorded_path
@@ -56,6 +57,11 @@ class ShardIntake(Intake):
         if self._shard is not None:
             super().bad(source_index, source, record)
 
+    def bad_file(self, source_index: int, source: Source, error: Exception) -> None:
+        """See Intake; ignored for a shard that an earlier run encoded."""
+        if self._shard is not None or isinstance(error, FatalInput):
+            super().bad_file(source_index, source, error)
+
     def set_aside(self, source_index: int, record: BadRecord) -> None:
         """Write the record to the shard's quarantine file."""
         line = _quarantine_line(source_index, record) + b"\n"
@@ -79,6 +85,7 @@ class ShardIntake(Intake):
             tuple(self.lines),
             tuple(longest),
             tuple(first_ids),
+            tuple(self.unreadable),
             self._quarantine_bytes,
             self._checksum,
             self.messages,
@@ -94,13 +101,15 @@ def quarantine_name(shard: ShardId) -> str:
 def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
     """Whether what was left out of a finished shard would be left out under `rules`, too."""
     if rules.on_error == "fail":
+        if counts.unreadable:
+            return False
         return not counts.skipped or (rules.invalid == "skip" and set(counts.skipped) == {INVALID_UTF8})
     return True
 
 
 def has_quarantine(shards: ShardStore, shard: ShardId, counts: IntakeCounts, rules: IntakeRules) -> bool:
     """Whether the bad records of a finished shard are set aside, every byte of them, if they are to be."""
-    is_needed = rules.on_error == "quarantine" and bool(counts.skipped)
+    is_needed = rules.on_error == "quarantine" and bool(counts.skipped or counts.unreadable)
     return not is_needed or _quarantined(shards, shard, counts) is not None
 
 
@@ -139,6 +148,7 @@ def quarantine_lines(
     DataLost for a shard's file that is not what its worker wrote.
     """
     lines_before: Counter[int] = Counter()
+    unreadable: set[int] = set()  # sources; several pieces of one may be damaged
     for shard, counts in intakes:
         if counts.quarantine_bytes >= 0:
             kept = _quarantined(shards, shard, counts)
@@ -150,6 +160,10 @@ def quarantine_lines(
             for line in kept:
                 entry = json.loads(line)
                 source_index = entry["source"]
+                if entry["reason"] == UNREADABLE:
+                    if source_index in unreadable:
+                        continue
+                    unreadable.add(source_index)
                 entry["source"] = recorded_path(sources[source_index].shown)
                 if "line" in entry:
                     entry["line"] += lines_before[source_index] + 1

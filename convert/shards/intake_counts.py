@@ -20,6 +20,9 @@ class IntakeCounts:
     lines: tuple[tuple[int, int], ...] = ()
     longest: tuple[int, ...] = ()  # sequences, in tokens, falling
     first_ids: tuple[int, ...] = ()  # of the first sequence of train
+    unreadable: tuple[
+        tuple[int, str], ...
+    ] = ()  # (source, error) of files that are left out from the damage on
     # Of the shard's quarantine file, -1 bytes where there is none: a shard is the same with and without.
     quarantine_bytes: int = field(default=-1, compare=False)
     quarantine_checksum: int = field(default=0, compare=False)
@@ -35,7 +38,14 @@ class IntakeCounts:
     def from_json(cls, entry: dict[str, Any]) -> IntakeCounts:
         """The counts from a shard's record."""
         own = {name: tuple(entry[name]) for name in ("longest", "first_ids")}
-        return cls(**{**entry, **own, "lines": tuple(map(tuple, entry["lines"]))})
+        return cls(
+            **{
+                **entry,
+                **own,
+                "lines": tuple(map(tuple, entry["lines"])),
+                "unreadable": tuple(map(tuple, entry.get("unreadable", ()))),
+            }
+        )
 
     def plus(self, other: IntakeCounts) -> IntakeCounts:
         """The counts of both together, without their lines and files."""

@@ -74,7 +74,7 @@ def remarks(
 def _why_empty(summary: Summary) -> str:
     intake = summary.intake
     if not intake.records:
-        return "the inputs are empty"
+        return "no input could be read" if summary.unreadable else "the inputs are empty"
     empty = sum(counts.empty for counts in summary.splits.values())
     reasons = [f"{counted(count, 'record')} skipped ({reason})" for reason, count in intake.skipped.items()]
     return ", ".join([*([f"{counted(empty, 'document')} empty"] if empty else []), *reasons])

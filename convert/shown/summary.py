@@ -13,6 +13,7 @@ from convert.shown.ends import ends_lines
 from corpus.sizes import bytes_text, counted
 
 FIRST_WORDS = 80  # characters
+SHOWN_FILES = 5
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Summary:
     seconds: Mapping[str, float] = field(default_factory=dict)
     worker_seconds: Mapping[str, float] = field(default_factory=dict)
     first_words: str = ""  # of the first sequence of train, decoded
+    unreadable: tuple[str, ...] = ()  # an error for each file that was left out from its damage on
     quarantine: str = ""  # the name of the file in the dataset, if there is one
     ends: DocumentEnds = NO_DOCUMENT_ENDS
     has_mask: bool = False
@@ -113,6 +115,14 @@ class Summary:
             lines.append(f"  begins     {shown[:FIRST_WORDS]}{'...' if len(shown) > FIRST_WORDS else ''}")
         for reason, count in self.intake.skipped.items():
             lines.append(f"  skipped    {counted(count, 'record')}: {reason}")
+        if self.unreadable:
+            lines.append(
+                f"  unreadable {counted(len(self.unreadable), 'file')}, left out from the damage on:"
+            )
+            lines += [f"             {error}" for error in self.unreadable[:SHOWN_FILES]]
+            if len(self.unreadable) > SHOWN_FILES:
+                more = len(self.unreadable) - SHOWN_FILES
+                lines.append(f"             and {more:,} more, which the manifest lists")
         if self.quarantine:
             lines.append(f"  quarantine {printable(self.output)}/{self.quarantine} holds them")
         if self.intake.blank:

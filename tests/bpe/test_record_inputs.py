@@ -163,7 +163,7 @@ def test_going_on_is_exact_wherever_it_stopped(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
-    monkeypatch.setattr("corpus.read_csv.MAX_BATCH_ROWS", 4)
+    monkeypatch.setattr("corpus.documents.MAX_BATCH_ROWS", 4)
     monkeypatch.setattr("corpus.arrow_texts.MAX_BATCH_ROWS", 4)
     documents = documents_of(3, 1000 if kind == "txt.gz" else 40)  # text is counted by 64 KiB at least
     path = write_kind(tmp_path / "in", documents, kind)

@@ -48,7 +48,7 @@ def test_counts_are_those_of_the_file(
     assert [(s.name, s.size_bytes) for s in found.facts.sources] == [(url, path.stat().st_size)]
     assert train([url], 300, [END]).merges == train([path], 300, [END]).merges
     monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
-    monkeypatch.setattr("corpus.read_csv.MAX_BATCH_ROWS", 40)
+    monkeypatch.setattr("corpus.documents.MAX_BATCH_ROWS", 40)
     counted: CountSet | None = None
     stops = 0
     while counted is None or not counted.facts.complete:

@@ -30,10 +30,10 @@ def subclasses(of: type[BaseException]) -> set[type[BaseException]]:
 
 def test_a_bug_was_one_line_that_asked_for_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended_by(BrokenInvariant("3 documents are not 2 written"), debug=False) == 1
-    told = capsys.readouterr().err
-    assert told.startswith(("Traceback", "convert.errors.BrokenInvariant"))
-    assert "3 documents are not 2 written" in told.splitlines()[-1]
-    assert "report it" in told.splitlines()[-1]
+    shown = capsys.readouterr().err
+    assert shown.startswith(("Traceback", "convert.errors.BrokenInvariant"))
+    assert "3 documents are not 2 written" in shown.splitlines()[-1]
+    assert "report it" in shown.splitlines()[-1]
 
 
 def test_every_error_of_a_user_has_an_exit_code_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +55,7 @@ def test_every_error_of_a_user_has_an_exit_code_of_its_own(capsys: pytest.Captur
     assert capsys.readouterr().err == "tokenmill: error: damaged\n"
 
 
-def test_a_full_disk_was_told_with_the_free_space_of_another(
+def test_a_full_disk_was_shown_with_the_free_space_of_another(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = {str(tmp_path / "e"): 17, ".": 9999}

@@ -31,7 +31,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "tsv.zst"])
 def test_rows_as_they_were_written(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpus.read_csv.MAX_BATCH_ROWS", 3)
+    monkeypatch.setattr("corpus.documents.MAX_BATCH_ROWS", 3)
     rng = random.Random(suffix)
     for number, ends in enumerate(["\r\n", "\n"]):
         texts = [*TEXTS, *("".join(rng.choices(TEXTS, k=5)) for _ in range(30))]

@@ -29,7 +29,7 @@ def archive(files: dict[str, bytes], form: int = tarfile.PAX_FORMAT) -> bytes:
 
 @pytest.mark.parametrize("suffix", ["tar", "tar.gz", "tgz", "tar.xz", "txz", "tar.zst", "tar.bz2"])
 def test_files_as_they_were_written(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpus.read_tar.MAX_BATCH_FILES", 3)
+    monkeypatch.setattr("corpus.documents.MAX_BATCH_ROWS", 3)
     packed = {"tgz": "gz", "txz": "xz"}.get(suffix, suffix.removeprefix("tar").removeprefix("."))
     rng = random.Random(suffix)
     for form in range(3):
