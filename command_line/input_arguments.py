@@ -27,6 +27,17 @@ def add_input_arguments(add: Callable[..., Any]) -> None:
     add_storage_option(add)
 
 
+def add_exclude(add: Callable[..., Any]) -> None:
+    """--exclude, which may be repeated."""
+    add(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="leave out files and folders with this path or end of a path: '*.md', 'drafts/*'; may be repeated",
+    )
+
+
 def add_storage_option(add: Callable[..., Any]) -> None:
     """--storage-option, as often as needed."""
     add(

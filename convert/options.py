@@ -89,6 +89,7 @@ class ConvertOptions:
     inputs, validation: files, folders, globs, "-" for standard input; documents of `validation` files are the
     validation split, else a document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or
     0 with `validation`); or validation_docs names how many documents, those with the smallest hashes, are.
+    exclude: globs of files to leave out, matched with the whole path or with its end after a slash.
     input_format: auto (by the file's name), text, jsonl, parquet, arrow, csv, tsv or tar. text_field: the field or
     column of the text, or a JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose
     completion alone is to be learned, in place of text_field. messages_field: the field of chats, whose assistant
@@ -147,6 +148,7 @@ class ConvertOptions:
     scratch: str | None = None
     start_method: str = "auto"
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    exclude: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
     stall_seconds: float = STALL_SECONDS  # a worker that hangs for so long is ended; 0: never
 
     def __post_init__(self) -> None:

@@ -52,6 +52,8 @@ def samples_of(
     taken: dict[int, int] = {}  # by source: how far
     for index, start in _places(chunks):
         source = chunks.sources[index]
+        if source.is_left_out:
+            continue
         # From the beginning, and once.
         is_compressed = source.kind.is_decoded or _is_marked(source, rules) or _is_array(source, rules)
         start = max(taken.get(index, 0), 0 if is_compressed else start - SAMPLE_BYTES // 2)

@@ -24,6 +24,9 @@ _FAR = 2**63
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()  # as os.fsencode has it
 
 
+LEFT_OUT = "left out"  # as a split: the file was among the inputs of an unfinished run and is not any more
+
+
 class Source(NamedTuple):
     """One input file or object. path: a path as the arguments name it, or a URL; split: "validation", or None where the
     hash decides. version: of an object in a store; "" of a local file, of which times and number say if it changed.
@@ -48,6 +51,11 @@ class Source(NamedTuple):
     def name(self) -> str:
         """What plans and manifests call it: "-" for standard input."""
         return "-" if self.digest is not None else self.shown
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether none of the file's text belongs to the corpus."""
+        return self.split == LEFT_OUT
 
     @property
     def shown(self) -> str:
@@ -179,6 +187,13 @@ class SourceList(Sequence[Source]):
             before = found.get(kind, (0, 0))
             found[kind] = before[0] + count, before[1] + size
         return found
+
+    def left_out(self) -> tuple[int, int]:
+        """How many sources are left out, and their bytes together."""
+        if not any(split == LEFT_OUT for split, *_ in self._others):
+            return 0, 0
+        sizes = [source.size_bytes for source in self if source.is_left_out]
+        return len(sizes), sum(sizes)
 
     def largest_of(self, kind: Kind) -> int:
         """The number of the largest source of a kind that there is; the first of several."""

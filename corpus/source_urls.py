@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
 
@@ -42,6 +42,7 @@ def find_objects(
     input_format: str,
     problems: list[str],
     keep_empty: bool = False,
+    is_excluded: Callable[[str], bool] = lambda url: False,
 ) -> Iterator[tuple[Source, Rank]]:
     """The objects of a URL, in order, as sources with their ranks; `problems` receives its faults.
 
@@ -55,6 +56,8 @@ def find_objects(
         parse(url)  # UnknownScheme if it names nothing
         for place, entry, inside in _entries(url, options):
             found = True
+            if is_excluded(place):
+                continue
             folder, _, base = place.rpartition("/")
             if base == ZARR_METADATA:
                 datasets.add(folder)

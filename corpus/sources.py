@@ -9,11 +9,13 @@ objects of URLs. Everything wrong with the arguments is reported in one error be
 # ruff: noqa: PTH115, PTH116, PTH118, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
+import re
 import stat
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,12 +89,17 @@ def search_sources(
     standard_input: Source | None = None,
     options: StorageOptions = NO_OPTIONS,
     keep_unreadable: bool = False,
+    exclude: Sequence[str] = (),
 ) -> Found:
     """As `find_sources`, but with all that was found, problems included.
 
-    keep_unreadable: files without permission and empty tables are sources, which reading leaves out.
+    keep_unreadable: files without permission and empty tables are sources, which reading leaves out. exclude: globs,
+    see `excluder`.
     """
     problems: list[str] = []
+    is_excluded = excluder(exclude)
+    inputs = [named for named in inputs if not is_excluded(named)]
+    validation = [named for named in validation if not is_excluded(named)]
     if STANDARD_INPUT in validation:
         problems.append("-: standard input cannot be held out; name a file for --validation")
     elif STANDARD_INPUT in inputs and standard_input is None:
@@ -103,7 +110,7 @@ def search_sources(
         named: what for named in (*inputs, *validation) if (what := what_no_text_is(named, input_format))
     }
     problems += [f"{named}: {what}" for named, what in sorted(no_texts.items())]
-    find = _Search(input_format, standard_input, problems, options, [], keep_unreadable)
+    find = _Search(input_format, standard_input, problems, options, [], keep_unreadable, is_excluded)
     sources, devices, inodes, validation_from = SourceList(), array("Q"), array("Q"), 0
     left_out: list[int] = []
     for arguments, split in ((inputs, None), (validation, "validation")):
@@ -128,11 +135,22 @@ def search_sources(
     if len(sources) > 1:
         sources = _without_copies(sources, validation_from, devices, inodes, left_out, problems)
     if not sources and not problems:
-        named = ", ".join(map(shown_url, [*inputs, *validation]))
+        named = ", ".join(map(shown_url, [*inputs, *validation])) or "--exclude"
         problems.append(f"{named}: no files in it; those that begin with a dot are left out")
     if not problems:
         check_libraries(sources.kinds)
     return Found(sources, problems, note, find.marked_up)
+
+
+def excluder(globs: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a path or URL matches one of the globs, as a whole or from a slash on; `*` matches slashes too.
+
+    ["*.md", "drafts/*"] -> True for "a.md", "in/a.md" and "in/drafts/a/b.txt", False for "in/drafts".
+    """
+    if not globs:
+        return lambda path: False
+    pattern = re.compile("|".join(f"(?s:.*/)?{fnmatch.translate(glob)}" for glob in globs))
+    return lambda path: pattern.match(path) is not None
 
 
 def refuse(problems: Sequence[str]) -> None:
@@ -194,8 +212,8 @@ def check_unchanged(sources: Sequence[Source]) -> array[int]:
     that something else was done to, so that their bytes may be others."""
     touched = array("q")
     for number, source in enumerate(sources):
-        if source.version:
-            continue  # each read was of that version
+        if source.version or source.is_left_out:
+            continue  # each read was of that version, or there was none
         status = os.stat(source.path)
         if source.digest is None and (status.st_ctime_ns, status.st_ino) != (source.changed_ns, source.inode):
             touched.append(number)
@@ -235,7 +253,8 @@ class _Search(NamedTuple):
     problems: list[str]
     options: StorageOptions
     marked_up: list[str]
-    keep_unreadable: bool = False
+    keep_unreadable: bool
+    is_excluded: Callable[[str], bool]
 
     def __call__(self, argument: str, arguments: Sequence[str]) -> Iterator[_File]:
         if argument == STANDARD_INPUT:
@@ -245,7 +264,12 @@ class _Search(NamedTuple):
             yield from self(parse(argument).path, arguments)
         elif is_url(argument):
             for source, rank in find_objects(
-                argument, self.options, self.input_format, self.problems, self.keep_unreadable
+                argument,
+                self.options,
+                self.input_format,
+                self.problems,
+                self.keep_unreadable,
+                self.is_excluded,
             ):
                 self._look_for_markup(source, rank)
                 yield source_identity(source), source, rank
@@ -273,6 +297,8 @@ class _Search(NamedTuple):
 
     def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[_File]:
         problems = self.problems
+        if self.is_excluded(path):
+            return
         try:
             status = os.stat(path)
         except FileNotFoundError:
@@ -338,7 +364,7 @@ def empty_tables(sources: SourceList) -> dict[int, str]:
     return {
         number: _is_empty(source.shown, source.kind)
         for number, source in enumerate(sources)
-        if not source.size_bytes and FORMATS[source.kind.format].is_encoded
+        if not source.size_bytes and not source.is_left_out and FORMATS[source.kind.format].is_encoded
     }
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from bpe.cli.shared_arguments import add_records
 from bpe.entry_limit import MAX_TOKEN_BYTES
+from command_line.input_arguments import add_exclude
 from command_line.parser import Parser
 from command_line.words import seconds, size, size_or_fit, sizes, unescaped
 from engines.choose import add_engine_arguments
@@ -222,4 +223,5 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         "skip <|endoftext|>)",
     )
     command.add_argument("--quiet", action="store_true", help="no progress; warnings and errors only")
+    add_exclude(command.add_argument)
     add_records(command)

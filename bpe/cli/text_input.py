@@ -51,7 +51,8 @@ def input_sources(arguments: list[str], options: Namespace | None = None) -> lis
         named = argument if is_url(argument) else Path(argument)
         sources.append(sys.stdin.buffer if argument == "-" else named)
     settings = NO_OPTIONS if options is None else dict(options.storage_option)
-    return listed(sources, form, True, settings, lambda line: complain(line, "note"))
+    exclude = getattr(options, "exclude", ())
+    return listed(sources, form, True, settings, lambda line: complain(line, "note"), exclude)
 
 
 def plain_text_note(sources: Iterable[Source]) -> str:

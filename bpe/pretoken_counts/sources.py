@@ -6,7 +6,7 @@ import io
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable, shown
 from corpus.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
 from corpus.source_list import Source as File
-from corpus.sources import search_sources
+from corpus.sources import excluder, search_sources
 from stores import NO_OPTIONS, StorageOptions, is_url
 
 if TYPE_CHECKING:
@@ -150,17 +150,21 @@ def listed(
     only_files: bool = False,
     storage_options: StorageOptions = NO_OPTIONS,
     note: Callable[[str], None] | None = None,
+    exclude: Sequence[str] = (),
 ) -> list[Source]:
     """The sources with files in place of folders and globs and objects in place of URLs; libraries are looked for.
 
     only_files: pipes and devices that have a name are refused. note: takes a line about files in folders that were left
-    out. MissingInput lists what means no file.
+    out. exclude: globs of files to leave out. MissingInput lists the arguments that name no file.
     """
     found: list[Source] = []
     problems: list[str] = []
     kinds: set[Kind] = set()
+    is_excluded = excluder(exclude)
     for source in sources:
         _check_source(source)
+        if isinstance(source, (str, os.PathLike)) and is_excluded(os.fspath(source)):
+            continue
         is_remote = isinstance(source, str) and is_url(source)
         path = Path(source) if isinstance(source, (str, os.PathLike)) and not is_remote else None
         is_searched = path is not None and not path.is_file()
@@ -170,7 +174,7 @@ def listed(
             kinds.add(kind_of_source(source, input_format))
             continue
         named = str(source) if path is None else os.fspath(path)
-        search = search_sources([named], input_format=input_format, options=storage_options)
+        search = search_sources([named], input_format=input_format, options=storage_options, exclude=exclude)
         problems += search.problems
         found += [file if file.version else Path(file.path) for file in search.sources]
         kinds |= search.sources.kinds

@@ -17,7 +17,7 @@ def choose_threshold(context: Context, log: Log, recorded: Recorded) -> int:
     plan, workspace = context.plan, context.workspace
     count = context.options.validation_docs or 0
     known = recorded.threshold(count)
-    if known is not None and not workspace.maybe_modified:
+    if known is not None and not workspace.maybe_modified and plan.source_count == len(plan.sources):
         return known
     smallest = SmallestHashes(count)
     choose = partial(worker.smallest_hashes, key=context.job_key, count=count)

@@ -35,7 +35,7 @@ from convert.options import ConvertOptions
 from convert.places.output_place import overlaps, overlaps_of_files, standard_input_file
 from convert.places.store_workspace import AnyWorkspace, open_workspace
 from convert.planning.plan import Plan, make_plan
-from convert.planning.plan_record import plan_record
+from convert.planning.plan_record import plan_record, with_left_out
 from corpus.kinds import markup_note
 from corpus.marked_records import MARKED_FORMATS
 from corpus.sizes import counted
@@ -158,6 +158,10 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
     check_records(sources, options)
+    if not options.overwrite:
+        with suppress(ValueError):  # a damaged plan, which opening the workspace reports
+            if (former := workspace.former_plan()) is not None:
+                sources = with_left_out(former, sources)
     plan = make_plan(sources, options.text_chunk_bytes)
     places = has_places(plan, options)
     recorded = {**options.recorded(), **ends.added.recorded()}
@@ -255,6 +259,7 @@ def find_sources(
         standard_input,
         options.storage_options,
         keep_unreadable=options.on_error != "fail",
+        exclude=options.exclude,
     )
     named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
     refuse([*found.problems, *overlaps(named, found.sources, options.output)])

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from command_line.progress import Stage
 from convert.driver.context import Context
+from convert.driver.left_out import leave_out
 from convert.driver.resume import resume
 from convert.encode import worker
 from convert.errors import BadInput, DataLost, StorageError
@@ -67,6 +68,7 @@ class EncodeAndMerge:
         self._context = context
         self._log = context.workspace.log
         self._recorded = self._log.recorded()
+        leave_out(context, self._recorded)
         self._threshold: int | None = None
         if context.options.validation_docs is not None:
             from convert.driver.choose_held_out import choose_threshold

@@ -116,8 +116,8 @@ class Finalizer:
         intake = ledger.intake
         summary = Summary(
             output=context.options.output,
-            source_count=len(context.plan.sources),
-            source_bytes=context.plan.total_bytes,
+            source_count=context.plan.source_count,
+            source_bytes=context.plan.total_bytes - context.plan.sources.left_out()[1],
             disk_bytes=sum(file.bytes for file in self._files),
             array_bytes=sum(file.bytes for file in ledger.files),
             splits=ledger.counts,

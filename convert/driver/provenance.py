@@ -108,6 +108,8 @@ def _source_facts(plan: Plan, ledger: Ledger) -> Iterator[dict[str, Any]]:
     digests = ledger.digests
     stop = 0
     for number, (source, counts) in enumerate(zip(plan.sources, ledger.sources, strict=True)):
+        if source.is_left_out:
+            continue
         content = {"version": source.version}
         if not source.version:
             start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES

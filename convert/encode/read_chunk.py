@@ -69,6 +69,8 @@ class ChunkReader:
         done = 0
         for piece in plan.pieces(self._chunk):
             source = plan.sources[piece.source_index]
+            if source.is_left_out:
+                continue
             yield from self._read(piece, source, done)
             done += plan.piece_work_bytes(piece)
             self.done_bytes = done

@@ -25,7 +25,7 @@ from convert.places.store_log import FOLDER as LOG_NAME
 from convert.places.store_log import StoreLog
 from convert.places.unpublished import UnpublishedStore
 from convert.places.workspace import JOB_NAME, MADE_MEANWHILE, PLAN_NAME, SHARDS_NAME, Workspace
-from convert.planning.plan_record import PlanRecord
+from convert.planning.plan_record import PlanRecord, RecordFile
 from convert.shards.shard_store import ShardStore, shards_at
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.existing_output import why_it_stays
@@ -244,6 +244,11 @@ class StoreWorkspace:
             self._partial.put(NOTE_NAME, (self._scratch or "").encode())
         else:
             self._scratch = noted
+
+    def former_plan(self) -> RecordFile | None:
+        """See Workspace."""
+        plan = _read(self._partial, PLAN_NAME)
+        return None if plan is None else RecordFile(plan)
 
     def settle(self) -> None:
         """See Workspace."""

@@ -136,6 +136,10 @@ class Workspace:
             self.settle()
         return goes_on
 
+    def former_plan(self) -> RecordFile | None:
+        """The record of an unfinished run, if there is one; ValueError if it is damaged."""
+        return RecordFile(self.plan) if self.plan.exists() else None
+
     def settle(self) -> None:
         """Note the plan, in place of the one there is: the sources that were maybe_modified hold what they held."""
         if self._record is None:

@@ -35,6 +35,12 @@ class Plan(Chunks):
 
     # Behind so much text of packed sources a text chunk's shard ends and its next begins, whole documents each.
     shard_text_bytes: int
+    source_count: int  # without those that are left out
+
+    @property
+    def has_left_out(self) -> bool:
+        """Whether some sources are left out."""
+        return self.source_count < len(self.sources)
 
     def may_expand(self, chunk: TextChunk) -> bool:
         """Whether the chunk may hold many times its size of text, and so give several shards."""
@@ -51,6 +57,8 @@ class Plan(Chunks):
         for source_index, start, stop in self.pieces(chunk):
             if self.sources.is_remote(source_index):
                 continue  # the version of an object says if its bytes are others
+            if self.has_left_out and self.sources[source_index].is_left_out:
+                continue
             for block in range(-(-start // BLOCK_BYTES), -(-stop // BLOCK_BYTES)):
                 yield source_index, block
 
@@ -59,10 +67,13 @@ def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
     """The plan for `sources`; chunk_bytes None takes `default_chunk_bytes` of their total."""
     starts = sources.starts()
     compressed = compressed_count(sources)
+    source_count = len(sources) - sources.left_out()[0]
     if chunk_bytes:
-        return Plan(sources, chunk_bytes, starts, compressed, max(chunk_bytes, LEAST_SHARD_BYTES))
+        return Plan(
+            sources, chunk_bytes, starts, compressed, max(chunk_bytes, LEAST_SHARD_BYTES), source_count
+        )
     usual = default_chunk_bytes(starts[-1])
-    return Plan(sources, usual, starts, compressed, max(usual, USUAL_SHARD_BYTES))
+    return Plan(sources, usual, starts, compressed, max(usual, USUAL_SHARD_BYTES), source_count)
 
 
 def default_chunk_bytes(total_bytes: int) -> int:

@@ -12,16 +12,19 @@ source are FIELDS; MARKS only say whether its bytes may be others (convert/drive
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from convert.planning.plan import Plan
-from corpus.source_list import Source
+from corpus.kinds import Kind
+from corpus.source_list import LEFT_OUT, Source, SourceList
 from corpus.sources import recorded_path
 
 PLAN_VERSION = 11
@@ -81,11 +84,11 @@ def _line(source: Source) -> bytes:
 
 
 class RecordFile:
-    """The record of an earlier run. ValueError, now or when the sources are read, if it is damaged."""
+    """The record of an earlier run, a file or its bytes. ValueError, now or when the sources are read, if damaged."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with path.open("rb") as file:
+    def __init__(self, content: Path | bytes) -> None:
+        self._content = content
+        with self._open() as file:
             line = file.readline()
             has_sources = line.endswith(_SOURCES)
             # Former versions have it all in one value.
@@ -95,9 +98,12 @@ class RecordFile:
         head.pop("sources", None)
         self.head: dict[str, Any] = head
 
+    def _open(self) -> BinaryIO:
+        return io.BytesIO(self._content) if isinstance(self._content, bytes) else self._content.open("rb")
+
     def lines(self) -> Iterator[bytes]:
         """The sources, if any, each as `_line` gave it."""
-        with self._path.open("rb") as file:
+        with self._open() as file:
             if not file.readline().endswith(_SOURCES):
                 return
             for line in file:
@@ -122,7 +128,7 @@ def compare(old: RecordFile, new: PlanRecord, maybe_modified: array[int]) -> Ite
         if was is None or source is None:
             raise ValueError(f"it holds {'fewer' if was is None else 'more'} sources than it says")
         line = _line(source)
-        if was == line:
+        if was == line or source.is_left_out:
             continue
         for name, old_value, new_value in zip(FIELDS, _values(was), _values(line), strict=True):
             if name not in _MARKS:
@@ -130,6 +136,29 @@ def compare(old: RecordFile, new: PlanRecord, maybe_modified: array[int]) -> Ite
             if name == "path" and old_value != new_value:
                 break  # what else differs is that file's
         maybe_modified.append(number)
+
+
+def with_left_out(old: RecordFile, sources: SourceList) -> SourceList:
+    """The sources with those that the earlier run has besides them, marked as left out, each in its place.
+
+    Unchanged if the earlier run has no others, or if the two lists have another order.
+    """
+    if old.head.get("tokenmill_plan") != PLAN_VERSION or old.head.get(_COUNT, 0) <= len(sources):
+        return sources
+    found, remaining = SourceList(), iter(sources)
+    following = next(remaining, None)
+    for line in old.lines():
+        path, size, mtime_ns, changed_ns, inode, content, _, kind = _values(line)
+        if following is not None and recorded_path(following.name) == path:
+            found.append(following)
+            following = next(remaining, None)
+        elif path == "-":
+            return sources
+        else:
+            name = os.fsdecode(path.encode("utf-8", "surrogateescape"))
+            times = mtime_ns or 0, LEFT_OUT, Kind(*kind.split(".")), None, changed_ns or 0, inode or 0
+            found.append(Source(name, size, *times, content or ""))
+    return found if following is None else sources
 
 
 def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import fields
 
-from command_line.input_arguments import add_input_arguments
+from command_line.input_arguments import add_exclude, add_input_arguments
 from command_line.parser import Parser
 from command_line.words import (
     fraction,
@@ -62,6 +62,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     )
     add = parser.add_argument_group("reading").add_argument
     add_input_arguments(add)
+    add_exclude(add)
     add(
         "--prompt-field",
         metavar="NAME",

@@ -44,8 +44,8 @@ def remarks(
         yield f"warning: --validation-docs {options.validation_docs} holds out all there is; nothing is left for train"
     if (
         all(kind.format == "text" for kind in sources.kinds)
-        and intake.records <= len(sources)
-        and intake.text_bytes > LONG_DOCUMENT_BYTES * len(sources)
+        and intake.records <= summary.source_count
+        and intake.text_bytes > LONG_DOCUMENT_BYTES * summary.source_count
     ):
         yield (
             f"warning: the separator {options.separator!r} is in none of the inputs, so each file is one document; "
@@ -58,7 +58,7 @@ def remarks(
             "it was encoded as ordinary text; if it ends documents, name it with --separator, or train with "
             "--special-token"
         )
-    cut = intake.records - len(sources)  # at separators, where all inputs are text
+    cut = intake.records - summary.source_count  # at separators, where all inputs are text
     if (
         options.separator == end
         and end not in special_tokens

@@ -89,7 +89,7 @@ def test_documents_before_the_damage_stay(kind: str, how: str, here: Path) -> No
     found = texts()
     assert found == documents[: len(found)]
     assert len(found) < len(documents)
-    if how == "cut" and not kind.endswith(("bz2", "zst")):  # whose blocks are long
+    if how == "cut" and not kind.endswith(("bz2", "zst")):  # long blocks
         assert found
     assert summary.intake.records == len(found)
     (error,) = summary.unreadable

@@ -1,0 +1,43 @@
+"""Files that an unfinished run was to read, and that are no longer among the inputs of the command that resumes it.
+
+They stay in the plan without their text, so that all text chunks keep their boundaries. Their text chunks are encoded
+again, and none of their documents may have been encoded before.
+"""
+
+from __future__ import annotations
+
+from convert.driver.context import Context
+from convert.errors import Refused, printable
+from convert.places.log import Recorded
+
+
+def leave_out(context: Context, recorded: Recorded) -> None:
+    """Forget the recorded shards of text chunks that such files lie in; note in the plan that they are left out.
+
+    Refused (exit 6) if a shard holds documents of such a file.
+    """
+    plan, workspace = context.plan, context.workspace
+    left_out = {number for number, source in enumerate(plan.sources) if source.is_left_out}
+    if not left_out:
+        return
+    chunks: set[int] = set()
+    for number in left_out:
+        start, stop = plan.source_starts[number : number + 2]
+        chunks.update(range(start // plan.chunk_bytes, -(-stop // plan.chunk_bytes)))
+    has_places = context.recorded["source_places"] == "yes"
+    for shard in list(recorded.shards):
+        record = recorded.shard(shard)
+        assert record is not None
+        if gone := left_out.intersection(counts.source_index for counts in record.sources):
+            raise Refused(
+                f"{printable(plan.sources[min(gone)].shown)} is no longer among the inputs, but {workspace.root} "
+                "already has documents of it. Name the file again, or begin anew with --overwrite"
+            )
+        if has_places and record.sources and not (record.part_digests[-2] or record.part_digests[-1]):
+            raise Refused(
+                f"{workspace.root} was begun without source places. Resume it with --source-places no"
+            )
+        if shard.chunk_index in chunks:
+            del recorded.shards[shard]
+    if not workspace.maybe_modified:  # else the plan is noted when those are compared
+        workspace.settle()
