@@ -12,7 +12,7 @@ from convert.places.log import Recorded
 
 
 def leave_out(context: Context, recorded: Recorded) -> None:
-    """Forget the recorded shards of text chunks that such files lie in; note in the plan that they are left out.
+    """Forget the recorded shards of text chunks with such files, and note in the plan that the files are left out.
 
     Refused (exit 6) if a shard holds documents of such a file.
     """
@@ -31,7 +31,7 @@ def leave_out(context: Context, recorded: Recorded) -> None:
         if gone := left_out.intersection(counts.source_index for counts in record.sources):
             raise Refused(
                 f"{printable(plan.sources[min(gone)].shown)} is no longer among the inputs, but {workspace.root} "
-                "already has documents of it. Name the file again, or begin anew with --overwrite"
+                "already has documents of it. Name the file again, or start over with --overwrite"
             )
         if has_places and record.sources and not (record.part_digests[-2] or record.part_digests[-1]):
             raise Refused(
