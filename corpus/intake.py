@@ -93,7 +93,7 @@ class Intake:
             raise error
         if fails:
             raise type(error)(
-                f"{error}. Leave this file out with --exclude, or all such files with --on-error skip"
+                f"{str(error).rstrip('.')}. Leave this file out with --exclude, or all such files with --on-error skip"
             )
         detail = printable(f"{source.shown}: {error.strerror}" if isinstance(error, OSError) else error)
         self.unreadable.append((source_index, detail))

@@ -18,7 +18,7 @@ from bpe.pretoken_counts.sources import FileRange, StreamRest, file_of, kind_of_
 from bpe.pretoken_counts.tally import Skipped
 from corpus.documents import Buffers, Documents, LongText, Reading
 from corpus.errors import BadInput
-from corpus.intake import BadRecord, Intake
+from corpus.intake import UNREADABLE, BadRecord, Intake
 from corpus.long_line import LongLine
 from corpus.pieced_text import PiecedText
 from corpus.rules import IntakeRules
@@ -46,6 +46,10 @@ class _Intake(Intake):
         self.firsts.setdefault(
             record.reason, (source.shown, record.place, "row" if record.is_row else "byte")
         )
+
+    def bad_file(self, source_index: int, source: File, error: Exception) -> None:
+        super().bad_file(source_index, source, error)
+        self.firsts.setdefault(UNREADABLE, (source.shown, 0, ""))
 
 
 class Records:
@@ -96,11 +100,10 @@ class Records:
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """The bad records that were left out."""
+        """The bad records that were left out, and the file if it could not be read to its end."""
         intake = self._intake
-        return tuple(
-            Skipped(reason, count, intake.firsts[reason]) for reason, count in intake.skipped.items()
-        )
+        counts = {**intake.skipped, **({UNREADABLE: 1} if intake.unreadable else {})}
+        return tuple(Skipped(reason, count, intake.firsts[reason]) for reason, count in counts.items())
 
     def documents(self) -> Generator[Batch | LongLine | PiecedText, None, None]:
         """Documents end to end, or one in pieces, to be read to its end; what was counted before is passed over."""

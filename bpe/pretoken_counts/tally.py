@@ -13,7 +13,7 @@ from corpus.sizes import counted
 
 
 class Skipped(NamedTuple):
-    """Bad records with one reason. first: (source, row or byte, "row" or "byte") of the first one."""
+    """Bad records with one reason. first: (source, row or byte, "row" or "byte" or "" for a file) of the first one."""
 
     reason: str
     records: int
@@ -23,7 +23,8 @@ class Skipped(NamedTuple):
     def line(self) -> str:
         """ "malformed: 2, first in a.jsonl at byte 17"."""
         source, offset, unit = self.first
-        return f"{self.reason}: {self.records:,}, first in {printable(source)} at {unit} {offset}"
+        at = f" at {unit} {offset}" if unit else ""
+        return f"{self.reason}: {self.records:,}, first in {printable(source)}{at}"
 
 
 class Tally(NamedTuple):

@@ -108,8 +108,6 @@ def _source_facts(plan: Plan, ledger: Ledger) -> Iterator[dict[str, Any]]:
     digests = ledger.digests
     stop = 0
     for number, (source, counts) in enumerate(zip(plan.sources, ledger.sources, strict=True)):
-        if source.is_left_out:
-            continue
         content = {"version": source.version}
         if not source.version:
             start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
@@ -117,6 +115,8 @@ def _source_facts(plan: Plan, ledger: Ledger) -> Iterator[dict[str, Any]]:
             content = {"digest": source_digest(own), "digest_of": DIGEST_NAME}
             if source.size_bytes and not any(own):  # of a file that could not be opened
                 content = {}
+        if source.is_left_out:
+            continue
         if number in ledger.unreadable:
             content["unreadable"] = ledger.unreadable[number]
         yield {

@@ -70,10 +70,17 @@ class ChunkReader:
         for piece in plan.pieces(self._chunk):
             source = plan.sources[piece.source_index]
             if source.is_left_out:
+                self._pass_digests(piece, source)
                 continue
             yield from self._read(piece, source, done)
             done += plan.piece_work_bytes(piece)
             self.done_bytes = done
+
+    def _pass_digests(self, piece: Piece, source: Source) -> None:
+        """Zeros instead of the digests of a piece that is not read."""
+        if self._with_digests and not source.version:
+            first, last = (-(-place // BLOCK_BYTES) for place in (piece.start, piece.stop))
+            self.digests += bytes((last - first) * DIGEST_BYTES)
 
     def _read(self, piece: Piece, source: Source, done_before: int) -> Iterator[Found]:
         clock, job, index = self._clock, self._job, piece.source_index
@@ -104,9 +111,7 @@ class ChunkReader:
             )
         except PermissionError as error:
             self._intake.bad_file(index, source, error)
-            if with_digests:  # of bytes that nobody has seen
-                first, last = (-(-place // BLOCK_BYTES) for place in (piece.start, piece.stop))
-                self.digests += bytes((last - first) * DIGEST_BYTES)
+            self._pass_digests(piece, source)
             return
         with reading:
             require_unchanged(source, reading.window.status())

@@ -37,11 +37,6 @@ class Plan(Chunks):
     shard_text_bytes: int
     source_count: int  # without those that are left out
 
-    @property
-    def has_left_out(self) -> bool:
-        """Whether some sources are left out."""
-        return self.source_count < len(self.sources)
-
     def may_expand(self, chunk: TextChunk) -> bool:
         """Whether the chunk may hold many times its size of text, and so give several shards."""
         if not any(kind.is_decoded for kind in self.sources.kinds):
@@ -57,8 +52,6 @@ class Plan(Chunks):
         for source_index, start, stop in self.pieces(chunk):
             if self.sources.is_remote(source_index):
                 continue  # the version of an object says if its bytes are others
-            if self.has_left_out and self.sources[source_index].is_left_out:
-                continue
             for block in range(-(-start // BLOCK_BYTES), -(-stop // BLOCK_BYTES)):
                 yield source_index, block
 
