@@ -42,6 +42,17 @@ def test_the_same_command_goes_on_from_another_machine(
     assert whole(place, expected)
 
 
+def test_a_file_that_cannot_be_read_leaves_an_unfinished_run(
+    here: Path, place: Place, expected: dict[str, bytes]
+) -> None:
+    (here / "bad.txt.gz").write_text("no archive")
+    with pytest.raises(BadInput, match="--exclude"):
+        place.run(**MORE, inputs=["en.txt", "bad.txt.gz"])
+    summary = place.run(**MORE, inputs=["en.txt", "bad.txt.gz"], exclude="bad*")
+    assert summary.reused_shards > 0
+    assert whole(place, expected)
+
+
 def test_other_options_are_refused_and_overwrite_begins_anew(
     place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
