@@ -119,7 +119,7 @@ def _how_to_go_on(output: str, error: BaseException, on_error: str) -> str:
     if code == BadInput.exit_code:
         how = "; a repaired file or other options need --overwrite"
         if on_error == "fail":
-            how = ", and the same command with --on-error skip or quarantine resumes from there" + how
+            how = f", and the same command with --on-error skip, quarantine or --exclude resumes from there{how}"
         elif "--max-errors" in str(error):
             how = ", and the same command with a greater --max-errors resumes from there" + how
         return _kept(output, error, how)

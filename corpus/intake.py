@@ -92,9 +92,7 @@ class Intake:
         if isinstance(error, FatalInput) or (fails and isinstance(error, OSError)):
             raise error
         if fails:
-            raise type(error)(
-                f"{str(error).rstrip('.')}. Leave this file out with --exclude, or all such files with --on-error skip"
-            )
+            raise type(error)(f"{str(error).rstrip('.')}; to continue without such files: --on-error skip")
         detail = printable(f"{source.shown}: {error.strerror}" if isinstance(error, OSError) else error)
         self.unreadable.append((source_index, detail))
         check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)

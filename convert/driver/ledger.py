@@ -23,7 +23,6 @@ from convert.shards.runs import NO_SHARD, Run, RunPlanner, part_of, run_tokens
 from convert.shards.shard import NOTHING, PARTS, SPLITS, Part, ShardRecord
 from convert.shards.write_run import WrittenFile
 from corpus.digest import DIGEST_BYTES
-from corpus.sources import empty_tables
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
@@ -81,7 +80,7 @@ class Ledger:
         self.intake = IntakeCounts()
         self.replaced = self.text_bytes = 0
         self.shard_count = self.token_count = self._skipped_count = 0
-        self.unreadable = empty_tables(plan.sources)
+        self.unreadable: dict[int, str] = {}
         self.files: list[FileRecord] = []
         self.facts: dict[str, TokenFacts] = {}
         self.digests = bytearray()

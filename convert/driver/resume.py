@@ -21,6 +21,7 @@ from convert.shards.intake import has_quarantine, is_usable
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.write_run import WrittenFile
+from corpus.sources import empty_tables
 from engines.tasks import run_tasks
 
 
@@ -37,6 +38,7 @@ def resume(context: Context, recorded: Recorded) -> tuple[Ledger, list[Run], int
         keeps_intakes=context.options.on_error == "quarantine",
         has_places=context.recorded["source_places"] == "yes",
     )
+    ledger.unreadable.update(empty_tables(context.plan.sources))
     runs: list[Run] = []
     written: dict[int, Run] = {}  # by the identity of the list of their files
 

@@ -32,7 +32,7 @@ def noted_scratch(root: Path) -> Path | None:
     """What a partial folder says of where its shards lie; None: in itself, or it says no such place."""
     try:
         path = Path(os.fsdecode((root / NOTE_NAME).read_bytes()))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     # What is removed there must be ours: of half a note, after a power loss, the folder around it would be left.
     return path if path.is_absolute() and path.name.endswith(_ENDING) else None

@@ -288,7 +288,10 @@ def test_compressed_data_under_a_plain_name_was_taken_for_text(
 ) -> None:
     (tmp_path / name).write_bytes(compressed(b"text " * 1000, "gz"))
     with pytest.raises(Exception, match=f"{name}: looks like gzip data, not text; unpack it, or give it"):
-        run(tmp_path / name, tokenizer_path, tmp_path / "out", **more)
+        run(tmp_path / name, tokenizer_path, tmp_path / "out", **{**more, "on_error": "fail"})
+    if more.get("on_error") == "skip":
+        (error,) = run(tmp_path / name, tokenizer_path, tmp_path / "out", **more).unreadable
+        assert f"{name}: looks like gzip data" in error
 
 
 def test_a_forced_format_and_kinds_that_are_refused(

@@ -46,7 +46,7 @@ def test_a_file_that_cannot_be_read_leaves_an_unfinished_run(
     here: Path, place: Place, expected: dict[str, bytes]
 ) -> None:
     (here / "bad.txt.gz").write_text("no archive")
-    with pytest.raises(BadInput, match="--exclude"):
+    with pytest.raises(BadInput, match="--on-error skip"):
         place.run(**MORE, inputs=["en.txt", "bad.txt.gz"])
     summary = place.run(**MORE, inputs=["en.txt", "bad.txt.gz"], exclude="bad*")
     assert summary.reused_shards > 0

@@ -73,7 +73,10 @@ def test_bad_rows_are_told_by_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"id,body\n1,x\n", r"in\.csv: has no column 'text'; --text-field can name one of: id, body$"),
+        (
+            b"id,body\n1,x\n",
+            r"in\.csv: has no column 'text'; --text-field can name one of: id, body; to continue",
+        ),
         (
             b"id;text\n1;x\n",
             r"can name one of: id;text; ';' separates no columns of CSV, write it with commas",
