@@ -10,19 +10,17 @@ __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
     from convert.driver.append import append
-    from convert.driver.in_parts import convert_in_parts
     from convert.driver.pipeline import convert
     from convert.options import ConvertOptions
     from convert.shown.summary import Summary
 
-__all__ = ["ConvertOptions", "Summary", "append", "convert", "convert_in_parts"]
+__all__ = ["ConvertOptions", "Summary", "append", "convert"]
 
 _HOME = {
     "ConvertOptions": "convert.options",
     "Summary": "convert.shown.summary",
     "append": "convert.driver.append",
     "convert": "convert.driver.pipeline",
-    "convert_in_parts": "convert.driver.in_parts",
 }
 
 

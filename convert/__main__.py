@@ -20,7 +20,7 @@ if __name__ == "__main__":
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -66,17 +66,12 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
             return 0
         quiet_loggers(options.executor)
         with stop_signals():
-            shown = False
-            for summary in _summaries(options, parsed, started):
-                is_made = parsed.part_bytes is None
-                if not parsed.quiet:
-                    _print("\n".join(summary.lines(parsed.timings)))
-                shown = True
-            if not shown and not parsed.quiet:
-                made = "an earlier run had made this part, which is listed now"
-                _print(
-                    f"{printable(output)}: {made if parsed.append_to else 'all its parts were made before'}"
-                )
+            summary = _converted(options, parsed, started)
+            is_made = True
+            if not parsed.quiet and summary is not None:
+                _print("\n".join(summary.lines(parsed.timings)))
+            elif not parsed.quiet:
+                _print(f"{printable(output)}: an earlier run had made this part, which is listed now")
         return 0
     except SystemExit:
         raise
@@ -88,27 +83,20 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
         return ended_by(error, "--debug" in words, more=more, with_less_memory=memory)
 
 
-def _summaries(options: ConvertOptions, parsed: argparse.Namespace, started: float) -> Iterable[Summary]:
-    """The summary of each conversion, one after the other."""
-    if parsed.part_bytes is not None:
-        from convert.driver.in_parts import convert_in_parts
-
-        yield from convert_in_parts(options, parsed.part_bytes, started=started)
-    elif parsed.append_to:
+def _converted(options: ConvertOptions, parsed: argparse.Namespace, started: float) -> Summary | None:
+    """Convert or append; None if an earlier run had made the part and not listed it."""
+    if parsed.append_to:
         from convert.driver.append import append
 
-        summary = append(options, started=started)
-        if summary is not None:
-            yield summary
-    else:
-        from convert.driver.pipeline import convert
+        return append(options, started=started)
+    from convert.driver.pipeline import convert
 
-        yield convert(options, started=started)
+    return convert(options, started=started)
 
 
 def _has_made(error: BaseException, output: str, parsed: argparse.Namespace | None) -> bool:
-    """Whether what was asked for was there when the error came."""
-    return parsed is not None and parsed.part_bytes is None and getattr(error, "made", None) == output
+    """Whether the output was complete when the error came."""
+    return parsed is not None and getattr(error, "made", None) == output
 
 
 def _how_to_go_on(output: str, error: BaseException, on_error: str) -> str:

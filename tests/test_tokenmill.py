@@ -145,7 +145,7 @@ def test_public_names() -> None:
     for name in names:
         assert getattr(tokenmill, name) is not None
         assert name in dir(tokenmill)
-    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "append", "convert", "convert_in_parts"]
+    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "append", "convert"]
     assert set(convert.__all__) <= set(dir(convert))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tokenmill.nothing  # noqa: B018

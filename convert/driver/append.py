@@ -41,7 +41,6 @@ from stores.durability import sync
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
     from convert.shown.summary import Summary
-    from corpus.source_list import SourceList
     from flat_tokens.opening import Dataset
 
 # Of a dataset's options those that its parts share: how many documents are held out, each part says by itself.
@@ -52,7 +51,6 @@ def append(
     options: ConvertOptions,
     executor: Executor | None = None,
     started: float | None = None,
-    sources: SourceList | None = None,
 ) -> Summary | None:
     """Convert the inputs to a new part of the dataset at options.output, and list it as a new version.
 
@@ -77,12 +75,12 @@ def append(
         )
     number = dataset.version + 1
     if list_finished(options, number):
-        _check_is_asked_for(options, place, number, sources)
+        _check_is_asked_for(options, place, number)
         return None
     with BackgroundCall(partial(load_tokenizer, options.tokenizer, options.storage_options)) as loading:
         from convert.driver.conversion import prepare, run
 
-        prepared = prepare(as_part(options, number), started, sources)
+        prepared = prepare(as_part(options, number), started)
     tokenizer, source = loading.result()
     is_imported = record.get("fingerprint") is None
     if is_imported:
@@ -102,9 +100,7 @@ def append(
     return summary
 
 
-def _check_is_asked_for(
-    options: ConvertOptions, place: Place, number: int, sources: SourceList | None
-) -> None:
+def _check_is_asked_for(options: ConvertOptions, place: Place, number: int) -> None:
     """Refused unless the part, which an earlier run had finished, is of these files and options."""
     from convert.driver.conversion import find_sources
 
@@ -112,9 +108,7 @@ def _check_is_asked_for(
     if STANDARD_INPUT in options.inputs:
         raise Refused(f"{listed}; give the command again if it was not of this text")
     tokenizer, _ = load_tokenizer(options.tokenizer, options.storage_options)
-    other = difference(
-        place, number, sources or find_sources(options, options.inputs), given_by(options, tokenizer)
-    )
+    other = difference(place, number, find_sources(options, options.inputs), given_by(options, tokenizer))
     if other is not None:
         raise Refused(f"{listed}: it {other}; give the command again for what is still to be appended")
 

@@ -72,10 +72,9 @@ class Prepared:
 def prepare(
     options: ConvertOptions,
     started: float | None = None,
-    sources: SourceList | None = None,
     is_dry_run: bool = False,
 ) -> Prepared:
-    """Find the sources and raise for all that can be known to fail. started, sources: as for `convert`.
+    """Find the sources and raise for all that can be known to fail. started: as for `convert`.
 
     The only change on disk: a finished output loses the partial folder that a killed run left next to it, and not even
     that in a dry run.
@@ -92,9 +91,8 @@ def prepare(
         raise
     _check_place(options)
     named = [path for path in options.inputs if path != STANDARD_INPUT]
-    if sources is None:
-        is_any = named or options.validation
-        sources = find_sources(options, named, note=progress.note) if is_any else SourceList()
+    is_any = named or options.validation
+    sources = find_sources(options, named, note=progress.note) if is_any else SourceList()
     layout = ArrayLayout.create(
         zarr_format=options.zarr_format or 2,
         chunk_tokens=options.chunk_tokens,

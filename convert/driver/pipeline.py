@@ -15,20 +15,18 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from convert.shown.summary import Summary
-    from corpus.source_list import SourceList
 
 
 def convert(
     options: ConvertOptions,
     executor: Executor | None = None,
     started: float | None = None,
-    sources: SourceList | None = None,
 ) -> Summary:
     """Convert and verify; the dataset lies at `options.output` when this returns.
 
     executor: where tasks run, any of `concurrent.futures`, options.workers of them at a time; it stays open. None: as
     options.executor says, by default worker processes on this machine. started: time.perf_counter() when the work
-    began, if that was earlier, so that imports count. sources: those of the inputs to convert; None: all. Errors
+    began, if that was earlier, so that imports count. Errors
     carry `exit_code` (convert/errors.py); whatever ends the work early leaves `<output>.partial`, from which the same
     call goes on.
     """
@@ -37,7 +35,7 @@ def convert(
     with BackgroundCall(partial(load_tokenizer, options.tokenizer, options.storage_options)) as loading:
         from convert.driver.conversion import prepare, run
 
-        prepared = prepare(options, started, sources)
+        prepared = prepare(options, started)
     return run(prepared, *loading.result(), executor)
 
 

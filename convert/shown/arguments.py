@@ -185,12 +185,6 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         "most 2 %% of the dataset)",
     )
     add(
-        "--part-bytes",
-        type=size,
-        metavar="SIZE",
-        help="let the dataset be read while it is made: each SIZE of files becomes a part, which a new version lists",
-    )
-    add(
         "--overwrite",
         action="store_true",
         help="replace a dataset of ours, or an unfinished run with another plan",
@@ -225,8 +219,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
 def parse_arguments(
     arguments: Sequence[str], prog: str = "python -m convert"
 ) -> tuple[ConvertOptions, argparse.Namespace]:
-    """The options, and the parsed arguments for what only the command line knows (append_to, part_bytes,
-    quiet, timings, debug)."""
+    """The options, and the parsed arguments, which have append_to, quiet, timings and debug too."""
     parser = build_parser(prog)
     parsed = parser.parse_args(arguments)
     storage_options = dict(parsed.storage_option)
@@ -269,8 +262,6 @@ def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) ->
 def _check_required(parser: Parser, parsed: argparse.Namespace) -> None:
     if parsed.append_to and parsed.output:
         parser.error("--append-to and --output exclude each other; give one of them")
-    if parsed.append_to and parsed.part_bytes is not None:
-        parser.error("--append-to makes one part; --part-bytes goes with --output")
     missing = [
         flag
         for flag, value in (

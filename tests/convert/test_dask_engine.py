@@ -20,7 +20,6 @@ import pytest
 from input_kinds import write_kind
 from naive_conversion import make_documents, tree
 
-import flat_tokens
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from engines.errors import EngineFailure
@@ -140,8 +139,8 @@ def test_the_loggers_of_the_caller_were_silenced_for_good(corpus: Path, cluster:
     assert tree(corpus / "logged") == tree(corpus / "expected")
 
 
-def test_parts_and_masks_are_made_there_too(corpus: Path, cluster: Cluster) -> None:
-    """All but the first part, and all with a loss mask, were refused for a number of workers that nobody had given."""
+def test_masks_are_made_there_too(corpus: Path, cluster: Cluster) -> None:
+    """Datasets with a loss mask were refused for a number of workers that nobody had given."""
     records = [{"prompt": text, "completion": text[::-1]} for text in make_documents(60, seed=9)]
     path = corpus / "prompts.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -151,11 +150,6 @@ def test_parts_and_masks_are_made_there_too(corpus: Path, cluster: Cluster) -> N
     words = [word for name in fields for word in (f"--{name.replace('_', '-')}", fields[name])]
     assert ended(begin(cluster.address, *words, output="out", inputs=str(path))) == (0, "")
     assert tree(corpus / "out") == tree(corpus / "masks")
-    command = begin(cluster.address, "--part-bytes", "1", output="parts")
-    assert ended(command) == (0, "")
-    assert len(flat_tokens.open(corpus / "parts").parts) == 4
-    whole, parts = (flat_tokens.open(corpus / name).train for name in ("expected", "parts"))
-    assert [ids.tolist() for ids in parts] == [ids.tolist() for ids in whole]
 
 
 @contextmanager
