@@ -174,7 +174,7 @@ def test_a_limit_of_bad_records(tokenizer_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"\n".join([b"bad"] * 5 + [good("a")]))
     for chunk_bytes in (4, None):
-        with pytest.raises(BadInput, match="more than 4 bad records; --on-error fail says .*--max-errors"):
+        with pytest.raises(BadInput, match="more than 4 bad records or files .*--max-errors"):
             run(
                 path,
                 tokenizer_path,
