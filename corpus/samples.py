@@ -62,7 +62,7 @@ def samples_of(
         taken[index] = source.size_bytes if is_compressed else start + SAMPLE_BYTES
         try:
             sample = _sample(source, start, rules, separator)
-        except TokenmillError as error:
+        except (TokenmillError, PermissionError) as error:
             faults.setdefault(index, printable(str(error)))
             continue
         if sample.fault:

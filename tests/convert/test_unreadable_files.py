@@ -169,7 +169,7 @@ def test_a_long_document_that_the_damage_cuts_is_left_out(form: str, here: Path)
 
 
 def test_a_file_without_permission(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "no.txt").write_text("secret")
+    (here / "no.txt").write_text("secret" * 10_000)  # so large that it is sampled
     open_file = corpus.source_list.open_file
 
     def refuse(path: str, *more: Any) -> Any:
