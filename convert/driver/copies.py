@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convert.errors import printable
 from corpus._core import xxh64
@@ -16,14 +17,15 @@ SHOWN_COPIES = 5
 _CONTENT_HASH = re.compile(r'"[0-9a-f]{32}(-\d+)?"')  # entity tag of S3; other stores count writes
 
 
-def copies(sources: SourceList, block_digests: bytes) -> Iterator[str]:
+def copies(sources: SourceList, block_digests: bytes, has_documents: NDArray[np.bool_]) -> Iterator[str]:
     """Lines about inputs that are copies of earlier ones, and about those that could not be compared.
 
-    block_digests: digests of the blocks of all local sources, end to end.
+    block_digests: digests of the blocks of all local sources, end to end. has_documents: whether the dataset has
+    documents of a source; others, such as unreadable files, are not compared.
     """
     sizes = np.diff(np.frombuffer(sources.starts(), np.int64))
     _, size_numbers, size_counts = np.unique(sizes, return_inverse=True, return_counts=True)
-    suspects = np.flatnonzero((size_counts[size_numbers] > 1) & (sizes > 0))
+    suspects = np.flatnonzero((size_counts[size_numbers] > 1) & has_documents)
     if not len(suspects):
         return
     are_objects = sources.are_objects()
@@ -38,10 +40,8 @@ def copies(sources: SourceList, block_digests: bytes) -> Iterator[str]:
             digests[place] = xxh64(version.encode())
         else:
             start = stops[number] - block_counts[number] * DIGEST_BYTES
-            own = block_digests[start : stops[number]]
-            is_known[place] = any(own)  # all zero if the file was not read
-            digests[place] = xxh64(own)
-    unknown = suspects[~is_known & are_objects[suspects]]
+            digests[place] = xxh64(block_digests[start : stops[number]])
+    unknown = suspects[~is_known]
     suspects, digests = suspects[is_known], digests[is_known]
     # Objects and local files have digests of different kinds, so they are not compared with each other.
     order = np.lexsort((suspects, digests, are_objects[suspects], sizes[suspects]))

@@ -141,7 +141,7 @@ class Finalizer:
         sources = context.plan.sources
         for remark in remarks(context.options, sources, summary, self._tokenizer.special_tokens):
             context.progress.note(remark)
-        for line in copies(sources, bytes(ledger.digests)):
+        for line in copies(sources, bytes(ledger.digests), ledger.sources.sum(axis=1) > 0):
             context.progress.note(line)
         return summary
 
