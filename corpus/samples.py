@@ -19,7 +19,7 @@ from corpus.blocks import FileRange
 from corpus.chunks import Chunks
 from corpus.decompress import DecompressedFile
 from corpus.documents import Buffers, Documents, Reading, refuse_lfs_pointer
-from corpus.errors import TokenmillError, printable
+from corpus.errors import BadInput, TokenmillError, printable
 from corpus.intake import Intake
 from corpus.json_array import is_array, may_be_array
 from corpus.rules import IntakeRules
@@ -178,6 +178,8 @@ def _table_sample(source: Source, rules: IntakeRules) -> Sample:
                 break
         else:
             used = source.size_bytes
+    if intake.unreadable:
+        raise BadInput(intake.unreadable[0][1])
     fault = ""
     if bad := sum(intake.skipped.values()):
         reasons = ", ".join(sorted(intake.skipped))

@@ -135,6 +135,8 @@ def test_each_sample_of_one_long_document_was_a_document(
         ("in.txt", gzip.compress(b"a", mtime=0), "in.txt: looks like gzip data, not text"),
         ("in.txt.gz", b"no gzip", "in.txt.gz: holds no gzip data"),
         ("in.parquet", b"no Parquet", "in.parquet: not readable as Parquet"),
+        ("in.csv", b"id\n1\n", "in.csv: has no column 'text'"),
+        ("in.json", b'[{"text": "a"}, }', "in.json: byte 16: damaged JSON array"),
         ("in.txt", b"text", ""),
     ],
     ids=lambda value: "" if isinstance(value, bytes) else value[:40],
