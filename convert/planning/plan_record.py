@@ -27,7 +27,7 @@ from corpus.kinds import Kind
 from corpus.source_list import LEFT_OUT, Source, SourceList
 from corpus.sources import recorded_path
 
-PLAN_VERSION = 11
+PLAN_VERSION = 12
 FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")
 _MARKS = ("changed_ns", "inode")
 _COUNT = "number of sources"
