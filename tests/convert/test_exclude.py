@@ -12,7 +12,7 @@ from bpe.__main__ import main as bpe_main
 from convert.__main__ import main
 from corpus.sources import find_sources, search_sources
 
-WORDS = ["in", "--tokenizer", "tok.json", "--quiet", "--workers", "1", "--validation-fraction", "0.2"]
+WORDS = ["in/**", "--tokenizer", "tok.json", "--quiet", "--workers", "1", "--validation-fraction", "0.2"]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def damage(path: Path) -> None:
 
 def test_globs_match_the_path_or_its_end(folder: Path) -> None:
     def found(*exclude: str) -> int:
-        return len(search_sources(["in"], exclude=exclude)[0])
+        return len(search_sources(["in"], input_format="text", exclude=exclude)[0])
 
     assert found() == 8
     assert found("*.jsonl") == 6
@@ -43,8 +43,8 @@ def test_globs_match_the_path_or_its_end(folder: Path) -> None:
     assert found("part-1") == found("part-1/*") == 4
     assert found("0", "art-1", "in/part") == 8
     assert found("*") == 0
-    assert [source.path for source in find_sources(["in/part-1"])] == [
-        source.path for source in search_sources(["in"], exclude=["part-0"])[0]
+    assert [source.path for source in find_sources(["in/part-1"], input_format="text")] == [
+        source.path for source in search_sources(["in"], input_format="text", exclude=["part-0"])[0]
     ]
 
 
@@ -54,9 +54,9 @@ def test_what_no_command_can_read_is_left_out_everywhere(folder: Path, here: Pat
     assert main([*WORDS, "--output", "out"]) == 2
     exclude = ["--exclude", "*.zip", "--exclude", "dangling*"]
     assert main([*WORDS, "--output", "out", *exclude]) == 0
-    assert bpe_main(["count", "in", "--output", "in.counts", "--quiet"]) == 2
-    assert bpe_main(["count", "in", "--output", "in.counts", "--quiet", *exclude]) == 0
-    assert bpe_main(["train", "in", "--vocab-size", "270", "--output", "t.json", "--quiet", *exclude]) == 0
+    assert bpe_main(["count", "in/**", "--output", "in.counts", "--quiet"]) == 2
+    assert bpe_main(["count", "in/**", "--output", "in.counts", "--quiet", *exclude]) == 0
+    assert bpe_main(["train", "in/**", "--vocab-size", "270", "--output", "t.json", "--quiet", *exclude]) == 0
 
 
 @pytest.mark.parametrize("chunk_bytes", ["300", "1000000"])

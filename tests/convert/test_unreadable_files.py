@@ -128,7 +128,7 @@ def test_only_the_damaged_part_of_a_table_is_left_out(kind: str, here: Path) -> 
 def test_one_unreadable_file_ended_a_run_of_many(on_error: str, folder: Path, here: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     unreadable = {name for name in names if not name.startswith("good")}
-    summary = run("in", on_error=on_error)
+    summary = run("in/*", on_error=on_error)
     assert {error.partition(": ")[0] for error in summary.unreadable} == {f"in/{name}" for name in unreadable}
     assert any(f"{len(unreadable)} files, left out" in line for line in summary.lines())
     assert summary.intake.records == summary.documents + summary.intake.skipped_count
@@ -141,8 +141,8 @@ def test_one_unreadable_file_ended_a_run_of_many(on_error: str, folder: Path, he
         left_out = [Path(line["source"]).name for line in lines if line["reason"] == "unreadable file"]
         assert sorted(left_out) == sorted(unreadable - {"empty.parquet"})
     # Neither the cut of the work nor the number of workers, nor a stop in between changes a byte.
-    run("in", output="small", on_error=on_error, text_chunk_bytes=3000)
-    run("in", output="lanes", on_error=on_error, processes=3)
+    run("in/*", output="small", on_error=on_error, text_chunk_bytes=3000)
+    run("in/*", output="lanes", on_error=on_error, processes=3)
     stopped = [folder / "good-00.txt.gz", folder / "cut-00.txt.gz", *sorted(folder.glob("good-0[2-5]*"))]
     with pytest.raises(BadInput):
         run(*stopped, output="stopped", on_error="fail", text_chunk_bytes=3000)
@@ -187,13 +187,13 @@ def test_a_file_without_permission(here: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_bad_files_count_for_max_errors(folder: Path) -> None:
     with pytest.raises(BadInput, match=r"more than 3 .*--max-errors"):
-        run("in", max_errors=3)
+        run("in/*", max_errors=3)
 
 
 def test_the_advice_was_to_give_what_was_given(
     folder: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["in", "--tokenizer", "tok.json", "--output", "out", "--quiet", "--text-chunk-bytes", "3000"]
+    words = ["in/*", "--tokenizer", "tok.json", "--output", "out", "--quiet", "--text-chunk-bytes", "3000"]
     assert main([*words, "--on-error", "skip", "--max-errors", "3", "--workers", "1"]) == 3
     error = capsys.readouterr().err
     assert "--on-error skip" not in error
@@ -208,3 +208,44 @@ def test_all_inputs_unreadable(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert run("a.txt.gz").tokens == 0
     assert main(["a.txt.gz", "--tokenizer", "tok.json", "--output", "b", "--on-error", "skip"]) == 0
     assert "no input could be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("on_error", ["skip", "quarantine"])
+def test_a_folder_with_pointers_copies_and_damage(
+    on_error: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = here / "cloned"
+    folder.mkdir()
+    (folder / "README.md").write_text("about the data")
+    documents = random_documents(300, seed=6)
+    write_kind(folder / "a", documents, "jsonl.none")
+    spoil(write_kind(folder / "b", documents, "jsonl.gz"), "cut")
+    for name in ("c.parquet", "d.parquet", "e.jsonl"):
+        (folder / name).write_bytes(LFS_POINTER)
+    (folder / "f.json").write_text('[{"text": "first"}, {"text": "second"}, }')
+    words = ["cloned", "--tokenizer", "tok.json", "--workers", "1", "--validation-fraction", "0"]
+    assert main([*words, "--output", "out"]) == 3
+    capsys.readouterr()
+    assert main([*words, "--output", "out", "--overwrite", "--on-error", on_error]) == 0
+    shown = capsys.readouterr().err
+    assert "README.md" in shown
+    assert "copies among" not in shown  # two pointers with the same bytes
+    manifest = json.loads((here / "out/manifest.json").read_text())
+    left_out = {
+        Path(source["path"]).name: source["unreadable"]
+        for source in manifest["sources"]
+        if "unreadable" in source
+    }
+    assert sorted(left_out) == ["b.jsonl.gz", "c.parquet", "d.parquet", "e.jsonl", "f.json"]
+    assert all("git lfs pull" in left_out[name] for name in ("c.parquet", "d.parquet", "e.jsonl"))
+    found = texts()
+    assert found[:300] == documents
+    assert found[300:-2] == documents[: len(found) - 302]
+    assert 302 < len(found) < 602
+    assert found[-2:] == ["first", "second"]
+    small = ["--output", "small", "--text-chunk-bytes", "100", "--on-error", on_error]
+    assert main([*words, *small]) == 0  # which cuts the pointers, too
+    assert tree(here / "small") == tree(here / "out")
+    exclude = ["--exclude", "[b-f].*", "--on-error", on_error]
+    assert main([*words, "--output", "alone", *exclude]) == 0
+    assert texts("alone") == documents
