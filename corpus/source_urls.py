@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
@@ -56,7 +57,7 @@ def find_objects(
         parse(url)  # UnknownScheme if it names nothing
         for place, entry, inside in _entries(url, options):
             found = True
-            if is_excluded(place):
+            if is_excluded_below(url, place, is_excluded):
                 continue
             folder, _, base = place.rpartition("/")
             if base == ZARR_METADATA:
@@ -82,6 +83,17 @@ def find_objects(
         problems.append(
             f"{printable(shown_url(url))}: no objects there; names that begin with a dot are left out"
         )
+
+
+def is_excluded_below(argument: str, path: str, is_excluded: Callable[[str], bool]) -> bool:
+    """Whether a path of an argument is excluded, or a folder between the argument and the path.
+
+    ("in/**", "in/drafts/a.txt") checks "in/drafts" and "in/drafts/a.txt".
+    """
+    magic = re.search(r"[*?[]", argument)
+    named = magic.start() if magic else len(argument)
+    ends = [place for place in range(named, len(path)) if path[place] == "/"]
+    return any(is_excluded(path[:end]) for end in (*ends, len(path)) if end)
 
 
 def outermost(folders: Iterable[str]) -> list[str]:

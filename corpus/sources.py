@@ -34,7 +34,7 @@ from corpus.kinds import (
 )
 from corpus.saved_dataset import saved_parts
 from corpus.source_list import Source, SourceList
-from corpus.source_urls import find_objects, outermost, source_identity
+from corpus.source_urls import find_objects, is_excluded_below, outermost, source_identity
 from stores import NO_OPTIONS, StorageOptions, is_url, shown_url
 from stores.url import parse
 
@@ -279,6 +279,7 @@ class _Search(NamedTuple):
             matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
             if not matches:
                 self.problems.append(f"{argument} matches no file")
+            matches = [match for match in matches if not is_excluded_below(argument, match, self.is_excluded)]
             # "**" also matches folders in folders, and may yield them in addition to their files.
             passed = matches if "**" in argument else []
             folders = set(filter(os.path.isdir, passed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from input_kinds import write_kind
@@ -11,6 +12,7 @@ from naive_conversion import make_documents, tree
 from bpe.__main__ import main as bpe_main
 from convert.__main__ import main
 from corpus.sources import find_sources, search_sources
+from stores import open_store
 
 WORDS = ["in/**", "--tokenizer", "tok.json", "--quiet", "--workers", "1", "--validation-fraction", "0.2"]
 
@@ -46,6 +48,20 @@ def test_globs_match_the_path_or_its_end(folder: Path) -> None:
     assert [source.path for source in find_sources(["in/part-1"], input_format="text")] == [
         source.path for source in search_sources(["in"], input_format="text", exclude=["part-0"])[0]
     ]
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_a_folder_that_a_glob_passes_through_was_not_excluded(folder: Path, is_remote: bool) -> None:
+    if is_remote:
+        pytest.importorskip("obstore", reason="obstore is not installed")
+    place = f"memory://{uuid4().hex}/in" if is_remote else "in"
+    for name in ("a.txt", "drafts/b.txt", "drafts/more/c.txt", "d/drafts/e.txt", "d/f.txt"):
+        open_store(place).put(name, b"text")
+    for argument in (f"{place}/**", f"{place}/**/?.txt", *([place] if is_remote else [])):
+        found = search_sources([argument], exclude=["drafts", "part-*"]).sources
+        assert [source.path for source in found] == [f"{place}/a.txt", f"{place}/d/f.txt"]
+    named = search_sources([f"{place}/drafts/*"], exclude=["drafts"]).sources
+    assert len(named) == 2
 
 
 def test_what_no_command_can_read_is_left_out_everywhere(folder: Path, here: Path) -> None:
