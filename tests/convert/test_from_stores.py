@@ -219,7 +219,7 @@ def test_settings_by_environment_variables(here: Path, moto: str, monkeypatch: p
 def test_a_dry_run_looks_into_objects(here: Path, place: Place) -> None:
     for form in FORMS:
         put_corpus(place.store, form)
-    lines = dry_run(options(inputs=(place.url,), storage_options=place.options))
+    lines = dry_run(options(inputs=(f"{place.url}/**",), storage_options=place.options))
     assert any("15 files" in line for line in lines), lines
 
 
