@@ -65,7 +65,7 @@ def test_big_endian_numbers_are_named(suffix: str, tmp_path: Path) -> None:
     data[fields + 4 : fields + 6] = (one - schema).to_bytes(2, "little")
     path.write_bytes(data)
     with pytest.raises(BadInput, match="in.*big-endian"):
-        read(path, on_error="skip")
+        read(path, on_error="fail")
 
 
 OF_POLARS = {  # write_ipc of polars 2.1, by zlib, in base 85
