@@ -126,7 +126,7 @@ def test_the_loggers_of_the_caller_were_silenced_for_good(corpus: Path, cluster:
     ]
     before = [logger.level for logger in loggers]
     options = ConvertOptions(
-        [Path("in").absolute()],
+        [Path("in").absolute() / "*"],
         "tok.json",
         "logged",
         executor="dask",
