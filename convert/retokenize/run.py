@@ -10,9 +10,9 @@ from typing import Any
 
 import flat_tokens
 from bpe import _core
-from bpe.end_tokens import EndToken, EndTokens, end_tokens
+from bpe.end_tokens import EndToken, EndTokens, end_tokens, post_processor_ends
 from bpe.tokenizer import Tokenizer
-from convert.document_ends import DocumentEnds, recorded_template, recorded_tokens, template_ends
+from convert.document_ends import DocumentEnds, recorded_template, recorded_tokens
 from convert.driver.provenance import save_tokenizer
 from convert.driver.tokenizers import load_tokenizer, tokenizer_of
 from convert.errors import BadInput, UsageError, printable
@@ -148,7 +148,7 @@ def _new_ends(
     Options come first. Without them a dataset with the tokens of its template gets the tokens of the new template, and
     any other dataset keeps the texts of its end tokens.
     """
-    template = template_ends(options.tokenizer, new, options.storage)
+    template = post_processor_ends(new)
     if _recorded(dataset).get("template") and options.prepend is None and options.append is None:
         return DocumentEnds(template, template), True
     given = (options.prepend, options.append)
