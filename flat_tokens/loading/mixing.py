@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import count_of, integer
+from flat_tokens.arguments import count_of, flag, integer
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.loader import WINDOW_TOKENS, Loader, block_tokens_of, check_ranks_divide
 from flat_tokens.packs.packed_sequences import PackedSequences
@@ -126,10 +126,12 @@ class Mixture(StepBatches):
     ) -> list[Loader]:
         """A Loader of each dataset. Its batches have one row per stream.
 
-        streams: None for as many as every dataset has rows for.
+        streams: None for as many as every dataset has rows for. Datasets that are not shuffled have one stream.
         """
         members: list[Loader] = []
         count = streams or stream_count(self.batch_size, sum(blocks) // len(arrays))
+        if not flag("shuffle", options.get("shuffle", True)):
+            count = 1
         while len(members) < len(arrays):
             number = len(members)
             key = derive_key(self.seed, MEMBER, number)

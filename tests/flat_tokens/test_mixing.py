@@ -206,3 +206,15 @@ def test_windows_of_any_size(make_dataset: Any) -> None:
     train = flat_tokens.open(make_dataset([[1, 2, 3]] * 40)).train
     for blocks in (2**40, 2**70):
         assert Mixture([train], [1], 4, 8, shuffle_blocks=blocks).batch(0).targets.shape == (8, 4)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("streams", [None, 4])
+def test_unshuffled_datasets_were_read_past_their_ends(
+    make_dataset: Any, packed: bool, streams: int | None
+) -> None:
+    train = flat_tokens.open(make_dataset([[id] for id in range(40)], layout=ArrayLayout.create(2, 16))).train
+    mixture = Mixture([train], [1], 1, 8, shuffle=False, packed=packed, streams=streams)
+    for found in (mixture.from_step(0, 7), map(mixture.batch, range(7))):
+        ids = np.concatenate([batch.targets[:, 0] for batch in found])
+        assert ids.tolist() == [*range(40), *range(16)]
