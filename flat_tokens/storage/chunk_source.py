@@ -106,7 +106,7 @@ class ChunkSource:
 
     def stream(self) -> MappedStream | None:
         """All elements as one array, if they are stored so that this is possible, and there are addresses for them."""
-        if self._missing_is_zero or not MappedStream.fits(self.stored):
+        if not self.is_raw or self._missing_is_zero or not MappedStream.fits(self.stored):
             return None
         with self._lock:
             if self._stream is None:

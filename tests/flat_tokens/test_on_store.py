@@ -485,3 +485,12 @@ def test_requests_for_later_rows_overlap(make_dataset: Any, random_sequences: An
     expected = Loader(flat_tokens.open(root).train, 16, 8, **options).from_step(0, 60)
     for one, other in zip(found, expected, strict=True):
         assert np.array_equal(one.targets, other.targets)
+
+
+def test_raw_tokens_on_a_store_were_mapped_as_files(make_dataset: Any, random_sequences: Any) -> None:
+    root = make_dataset(random_sequences(1, 900, 30), [], ArrayLayout.create(2, 4096, compression="none"))
+    store = copy_dataset(root, new_store())
+    its, theirs = (Loader(flat_tokens.open(source).train, 16, 8) for source in (store, root))
+    for step, (mine, other) in enumerate(zip(its.from_step(0, 9), theirs.from_step(0, 9), strict=True)):
+        assert_equal(mine, other)
+        assert_equal(its.batch(step), other)
