@@ -260,8 +260,10 @@ class Loader(StepBatches):
         return RowBuffer([self.order], [self.new_reader()], cut, count, share.padding, used)
 
     def _check_steps(self, stop: int) -> None:
+        """See StepBatches."""
         if not self.steps_per_epoch:
             raise ArgumentError(f"{self.array.name} has no rows, so there is no batch")
+        super()._check_steps(stop)
 
     @property
     def is_masked(self) -> bool:

@@ -38,7 +38,6 @@ from flat_tokens.rows.shares import Shares
 from flat_tokens.rows.steps import MAX_BATCH_SIZE, RankRows, StepBatches, checked_ranks
 
 PERIOD = 4096  # draws of a stream that are permuted among themselves
-LARGEST_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
 MIX, MEMBER = 4, 5
 
 Int64 = npt.NDArray[np.int64]
@@ -257,12 +256,6 @@ class Mixture(StepBatches):
         return found + np.bincount(last, minlength=len(self.members))
 
     # -- reading
-
-    def _check_steps(self, stop: int) -> None:
-        if stop > LARGEST_DRAW // self._per_stream:
-            raise ArgumentError(
-                f"step must be at most {LARGEST_DRAW // self._per_stream - 1}, got {stop - 1}"
-            )
 
     def _draws(self, step: int, count: int) -> Draws:
         """See StepBatches."""

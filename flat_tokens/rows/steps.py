@@ -30,6 +30,7 @@ ORDER_VERSION = 2  # of the rules in flat_tokens/rows/row_order.py and permutati
 DTYPES = ("uint16", "int32", "uint32", "int64")
 GROUP_TOKENS = 2**21  # at most, of the steps that are planned together
 MAX_BATCH_SIZE = 2**31  # rows, more than memory holds
+MAX_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
 
 
 class StepBatches(ABC):
@@ -44,6 +45,7 @@ class StepBatches(ABC):
     world_size: int
     dtype: np.dtype[Any]
     start_id: int
+    _per_stream: int  # rows of each stream in a global batch
     _is_labelled = False
     # Not copied to another process.
     _own: tuple[str, ...] = ("_lock", "_previous_step", "_gap", "_rows", "_stride")
@@ -116,9 +118,10 @@ class StepBatches(ABC):
     def _new_cut(self) -> RowCut:
         return RowCut(self.seq_len, self.dtype, self.start_id, self._is_labelled)
 
-    @abstractmethod
     def _check_steps(self, stop: int) -> None:
         """Raise ArgumentError unless all steps before `stop` have a batch."""
+        if stop > MAX_DRAW // self._per_stream:
+            raise ArgumentError(f"step must be at most {MAX_DRAW // self._per_stream - 1}, got {stop - 1}")
 
     @abstractmethod
     def _draws(self, step: int, count: int) -> Draws:

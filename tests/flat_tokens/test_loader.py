@@ -408,3 +408,13 @@ def test_the_fingerprint_is_of_the_first_and_the_last_tokens(make_dataset: Any) 
     train = flat_tokens.open(make_dataset([[7, 8, 9], [4, 5]])).train
     encoded = train.encoded_tokens[:].astype("<u4").tobytes()
     assert Loader(train, 2, 1).fingerprint == zlib.crc32(encoded, zlib.crc32(encoded))
+
+
+def test_steps_past_64_bits_repeated_earlier_ones(make_dataset: Any, random_sequences: Any) -> None:
+    """Draw numbers wrapped around, so step 2^62 was step 0; from 2^63 on there was an IndexError."""
+    loader = Loader(split(make_dataset, random_sequences), 4, 8, **OPTIONS)
+    assert len(loader.batch(2**57)) == 8
+    for step in (2**61, 2**62, 2**63, 2**64, 10**30):
+        for call in (loader.batch, loader.rows_of, loader.from_step):
+            with pytest.raises(ArgumentError, match=f"step must be at most [0-9]+, got {step}"):
+                call(step)
