@@ -248,6 +248,8 @@ class Mixture(StepBatches):
         """How many draws from each dataset the entries before this one made in a stream."""
         if not entry:
             return np.zeros(len(self.members), dtype=np.int64)
+        for earlier in range(entry):  # each adds to the one before it, without a deep recursion
+            self._before(earlier, stream)
         draws = self._first_draws[entry] - self._first_draws[entry - 1]
         stretch, rest = divmod(draws, PERIOD)
         whole = self._entries[entry - 1][1].drawn(stretch * PERIOD, stream, self.streams)

@@ -204,3 +204,14 @@ def test_a_state_of_a_mixture(arrays: list[Any]) -> None:
         Mixture([arrays[0], arrays[2], arrays[2]], [1, 2, 5], 4, 16, 3, **OPTIONS).step_of(state)
     with pytest.raises(ArgumentError, match=r"split None, this one has"):
         make("loader", arrays, 16).step_of(state)
+
+
+def test_a_schedule_of_thousands_of_entries_exceeded_the_recursion_limit(arrays: list[Any]) -> None:
+    entries = [(step, [1, 1 + step % 3, 2]) for step in range(1100)]
+    mixture = Mixture(arrays, entries, 4, 8, 3, streams=1, **OPTIONS)
+    counts = sum(np.bincount(mixture.draws(step)[0], minlength=3) for step in range(1099))
+    last, _, places = mixture.draws(1099)
+    for number in range(3):
+        drawn = places[last == number]
+        assert drawn.tolist() == list(range(counts[number], counts[number] + len(drawn)))
+    assert np.array_equal(Mixture(arrays, entries, 4, 8, 3, streams=1, **OPTIONS).draws(1099)[2], places)
