@@ -105,7 +105,8 @@ class Mixture(StepBatches):
             arrays,
             seq_len,
             streams,
-            [max(1, round(b * s)) for b, s in zip(blocks, of_windows, strict=True)],
+            sum(_shared_out(blocks, self.shares.fractions)) // array_count,
+            _shared_out(blocks, of_windows),
             options,
         )
         self.streams = self.members[0].batch_size
@@ -120,15 +121,17 @@ class Mixture(StepBatches):
         arrays: Sequence[FlatTokensArray | PackedSequences],
         seq_len: int,
         streams: int | None,
+        most_streams: int,
         blocks: list[int],
         options: dict[str, Any],
     ) -> list[Loader]:
         """A Loader of each dataset. Its batches have one row per stream.
 
-        streams: None for as many as every dataset has rows for. Datasets that are not shuffled have one stream.
+        streams: None for up to most_streams, as many as every dataset has rows for. Datasets that are not shuffled have
+            one stream.
         """
         members: list[Loader] = []
-        count = streams or stream_count(self.batch_size, sum(blocks) // len(arrays))
+        count = streams or stream_count(self.batch_size, most_streams)
         if not flag("shuffle", options.get("shuffle", True)):
             count = 1
         while len(members) < len(arrays):
@@ -283,6 +286,10 @@ class Mixture(StepBatches):
 
     def _largest_id(self) -> int:
         return max(member.array.max_token_id for member in self.members)
+
+
+def _shared_out(blocks: Sequence[int], shares: Sequence[Any]) -> list[int]:
+    return [max(1, round(count * share)) for count, share in zip(blocks, shares, strict=True)]
 
 
 def _window_blocks(

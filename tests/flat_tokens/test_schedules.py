@@ -174,12 +174,15 @@ def test_the_same_counts_and_other_tokens(make_dataset: Any) -> None:
         Loader(one, 3, 2).step_of(state)
 
 
-def test_weights_behind_the_step_decided_on_windows(arrays: list[Any]) -> None:
-    """The largest weight of the whole schedule did, so the order of steps before it changed with a later entry, and a
+@pytest.mark.parametrize(("batch_size", "shuffle_blocks"), [(16, 64), (12, 4)])
+def test_weights_behind_the_step_decided_on_windows(
+    arrays: list[Any], batch_size: int, shuffle_blocks: int
+) -> None:
+    """The largest weight of the whole schedule did, and the number of streams followed from all entries, so the order of steps before it changed with a later entry, and a
     state was refused that the pages say is taken."""
 
     def mixture(weights: list[Any]) -> Mixture:
-        return Mixture(arrays[:2], weights, 4, 16, 3, block_tokens=16, shuffle_blocks=64)
+        return Mixture(arrays[:2], weights, 4, batch_size, 3, block_tokens=16, shuffle_blocks=shuffle_blocks)
 
     given = mixture([(0, [1, 0]), (2, [1, 1]), (4, [1, 3])])
     for step, weights in (
