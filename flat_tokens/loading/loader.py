@@ -131,7 +131,7 @@ class Loader(StepBatches):
         self._left_out = row_count % self.batch_size
         block_rows = max(1, block_tokens_of(array, block_tokens) // self.seq_len)
         if shuffle_blocks is None:
-            window_tokens = WINDOW_TOKENS if shuffle else max(ORDERED_TOKENS, self.batch_size * self.seq_len)
+            window_tokens = window_tokens_of(self.batch_size * self.seq_len, shuffle)
             shuffle_blocks = max(1, window_tokens // (block_rows * self.seq_len))
         shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
         if streams is None:
@@ -292,6 +292,11 @@ def block_tokens_of(array: FlatTokensArray | PackedSequences, given: int | None)
     if given is None:
         given = array.block_tokens if isinstance(array, PackedSequences) else BLOCK_TOKENS
     return min(integer("block_tokens", given, 1), LARGEST_BLOCK)
+
+
+def window_tokens_of(batch_tokens: int, shuffle: bool) -> int:
+    """Tokens in the windows of all lanes by default."""
+    return WINDOW_TOKENS if shuffle else max(ORDERED_TOKENS, batch_tokens)
 
 
 def check_ranks_divide(batch_size: int, world_size: int) -> None:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import count_of, flag, integer
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loading.loader import WINDOW_TOKENS, Loader, block_tokens_of, check_ranks_divide
+from flat_tokens.loading.loader import Loader, block_tokens_of, check_ranks_divide, window_tokens_of
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.permutation import LARGEST_SEED, derive_key, permute
@@ -86,9 +86,15 @@ class Mixture(StepBatches):
         check_ranks_divide(self.batch_size, self.world_size)
         self.seed = integer("seed", seed, 0, LARGEST_SEED)
         seq_len = integer("seq_len", seq_len, 1)
-        blocks = [_window_blocks(array, seq_len, shuffle_blocks, options) for array in arrays]
+        shuffle = flag("shuffle", options.get("shuffle", True))
+        window_tokens = window_tokens_of(self.batch_size * seq_len, shuffle)
+        blocks = [
+            shuffle_blocks or _window_blocks(array, seq_len, window_tokens, options) for array in arrays
+        ]
         if streams is not None and self.batch_size % integer("streams", streams, 1):
             raise ArgumentError(f"streams must divide batch_size = {self.batch_size}, got {streams}")
+        if not shuffle:
+            streams = 1
         self._share = RankRows.of(self.batch_size, self.rank, self.world_size)
         self.rows_per_batch = self._share.count
         # Of each dataset the first entry that draws from it, if any does: it decides on the windows, so that the order
@@ -127,13 +133,10 @@ class Mixture(StepBatches):
     ) -> list[Loader]:
         """A Loader of each dataset. Its batches have one row per stream.
 
-        streams: None for up to most_streams, as many as every dataset has rows for. Datasets that are not shuffled have
-            one stream.
+        streams: None for up to most_streams, as many as every dataset has rows for.
         """
         members: list[Loader] = []
         count = streams or stream_count(self.batch_size, most_streams)
-        if not flag("shuffle", options.get("shuffle", True)):
-            count = 1
         while len(members) < len(arrays):
             number = len(members)
             key = derive_key(self.seed, MEMBER, number)
@@ -293,10 +296,8 @@ def _shared_out(blocks: Sequence[int], shares: Sequence[Any]) -> list[int]:
 
 
 def _window_blocks(
-    array: FlatTokensArray | PackedSequences, seq_len: int, given: int | None, options: dict[str, Any]
+    array: FlatTokensArray | PackedSequences, seq_len: int, window_tokens: int, options: dict[str, Any]
 ) -> int:
     """How many blocks of this dataset would be shuffled at a time without the others."""
-    if given is not None:
-        return given
     block_rows = max(1, block_tokens_of(array, options.get("block_tokens")) // seq_len)
-    return max(1, WINDOW_TOKENS // (block_rows * seq_len))
+    return max(1, window_tokens // (block_rows * seq_len))

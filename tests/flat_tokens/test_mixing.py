@@ -12,6 +12,7 @@ import pytest
 import flat_tokens
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading import mixing
+from flat_tokens.loading.loader import Loader
 from flat_tokens.loading.mixing import PERIOD, Mixture
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -218,3 +219,12 @@ def test_unshuffled_datasets_were_read_past_their_ends(
     for found in (mixture.from_step(0, 7), map(mixture.batch, range(7))):
         ids = np.concatenate([batch.targets[:, 0] for batch in found])
         assert ids.tolist() == [*range(40), *range(16)]
+
+
+def test_unshuffled_datasets_were_held_in_the_memory_of_a_shuffle(make_dataset: Any) -> None:
+    train = flat_tokens.open(make_dataset([[1] * 1000] * 2500)).train
+    alone = Loader(train, 1000, 8, shuffle=False).identity()
+    for weights in ([1], [1, 1]):
+        mixture = Mixture([train] * len(weights), weights, 1000, 8, shuffle=False).identity()
+        held = sum(mixture[f"datasets[{number}].window_blocks"] for number in range(len(weights)))
+        assert held == alone["window_blocks"]
