@@ -178,8 +178,8 @@ def test_the_same_counts_and_other_tokens(make_dataset: Any) -> None:
 def test_weights_behind_the_step_decided_on_windows(
     arrays: list[Any], batch_size: int, shuffle_blocks: int
 ) -> None:
-    """The largest weight of the whole schedule did, and the number of streams followed from all entries, so the order of steps before it changed with a later entry, and a
-    state was refused that the pages say is taken."""
+    """Later entries of a schedule changed the windows and the number of streams. So the order of earlier steps changed,
+    and a valid state was refused."""
 
     def mixture(weights: list[Any]) -> Mixture:
         return Mixture(arrays[:2], weights, 4, batch_size, 3, block_tokens=16, shuffle_blocks=shuffle_blocks)
