@@ -69,7 +69,7 @@ class Loader(StepBatches):
     block_tokens: tokens that are read together (default: 2^16; up to 2^23 for best-fit packs). Larger blocks make
         longer reads and mix less. At least one zarr chunk is best.
     shuffle_blocks: blocks that the rows of a batch come from (default: 96 Mi tokens, 1,536 blocks of 2^16). Half of
-        their tokens are in memory on average, 4 bytes each, unless the dataset is raw.
+        their tokens are in memory on average, 4 bytes each, and 40 bytes per row, unless the dataset is raw.
     dtype: of inputs and targets: int32, int64, uint32, or uint16 if the ids fit. With a loss mask, packs, packed=False
         or drop_last=False targets may be -100, so it must be int32 or int64. flat_tokens.views.all_trained leaves the
         mask out.

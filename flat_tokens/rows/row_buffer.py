@@ -28,7 +28,7 @@ from flat_tokens.rows.row_window import RowWindow
 
 PART_TOKENS = 2**20  # tokens read at a time: the memory between a zarr chunk and the slots
 GROUP_ROWS = 1024  # rows of the steps that are planned together, which costs less per step
-FETCHED_TOKENS = 2**22  # tokens of a store that are requested ahead
+FETCHED_TOKENS, FETCHED_ROWS = 2**22, 2**14  # at most, of a store, that are requested ahead
 
 Int64 = npt.NDArray[np.int64]
 
@@ -135,7 +135,9 @@ class RowBuffer:
     @property
     def tokens_ahead(self) -> int:
         """Tokens of later steps to plan ahead of reading, so that requests to a store overlap."""
-        return FETCHED_TOKENS if any(reader.can_fetch for reader in self._readers) else 0
+        if not any(reader.can_fetch for reader in self._readers):
+            return 0
+        return min(FETCHED_TOKENS, FETCHED_ROWS * self._length)
 
     def prepare(self, groups: Sequence[StepGroup]) -> list[Int64]:
         """Read the windows that the first group needs, and return the slots of each of its steps.

@@ -54,7 +54,7 @@ def check(batch: Any, rows: list[Any]) -> None:
         assert batch.targets[at].tolist() == targets + [-100] * padding
 
 
-def rows_of(loader: Any, rows: list[Any], step: int) -> list[Any]:
+def rows_of(loader: Any, rows: tuple[list[Any], ...], step: int) -> list[Any]:
     if isinstance(loader, Loader):
         return [rows[0][row] for row in loader.rows_of(step)]
     drawn = zip(*loader.draws(step), strict=True)
