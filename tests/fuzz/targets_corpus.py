@@ -22,6 +22,7 @@ from input_kinds import PACKED, compressed, json_lines, write_kind  # noqa: E402
 from readings import KeptIntake  # noqa: E402
 
 from corpus.documents import Buffers, Reading, pass_over  # noqa: E402
+from corpus.errors import BadInput  # noqa: E402
 from corpus.kinds import kind_of  # noqa: E402
 from corpus.rules import IntakeRules, MarkRules  # noqa: E402
 from corpus.source_list import Piece, Source  # noqa: E402
@@ -133,6 +134,8 @@ def read_documents(path: Path, marks: MarkRules | None = None) -> None:
             with Reading(0, source, Piece(0, start, stop), intake, b"|", Buffers(1 << 16)) as reading:
                 for event in reading.documents():
                     pass_over(event)
+        if intake.unreadable:
+            raise BadInput(intake.unreadable[0][1])
 
 
 def read_pairs(path: Path) -> None:

@@ -91,7 +91,7 @@ def _rows(root: Path) -> None:
 def _batches(root: Path) -> None:
     for options in ({}, {"packed": False}):
         loader = flat_tokens.Loader(flat_tokens.open(root).train, 4, 2, streams=1, **options)
-        for batch in loader.from_step(0, min(loader.order.steps_per_epoch, 20), prefetch=False):
+        for batch in loader.from_step(0, min(len(loader), 20), prefetch=False):
             batch.loss_mask.sum()
 
 
