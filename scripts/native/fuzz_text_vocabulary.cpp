@@ -1,8 +1,8 @@
 // Entries that are text, with their rules for unknown characters, bytes, spaces, prefixes and suffixes:
 // encoded as these rules say in their plainest form, and decoded as the entries read.
 //
-// planted: bpe/native/vocabulary/vocabulary_text.cpp: `if (!(is_unknown && text_->fuse_unk))` -> `if
-// (!is_unknown)`
+// planted: bpe/native/vocabulary/vocabulary_text.cpp: `if (text_->unk_id && !(is_unknown &&
+// text_->fuse_unk))` -> `if (text_->unk_id && !is_unknown)`
 #include "fuzz_rules.hpp"
 
 #include "encode/encoder.hpp"
@@ -131,7 +131,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   const fuzz::Exact text(all);
   for (int turn = 0; turn < 2; ++turn) {
-    const bpe::TokenBuffer found = encoder->encode_pretokens(text.view(), ends.data(), ends.size());
+    const bpe::TokenBuffer found =
+        encoder->encode_pretokens(text.view(), ends.data(), ends.size(), false).tokens;
     fuzz::expect(std::equal(found.data(), found.data() + found.size(), wanted.begin(), wanted.end()),
                  "text is encoded as its rules say");
   }
