@@ -51,7 +51,9 @@ class Command:
     folders: dict[str, str] | None = None
 
 
-COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field", "--separator"})
+COUNTED = frozenset(
+    {"--special-token", "--pattern", "--temp-dir", "--text-field", "--separator", "--exclude"}
+)
 RANKS = frozenset({"--pattern", "--special-token"})
 FIELD = frozenset({"--text-field"})
 MARKED = frozenset(
@@ -133,7 +135,7 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        FIELD | MARKED | CLUSTER | ENDS | {"--separator", "--append-to"},
+        FIELD | MARKED | CLUSTER | ENDS | {"--separator", "--append-to", "--exclude"},
         folders={"--output": "d.zarr"},
     ),
     Command(
