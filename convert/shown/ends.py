@@ -19,7 +19,7 @@ def ends_lines(ends: DocumentEnds, of_chats: bool, usual_end: str | None = None)
             f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{usual_end}' "
             "adds it to each"
         )
-    if ends.differ and not of_chats:
+    if ends.template.per_document and ends.differ and not of_chats:
         lines.append(
             f"  template   differs: by the tokenizer's own template each document {ends.template}; --template adds "
             "exactly that"
