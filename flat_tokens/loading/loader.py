@@ -129,10 +129,9 @@ class Loader(StepBatches):
             raise TooFewRowsError(row_count, self.batch_size)
         self.steps_per_epoch = row_count // self.batch_size
         self._left_out = row_count % self.batch_size
-        block_rows = max(1, block_tokens_of(array, block_tokens) // self.seq_len)
+        block_rows = block_rows_of(array, self.seq_len, block_tokens)
         if shuffle_blocks is None:
-            window_tokens = window_tokens_of(self.batch_size * self.seq_len, shuffle)
-            shuffle_blocks = max(1, window_tokens // (block_rows * self.seq_len))
+            shuffle_blocks = default_shuffle_blocks(block_rows, self.seq_len, self.batch_size, shuffle)
         shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
         if streams is None:
             most = min(shuffle_blocks, row_count // (block_rows * MIN_LANE_BLOCKS))
@@ -287,16 +286,17 @@ def _pack_rows(packs: PackedSequences, seq_len: int) -> RowSource:
     return packs.rows
 
 
-def block_tokens_of(array: FlatTokensArray | PackedSequences, given: int | None) -> int:
-    """Tokens that stay neighbours when blocks are permuted."""
-    if given is None:
-        given = array.block_tokens if isinstance(array, PackedSequences) else BLOCK_TOKENS
-    return min(integer("block_tokens", given, 1), LARGEST_BLOCK)
+def block_rows_of(array: FlatTokensArray | PackedSequences, seq_len: int, block_tokens: int | None) -> int:
+    """Rows per block. block_tokens: None for the default of the array."""
+    if block_tokens is None:
+        block_tokens = array.block_tokens if isinstance(array, PackedSequences) else BLOCK_TOKENS
+    return max(1, min(integer("block_tokens", block_tokens, 1), LARGEST_BLOCK) // seq_len)
 
 
-def window_tokens_of(batch_tokens: int, shuffle: bool) -> int:
-    """Tokens in the windows of all lanes by default."""
-    return WINDOW_TOKENS if shuffle else max(ORDERED_TOKENS, batch_tokens)
+def default_shuffle_blocks(block_rows: int, seq_len: int, batch_size: int, shuffle: bool) -> int:
+    """Blocks in the windows of all lanes by default."""
+    window_tokens = WINDOW_TOKENS if shuffle else max(ORDERED_TOKENS, batch_size * seq_len)
+    return max(1, window_tokens // (block_rows * seq_len))
 
 
 def check_ranks_divide(batch_size: int, world_size: int) -> None:

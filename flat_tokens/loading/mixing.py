@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import count_of, flag, integer
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loading.loader import Loader, block_tokens_of, check_ranks_divide, window_tokens_of
+from flat_tokens.loading.loader import Loader, block_rows_of, check_ranks_divide, default_shuffle_blocks
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.permutation import LARGEST_SEED, derive_key, permute
@@ -87,9 +87,10 @@ class Mixture(StepBatches):
         self.seed = integer("seed", seed, 0, LARGEST_SEED)
         seq_len = integer("seq_len", seq_len, 1)
         shuffle = flag("shuffle", options.get("shuffle", True))
-        window_tokens = window_tokens_of(self.batch_size * seq_len, shuffle)
+        rows = [block_rows_of(array, seq_len, options.get("block_tokens")) for array in arrays]
         blocks = [
-            shuffle_blocks or _window_blocks(array, seq_len, window_tokens, options) for array in arrays
+            shuffle_blocks or default_shuffle_blocks(block_rows, seq_len, self.batch_size, shuffle)
+            for block_rows in rows
         ]
         if streams is not None and self.batch_size % integer("streams", streams, 1):
             raise ArgumentError(f"streams must divide batch_size = {self.batch_size}, got {streams}")
@@ -293,11 +294,3 @@ class Mixture(StepBatches):
 
 def _shared_out(blocks: Sequence[int], shares: Sequence[Any]) -> list[int]:
     return [max(1, round(count * share)) for count, share in zip(blocks, shares, strict=True)]
-
-
-def _window_blocks(
-    array: FlatTokensArray | PackedSequences, seq_len: int, window_tokens: int, options: dict[str, Any]
-) -> int:
-    """How many blocks of this dataset would be shuffled at a time without the others."""
-    block_rows = max(1, block_tokens_of(array, options.get("block_tokens")) // seq_len)
-    return max(1, window_tokens // (block_rows * seq_len))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from flat_tokens.loading.batch import Batch
 from flat_tokens.rows.row_cut import RowCut
-from flat_tokens.rows.row_order import Draws, RowOrder
+from flat_tokens.rows.row_order import Draws, RowOrder, counting
 from flat_tokens.rows.row_reader import RowReader
 from flat_tokens.rows.row_window import RowWindow
 
@@ -200,7 +200,7 @@ class RowBuffer:
 
     def _open(self, draws: Draws, lanes: Int64) -> None:
         """Open the windows of some draws of different lanes, and plan to read the rows that the lanes draw next."""
-        spans = np.repeat(self._columns[lanes], self._counts[lanes]) + _counting(self._counts[lanes])
+        spans = np.repeat(self._columns[lanes], self._counts[lanes]) + counting(self._counts[lanes])
         waiting = self._table[spans]
         self._release(waiting[waiting >= 0])
         self._table[spans] = -1
@@ -263,8 +263,3 @@ class RowBuffer:
 
     def _new_window(self, rows: int) -> RowWindow:
         return RowWindow(rows, self._length, self._is_padded, self._is_masked)
-
-
-def _counting(counts: Int64) -> Int64:
-    """0 to count - 1 for each count: [2, 3] -> [0, 1, 0, 1, 2]."""
-    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)

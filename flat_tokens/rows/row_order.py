@@ -212,7 +212,7 @@ class Draws:
         """All draws of each lane from here to the end of the window; and for each of them, which draw it follows."""
         counts = self.ends - self.places
         of = np.repeat(np.arange(len(counts)), counts)
-        later = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+        later = counting(counts)
         found = self.select(of)
         lanes = np.array([order.lanes for order in self.orders])[found.members]
         return replace(found, places=found.places + later, draws=found.draws + later * lanes), of
@@ -263,6 +263,11 @@ def _interleaved(index: Int64, count: Int64, piece: Int64) -> tuple[Int64, Int64
 
 
 _ARRAYS = tuple(field.name for field in fields(Draws) if field.name != "orders")
+
+
+def counting(counts: Int64) -> Int64:
+    """0 to count - 1 for each count: [2, 3] -> [0, 1, 0, 1, 2]."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _groups(*keys: Int64) -> Iterator[tuple[tuple[int, ...], Int64]]:

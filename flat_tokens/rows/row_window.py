@@ -35,7 +35,7 @@ class RowWindow:
         self.trained: Bools | None = np.zeros((capacity, length), dtype=np.bool_) if is_masked else None
 
     def reset(self) -> None:
-        """Give each row a slot of its own."""
+        """Give each row a separate slot."""
         self.firsts[:] = np.arange(len(self.firsts)) * (self.length + 1) + 1
 
     def table(self) -> Uint32:
@@ -60,8 +60,8 @@ class RowWindow:
             return np.ones((len(self.firsts), self.length), dtype=np.bool_)
         return np.arange(self.length) < self.lengths[:, None]
 
-    def batch_of(self, rows: Int64 | slice, cut: RowCut) -> Batch:
-        """Some rows as a batch of its own memory."""
+    def batch_of(self, rows: Int64, cut: RowCut) -> Batch:
+        """Copy some rows into a batch."""
         lengths = None if self.lengths is None else np.array(self.lengths[rows])
         trained = None if self.trained is None else np.array(self.trained[rows])
         return cut.batch(self.tokens, self.firsts[rows], lengths, trained)
