@@ -10,12 +10,7 @@ The names below are imported when first used, so that `tokenmill train --help` w
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import extend_path
 from typing import TYPE_CHECKING, Any
-
-# Run from a checkout, this folder comes first on sys.path but the built core lies in site-packages/bpe:
-# looking in both lets `python -m bpe` find the core from anywhere.
-__path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
     from bpe.added_tokens import AddedToken

@@ -27,10 +27,10 @@ from typing import Final
 
 from bpe.cli.arguments import build_parser
 from bpe.errors import BadArgument
-from command_line.failures import STDOUT, ended_by, reader_gone
-from command_line.standard_streams import prepare_standard_streams
-from corpus.errors import naming
-from engines.stop_signals import stop_signals
+from tokenmill.cli.failures import STDOUT, ended_by, reader_gone
+from tokenmill.cli.standard_streams import prepare_standard_streams
+from tokenmill.engines.stop_signals import stop_signals
+from tokenmill.inputs.errors import naming
 
 # Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
 _MODULES: Final = {

@@ -1,6 +1,6 @@
 """The C++ core as Python sees it. Every call releases the GIL around its loop; buffers are bytes-like and contiguous.
 
-Text given to the core must be valid UTF-8 where a call says so; `corpus._core.validate_utf8` finds out. Offsets
+Text given to the core must be valid UTF-8 where a call says so; `inputs._core.validate_utf8` finds out. Offsets
 are 64-bit.
 """
 

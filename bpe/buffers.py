@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bpe.errors import BadArgument, InvalidText, shown
 from bpe.ragged import Ragged
-from corpus._core import validate_utf8
+from tokenmill.inputs._core import validate_utf8
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

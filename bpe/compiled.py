@@ -1,7 +1,7 @@
 """A tokenizer as one flat image: what is slow to find out is in it, so a worker process has it in 20 ms.
 
     magic, 8 bytes | bytes of header and image, 2 x uint64 | XXH64 of all that follows, uint64 |
-    header, JSON, padded with spaces to 8 bytes | the core's image (bpe/native/common/image.hpp)
+    header, JSON, padded with spaces to 8 bytes | the core's image (native/common/image.hpp)
 
 An image is what pickling sends to other processes. It is read by the form it was written in (`FORM` and the core's
 version in the header) or refused, never converted. It is data, not code: the checksum finds damage, and whatever else
@@ -27,7 +27,7 @@ from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import TextRules
-from corpus._core import xxh64
+from tokenmill.inputs._core import xxh64
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

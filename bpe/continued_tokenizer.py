@@ -26,7 +26,7 @@ from bpe.pretoken_counts.memory import check_room
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import Pretokens, merges_of, with_products
 from bpe.vocabulary import BYTE_ENTRIES, TextRules, make_vocabulary
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.memory import MemoryBudget

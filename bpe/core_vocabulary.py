@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from bpe import _core
 from bpe.vocabulary import TextRules, with_special_tokens
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from bpe.errors import BadTokenizer
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.normalizers import Replace as NormalizerReplace
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 _REPLACEMENT: Final = "\ufffd"
 

@@ -20,8 +20,8 @@ from bpe.normalizers import NFC, Normalizer, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, Vocabulary, make_vocabulary
-from corpus.sizes import counted
-from stores.system import cached_property
+from tokenmill.inputs.sizes import counted
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

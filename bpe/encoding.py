@@ -25,8 +25,8 @@ from bpe.ragged import Ragged
 from bpe.streaming import BLOCK_BYTES, blocks_of
 from bpe.text_form import exchange
 from bpe.threads import thread_count
-from corpus import utf8
-from corpus._core import find_separators
+from tokenmill.inputs import utf8
+from tokenmill.inputs._core import find_separators
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

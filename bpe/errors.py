@@ -10,11 +10,11 @@ from __future__ import annotations
 import operator
 from typing import ClassVar
 
-from corpus.errors import BadArgument as BadArgument
-from corpus.errors import InvalidText as InvalidText
-from corpus.errors import TokenmillError
-from corpus.errors import printable as printable
-from corpus.errors import shown as shown
+from tokenmill.inputs.errors import BadArgument as BadArgument
+from tokenmill.inputs.errors import InvalidText as InvalidText
+from tokenmill.inputs.errors import TokenmillError
+from tokenmill.inputs.errors import printable as printable
+from tokenmill.inputs.errors import shown as shown
 
 BpeError = TokenmillError  # the base of all packages' errors, as bpe names it
 

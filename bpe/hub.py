@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure, printable, shown
 from bpe.formats.by_path import FILE_NAMES, NO_TOKENIZER
 from bpe.formats.folder import COMPANIONS
-from stores.url import is_url, shown_url
+from tokenmill.stores.url import is_url, shown_url
 
 # The hub's rule: letters, digits, "-", "_" and ".", up to 96 on each side, not "." or "-" at an end.
 _NAME: Final = re.compile(r"(\w(?:[\w.-]{0,94}\w)?/\w(?:[\w.-]{0,94}\w)?)(?:@(.+))?", re.ASCII)

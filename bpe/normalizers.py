@@ -18,7 +18,7 @@ from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.pretokenization import read_oniguruma
 from bpe.pretokenization.regex_matches import parts_of
 from bpe.pretokenization.write_regex import expression_of
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     import regex

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from bpe.errors import BadArgument, EnvironmentFailure, shown
-from corpus.hints import is_zarr_group
-from stores import NO_OPTIONS, StorageOptions, is_url, open_store, split_key
-from stores.durability import sync
-from stores.names import rename
+from tokenmill.inputs.hints import is_zarr_group
+from tokenmill.stores import NO_OPTIONS, StorageOptions, is_url, open_store, split_key
+from tokenmill.stores.durability import sync
+from tokenmill.stores.names import rename
 
 _PUT_BYTES: Final = 8 << 20
 

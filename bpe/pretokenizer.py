@@ -28,7 +28,7 @@ from bpe.pretokenization.by_regex import RegexCutter
 from bpe.pretokenization.compiled import Compiled, compiled_of
 from bpe.pretokenization.components import ByteLevel, Component, Split
 from bpe.pretokenization.stages import phases_of
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 _BARE_WORD: Final = re.compile(r"[A-Za-z][\w.-]+")  # a mistyped name, such as gpt3
 

@@ -10,8 +10,8 @@ import time
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
-from command_line.progress import new_bar, say
-from corpus.sizes import bytes_text
+from tokenmill.cli.progress import new_bar, say
+from tokenmill.inputs.sizes import bytes_text
 
 
 class Progress(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from corpus.sizes import counted
+from tokenmill.inputs.sizes import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Final
 
 from bpe.control_group import quota_threads
 from bpe.errors import BadArgument, check_whole
-from stores.system import usable_cores
+from tokenmill.stores.system import usable_cores
 
 MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
 

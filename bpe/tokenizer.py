@@ -31,7 +31,7 @@ from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.vocabulary import SpecialTokens, TextRules, warning_of_missing_bytes
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -39,15 +39,15 @@ from bpe.tokenizer import Tokenizer
 from bpe.training_options import TrainingOptions
 from bpe.training_preparation import prepared, start_of, with_tokenizer
 from bpe.training_start import Start
-from corpus.sizes import counted
-from stores import NO_OPTIONS
-from stores.system import cached_property
+from tokenmill.inputs.sizes import counted
+from tokenmill.stores import NO_OPTIONS
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount
     from bpe.pretoken_counts.sources import Source
     from bpe.training_options import TieBreak
-    from corpus.utf8 import Invalid
+    from tokenmill.inputs.utf8 import Invalid
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,8 @@ from bpe.reference import printable_bytes
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import BYTES, Pretokens, merges_of, with_products
 from bpe.vocabulary import BYTE_ENTRIES
-from corpus.sizes import counted
-from stores.system import cached_property
+from tokenmill.inputs.sizes import counted
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.like import TextRule

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount
     from bpe.pretokenizer import Pretokenizer
     from bpe.tokenizer import Tokenizer
-    from corpus.utf8 import Invalid
+    from tokenmill.inputs.utf8 import Invalid
 
 TieBreak = Literal["lexicographic", "huggingface"]
 TIE_BREAKS: Final = ("lexicographic", "huggingface")

@@ -20,7 +20,7 @@ from bpe.tokenizer import Tokenizer
 from bpe.training_alphabet import FromAlphabet, initial_letters
 from bpe.training_options import TrainingOptions, check_size
 from bpe.training_start import FromBytes, Start
-from corpus.sizes import counted
+from tokenmill.inputs.sizes import counted
 
 
 def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[TrainingOptions, Cut]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.formats.byte_alphabet import to_bytes
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.core_vocabulary import CoreVocabulary

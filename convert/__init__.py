@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pkgutil import extend_path
 from typing import TYPE_CHECKING, Any
-
-# Run from a checkout, this folder comes first on sys.path but what was built lies in site-packages/convert.
-__path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
     from convert.driver.append import append

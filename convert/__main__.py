@@ -26,12 +26,12 @@ from collections.abc import Sequence
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from command_line.failures import MACHINE, MEMORY, ended_by, exit_code_of, one_line
-from command_line.standard_streams import complain, flush_and_leave, prepare_standard_streams
 from convert.errors import BadInput, printable
 from convert.shown.arguments import build_parser as build_parser
 from convert.shown.arguments import parse_arguments
-from stores import is_url, shown_url
+from tokenmill.cli.failures import MACHINE, MEMORY, ended_by, exit_code_of, one_line
+from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_standard_streams
+from tokenmill.stores import is_url, shown_url
 
 if TYPE_CHECKING:
     import argparse
@@ -52,8 +52,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
         options, parsed = parse_arguments(words, prog)
         output, on_error = options.output, options.on_error
         from convert.driver.pipeline import dry_run
-        from engines.choose import quiet_loggers
-        from engines.stop_signals import stop_signals
+        from tokenmill.engines.choose import quiet_loggers
+        from tokenmill.engines.stop_signals import stop_signals
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)

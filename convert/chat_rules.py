@@ -9,10 +9,10 @@ from typing import Any
 
 from bpe.hub import download, locate
 from bpe.tokenizer import Tokenizer
-from corpus.errors import BadArgument, printable
-from corpus.rules import ChatRules
-from stores import NO_OPTIONS, StoreDenied, StoreNotFound, is_url, open_store, shown_url, split_key
-from stores.url import parse
+from tokenmill.inputs.errors import BadArgument, printable
+from tokenmill.inputs.rules import ChatRules
+from tokenmill.stores import NO_OPTIONS, StoreDenied, StoreNotFound, is_url, open_store, shown_url, split_key
+from tokenmill.stores.url import parse
 
 LARGEST_BYTES = 16 << 20
 TEMPLATE_NAME, CONFIG_NAME, TOKENS_NAME = (
@@ -42,7 +42,7 @@ def chat_rules(
     otherwise return None. storage_options: of the stores that URLs name. has_date: whether the user gave a date for
     templates that write one.
     """
-    from corpus.chat_template import compiled, writes_date
+    from tokenmill.inputs.chat_template import compiled, writes_date
 
     def read(folder: str, file_name: str) -> tuple[str, str | None]:
         return _read(folder, file_name, storage_options)

@@ -8,12 +8,12 @@ this program wrote, and bugs.
 # ruff: noqa: N818 - named for what is wrong: BadInput, WorkerLost
 from __future__ import annotations
 
-from corpus.errors import BadArgument, TokenmillError
-from corpus.errors import BadInput as BadInput
-from corpus.errors import naming as naming
-from corpus.errors import printable as printable
-from engines.errors import EngineFailure as EngineFailure
-from engines.errors import WorkerLost as WorkerLost
+from tokenmill.engines.errors import EngineFailure as EngineFailure
+from tokenmill.engines.errors import WorkerLost as WorkerLost
+from tokenmill.inputs.errors import BadArgument, TokenmillError
+from tokenmill.inputs.errors import BadInput as BadInput
+from tokenmill.inputs.errors import naming as naming
+from tokenmill.inputs.errors import printable as printable
 
 ConvertError = TokenmillError  # the base of all packages' errors, as convert names it
 UsageError = BadArgument

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 from bpe.threads import available_threads
 from convert.errors import UsageError
 from convert.path_fields import PathField, PathsField, checked_path
-from corpus.kinds import INPUT_FORMATS
-from corpus.rules import (
+from tokenmill.engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
+from tokenmill.inputs.kinds import INPUT_FORMATS
+from tokenmill.inputs.rules import (
     DEFAULT_SEPARATOR,
     MAX_RECORD_BYTES,
     ChatRules,
@@ -26,8 +27,7 @@ from corpus.rules import (
     check_separator,
     pointer_path,
 )
-from engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
-from stores.url import is_url
+from tokenmill.stores.url import is_url
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer

@@ -13,11 +13,7 @@ only opens and reads, or only writes, is spared the rest.
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import extend_path
 from typing import TYPE_CHECKING, Any
-
-# Run from a checkout, this folder comes first on sys.path but what was built lies in site-packages/flat_tokens.
-__path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
     from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError

@@ -15,17 +15,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from command_line.failures import ended_by, reader_gone
-from command_line.input_arguments import add_storage_option
-from command_line.parser import Parser
-from command_line.standard_streams import prepare_standard_streams
-from command_line.words import path_word, whole
 from flat_tokens import commands
 from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange import command as exchange
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.places import Place, StorePath, locate
-from stores import is_url
+from tokenmill.cli.failures import ended_by, reader_gone
+from tokenmill.cli.input_arguments import add_storage_option
+from tokenmill.cli.parser import Parser
+from tokenmill.cli.standard_streams import prepare_standard_streams
+from tokenmill.cli.words import path_word, whole
+from tokenmill.stores import is_url
 
 DEFAULT_WORKERS = min(os.cpu_count() or 1, 16)
 MAX_WORKERS = 4096

@@ -16,13 +16,13 @@ from multiprocessing import get_context
 from operator import itemgetter
 from typing import Any
 
-from command_line.standard_streams import complain
 from flat_tokens import opening, statistics
 from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.format import decode_ids
 from flat_tokens.sources import open_places
 from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
+from tokenmill.cli.standard_streams import complain
 
 LINE_COLUMNS = 100
 SHOWN_SOURCES = SHOWN_PARTS = 20
@@ -208,7 +208,7 @@ class _Bar:
     def show(self, done_bytes: int, total_bytes: int) -> None:
         """So much is done."""
         if self._bar is None and sys.stderr.isatty():
-            from command_line.progress import new_bar
+            from tokenmill.cli.progress import new_bar
 
             self._bar = new_bar("verify", total_bytes, sys.stderr)
         if self._bar is not None:

@@ -6,8 +6,8 @@ escaped, so that a hostile name cannot drive a terminal.
 
 from __future__ import annotations
 
-from stores.errors import ShortHelp
-from stores.errors import printable as whole_printable
+from tokenmill.stores.errors import ShortHelp
+from tokenmill.stores.errors import printable as whole_printable
 
 
 class FlatTokensError(Exception, metaclass=ShortHelp):

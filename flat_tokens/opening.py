@@ -30,8 +30,8 @@ from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
 from flat_tokens.storage.versions import newest, place_of, read_version, version_path, within
 from flat_tokens.views import joined, of_sources
-from stores.cached import CachedStore
-from stores.system import cached_property
+from tokenmill.stores.cached import CachedStore
+from tokenmill.stores.system import cached_property
 
 
 class Fingerprinted(Protocol):

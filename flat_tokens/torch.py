@@ -36,7 +36,7 @@ from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.rows.steps import StepBatches, steps_range
-from stores.system import before_fork
+from tokenmill.stores.system import before_fork
 
 try:
     import torch

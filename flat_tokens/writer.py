@@ -34,8 +34,8 @@ from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
 from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.token_facts import TokenFacts, content_digest, token_facts
-from stores import Store
-from stores.names import rename
+from tokenmill.stores import Store
+from tokenmill.stores.names import rename
 
 Destination = Path | Store  # the dataset's folder, or the container that it is
 
@@ -337,7 +337,7 @@ def write_root(
     tokenizer, "source_sha256": of the file or files it was read from} or None. sources, options, versions:
     plain JSON values that are kept as they are, each source written before many others are asked for; no times or
     machine names, the bytes of the manifest should follow from the inputs alone. ArgumentError if a split is
-    missing; AlreadyThere (stores.errors) if there is a manifest on the store, which is then left as it is."""
+    missing; AlreadyThere (tokenmill.stores.errors) if there is a manifest on the store, which is then left as it is."""
     if set(splits) != set(flat_format.SPLITS):
         raise ArgumentError(f"a dataset has the splits {', '.join(flat_format.SPLITS)}, got {sorted(splits)}")
     group = written_metadata.group_files(layout.zarr_format, {})

@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "convert"), str(ROOT / "tests" / "corpus")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "convert"), str(ROOT / "tests" / "inputs")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
 
 from input_kinds import KINDS, write_kind  # noqa: E402 - found on the path above
 from naive_conversion import make_documents, train_tokenizer, tree  # noqa: E402
 
 from convert import ConvertOptions, convert  # noqa: E402
-from engines.engine import package_of  # noqa: E402
-from engines.inline_engine import InlineEngine  # noqa: E402
+from tokenmill.engines.engine import package_of  # noqa: E402
+from tokenmill.engines.inline_engine import InlineEngine  # noqa: E402
 
 Cluster = tuple[str, dict[str, Any], Callable[[], list[int]]]  # name, options, ids of the workers
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Final
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
-_PACKAGES: Final = ("bpe", "convert", "flat_tokens", "stores", "tokenmill")
+_PACKAGES: Final = ("bpe", "convert", "flat_tokens", "tokenmill")
 _BLOCK: Final = re.compile(r"^ *```py(?:thon)?\b[^\n]*\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _INDENTED: Final = re.compile(r"\n\n((?: {4}[^\n]*\n?)+)")
-_IMPORTS: Final = "import bpe, convert, flat_tokens, stores, tokenmill\n"
+_IMPORTS: Final = "import bpe, convert, flat_tokens, tokenmill\n"
 _PASSED_OVER: Final = (
     "UndefinedVariable MissingImports MissingModuleSource PossiblyUnboundVariable UnusedExpression".split()
 )

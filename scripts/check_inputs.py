@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "convert"), str(ROOT / "tests" / "corpus")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "convert"), str(ROOT / "tests" / "inputs")]
 
 from input_kinds import KINDS, write_kind  # noqa: E402 - found on the path above
 from naive_conversion import END, make_documents, train_tokenizer  # noqa: E402

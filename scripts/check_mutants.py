@@ -29,9 +29,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from environment import PACKAGES
 from mutants.change import Change
-from mutants.covering import Covering
+from mutants.covering import PACKAGES, Covering
 from mutants.native_changes import native_changes
 from mutants.python_changes import python_changes
 from mutants.switched_core import SwitchedCore

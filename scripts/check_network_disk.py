@@ -36,7 +36,7 @@ from power_loss import tree  # noqa: E402
 from web_server import WebServer, web_server  # noqa: E402
 
 import flat_tokens  # noqa: E402
-from command_line.failures import ended_by  # noqa: E402
+from tokenmill.cli.failures import ended_by  # noqa: E402
 
 MASKED = "convert marked.jsonl --prompt-field prompt --completion-field completion --tokenizer tok.json --output out "
 EXPORT = "export out --to npy --output exported"

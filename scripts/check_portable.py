@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def check_objects() -> list[str]:
-    objects = sorted((ROOT / "build").glob("*/CMakeFiles/*core.dir/*/native/**/*.o"))
+    objects = sorted((ROOT / "build").glob("*/CMakeFiles/*core.dir/**/native/**/*.o"))
     newest = max(map(build_of, objects), key=lambda folder: folder.stat().st_mtime, default=None)
     objects = [path for path in objects if build_of(path) == newest]
     if not objects:
@@ -109,7 +109,7 @@ def check_target(target: str, compiler: str) -> list[str]:
     # The bindings need Python's headers of the target and hold no algorithm.
     sources = [
         source
-        for source in sorted(ROOT.glob("*/native/**/*.cpp"))
+        for source in sorted(ROOT.glob("**/native/**/*.cpp"))
         if not source.name.startswith("bind")
         and ("avx" not in source.name or target.startswith("x86_64"))
         and "scripts" not in source.relative_to(ROOT).parts
@@ -140,7 +140,7 @@ def compiled(source: Path, compiler: str, folder: Path) -> str:
     ]  # as CMakeLists.txt has them
     for variant, own in VARIANTS.items():
         flags += own if source.stem.endswith(variant) else []
-    words = [*shlex.split(compiler), *flags, f"-I{ROOT / 'bpe' / 'native'}"]
+    words = [*shlex.split(compiler), *flags, f"-I{ROOT / 'bpe' / 'native'}", f"-I{ROOT / 'native'}"]
     words += ["-c", str(source), "-o", str(folder / f"{source.parent.name}-{source.stem}.o")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     failed = done.returncode != 0 or "warning:" in done.stderr.replace("zig: warning:", "")

@@ -32,7 +32,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [
     str(ROOT),
-    *(str(ROOT / "tests" / name) for name in ("convert", "corpus", "fault", "stores")),
+    *(str(ROOT / "tests" / name) for name in ("convert", "inputs", "fault", "stores")),
 ]
 
 from race_appends import AppendRaces  # noqa: E402 - found on the path above

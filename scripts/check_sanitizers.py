@@ -38,8 +38,12 @@ TESTS = (
         "bpe/test_merge_counts.py",
         "bpe/test_vocabulary.py",
     ),
-    *("corpus/test_json_texts.py", "corpus/test_json_long_line.py", "corpus/test_special_tokens.py"),
-    *("corpus/test_validate_utf8.py", "corpus/test_content_hash.py"),
+    *(
+        "inputs/test_json_texts.py",
+        "inputs/test_json_long_line.py",
+        "inputs/test_special_tokens.py",
+    ),
+    *("inputs/test_validate_utf8.py", "inputs/test_content_hash.py"),
     *("flat_tokens/test_row_cut.py", "flat_tokens/test_row_order.py", "flat_tokens/test_token_facts.py"),
     *("flat_tokens/test_token_matches.py", "flat_tokens/test_permutation.py", "convert/test_stored_ids.py"),
 )

@@ -1,6 +1,6 @@
-"""Write bpe/native/text/word_characters.cpp out of the project's Unicode tables.
+"""Write native/text/word_characters.cpp out of the project's Unicode tables.
 
-python scripts/generate_word_characters.py > bpe/native/text/word_characters.cpp
+python scripts/generate_word_characters.py > native/text/word_characters.cpp
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from command_line.parser import Parser  # noqa: E402
 from tokenmill.__main__ import COMMANDS  # noqa: E402
+from tokenmill.cli.parser import Parser  # noqa: E402
 
 FOLDER = "reference/"
 WIDTH = 76  # characters of a line of code on a page

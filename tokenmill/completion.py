@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from command_line.parser import Parser
-from command_line.standard_streams import complain
-from command_line.words import path_word
-from corpus.errors import BadArgument
+from tokenmill.cli.parser import Parser
+from tokenmill.cli.standard_streams import complain
+from tokenmill.cli.words import path_word
+from tokenmill.inputs.errors import BadArgument
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _WHERE: Final = (

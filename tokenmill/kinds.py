@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from stores import is_url
+from tokenmill.stores import is_url
 
 _OF_DATASETS: Final = (".zgroup", "zarr.json", "manifest.json")
 _OF_TOKENIZERS: Final = (".json", ".tiktoken", ".model", ".counts")

@@ -6,8 +6,8 @@ import argparse
 
 from bpe.cli.counting_arguments import add_count, add_train
 from bpe.cli.shared_arguments import add_rank_file_options, add_records, add_special_token, add_tokenizer
-from command_line.parser import Parser
-from command_line.words import size
+from tokenmill.cli.parser import Parser
+from tokenmill.cli.words import size
 
 
 def build_parser(prog: str = "python -m bpe") -> Parser:

@@ -20,9 +20,9 @@ from bpe.formats.by_path import files_of
 from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output, open_output_file
 from bpe.tokenizer import AllowedSpecial, Tokenizer
-from command_line.standard_streams import complain
-from corpus.rules import IntakeRules
-from stores import is_url, shown_url
+from tokenmill.cli.standard_streams import complain
+from tokenmill.inputs.rules import IntakeRules
+from tokenmill.stores import is_url, shown_url
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source

@@ -12,7 +12,7 @@ from bpe.comparison.compare_page import SAMPLE, compare_page
 from bpe.errors import BadArgument, printable
 from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output
-from corpus.sizes import bytes_text
+from tokenmill.inputs.sizes import bytes_text
 
 
 def compare(options: Namespace) -> int:

@@ -6,10 +6,10 @@ import argparse
 
 from bpe.cli.shared_arguments import add_records
 from bpe.entry_limit import MAX_TOKEN_BYTES
-from command_line.input_arguments import add_exclude
-from command_line.parser import Parser
-from command_line.words import seconds, size, size_or_fit, sizes, unescaped
-from engines.choose import add_engine_arguments
+from tokenmill.cli.input_arguments import add_exclude
+from tokenmill.cli.parser import Parser
+from tokenmill.cli.words import seconds, size, size_or_fit, sizes, unescaped
+from tokenmill.engines.choose import add_engine_arguments
 
 
 def add_train(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:

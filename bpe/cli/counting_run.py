@@ -30,13 +30,13 @@ from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sources import identity
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.progress import TrainingProgress
-from command_line.standard_streams import complain
-from corpus.sizes import bytes_text
-from stores import is_url
+from tokenmill.cli.standard_streams import complain
+from tokenmill.inputs.sizes import bytes_text
+from tokenmill.stores import is_url
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
-    from engines.choose import EngineOptions
+    from tokenmill.engines.choose import EngineOptions
 
 _T = TypeVar("_T")
 _BLOCK: Final = "this block"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from command_line.input_arguments import add_input_arguments
+from tokenmill.cli.input_arguments import add_input_arguments
 
 
 def add_records(command: argparse.ArgumentParser) -> None:

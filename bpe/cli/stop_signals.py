@@ -11,7 +11,7 @@ from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from bpe.errors import Stopped
-from engines.stop_signals import STOP_SIGNALS
+from tokenmill.engines.stop_signals import STOP_SIGNALS
 
 _T = TypeVar("_T")
 

@@ -14,24 +14,24 @@ from bpe.pretoken_counts.records import Records
 from bpe.pretoken_counts.sources import file_of, listed
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.text_blocks import Reader
-from command_line.standard_streams import complain
-from corpus.batch import Batch
-from corpus.hints import what_no_text_is
-from corpus.kinds import is_marked_up, markup_note
-from corpus.source_list import Source as File
-from corpus.utf8 import Invalid, TextDecoder
-from stores import NO_OPTIONS, is_url
+from tokenmill.cli.standard_streams import complain
+from tokenmill.inputs.batch import Batch
+from tokenmill.inputs.hints import what_no_text_is
+from tokenmill.inputs.kinds import is_marked_up, markup_note
+from tokenmill.inputs.source_list import Source as File
+from tokenmill.inputs.utf8 import Invalid, TextDecoder
+from tokenmill.stores import NO_OPTIONS, is_url
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
-    from corpus.kinds import Kind
-    from corpus.rules import IntakeRules
+    from tokenmill.inputs.kinds import Kind
+    from tokenmill.inputs.rules import IntakeRules
 
 _BLOCK_BYTES: Final = 1 << 20
 
 
 def input_sources(arguments: list[str], options: Namespace | None = None) -> list[Source]:
-    """The files and objects that the arguments mean (corpus/sources.py), and stdin for "-".
+    """The files and objects that the arguments mean (tokenmill/inputs/sources.py), and stdin for "-".
 
     options: of the command, with input_format and storage_option. MissingInput lists what means none.
     """

@@ -26,11 +26,11 @@ from bpe.tokenizer import Tokenizer
 from bpe.training import Training, train_on
 from bpe.training_options import LIKE_OR_PATTERN, TrainingOptions
 from bpe.training_preparation import prepared
-from corpus.sizes import bytes_text, counted
-from stores import is_url, shown_url, split_key
+from tokenmill.inputs.sizes import bytes_text, counted
+from tokenmill.stores import is_url, shown_url, split_key
 
 if TYPE_CHECKING:
-    from engines.choose import EngineOptions
+    from tokenmill.engines.choose import EngineOptions
 
 SIZE_FIELD: Final = "{vocab_size}"
 
@@ -140,7 +140,7 @@ def count(options: Namespace) -> int:
 def _engine(options: Namespace) -> EngineOptions | None:
     """Where `count` counts: None for threads of this process, where no executor is named."""
     if options.executor is None:
-        from engines.choose import STALL_SECONDS
+        from tokenmill.engines.choose import STALL_SECONDS
 
         for flag in ("workers", "scheduler", "address", "scratch", "text_chunk_bytes", "stall_timeout"):
             if getattr(options, flag) not in (None, "", STALL_SECONDS):
@@ -154,7 +154,7 @@ def _engine(options: Namespace) -> EngineOptions | None:
                 f"--{flag.replace('_', '-')} is for counting on one machine; leave --executor out, or it"
             )
     from bpe.pretoken_counts.count_files import engine_options
-    from engines.choose import quiet_loggers
+    from tokenmill.engines.choose import quiet_loggers
 
     quiet_loggers(options.executor)
     return engine_options(

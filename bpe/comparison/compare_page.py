@@ -11,8 +11,8 @@ from typing import Final
 from bpe.comparison.page_model import page_model
 from bpe.errors import UnsupportedTokenizer, printable
 from bpe.tokenizer import Tokenizer
-from reports.components import SERIES, escaped, heads, legend, pair, section, table
-from reports.page import page
+from tokenmill.html.components import SERIES, escaped, heads, legend, pair, section, table
+from tokenmill.html.page import page
 
 MARK: Final = "<!-- tokenmill comparison -->"
 MOST_CHARACTERS: Final = 20_000  # that one may type: some 50 ms of work a key

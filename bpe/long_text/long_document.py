@@ -18,7 +18,7 @@ from bpe import _core
 from bpe.long_text.long_pretoken import LongPretoken
 from bpe.normalizers import INSIDE
 from bpe.tokenizer import AllowedSpecial, Tokenizer
-from corpus._core import find_special_tokens
+from tokenmill.inputs._core import find_special_tokens
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.tokenizer import Tokenizer
-from corpus.errors import BadInput
+from tokenmill.inputs.errors import BadInput
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -23,16 +23,16 @@ from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import cut_at_special_tokens
 from bpe.threads import available_threads
-from corpus import utf8
-from corpus._core import rows_with_special_tokens
-from corpus.long_line import LongLine
+from tokenmill.inputs import utf8
+from tokenmill.inputs._core import rows_with_special_tokens
+from tokenmill.inputs.long_line import LongLine
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.counts_facts import Arrays
-    from corpus.batch import Batch
-    from corpus.pieced_text import PiecedText
+    from tokenmill.inputs.batch import Batch
+    from tokenmill.inputs.pieced_text import PiecedText
 
 # The regex package is slow: this takes it a second or less, and what Python holds for it stays small.
 PYTHON_BLOCK_BYTES: Final = 2 << 20

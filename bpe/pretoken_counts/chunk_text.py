@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bpe.pretoken_counts.sources import FileRange
-from corpus.source_list import Piece
-from corpus.utf8 import cut_character_bytes
-from stores import RandomFile, read_at
+from tokenmill.inputs.source_list import Piece
+from tokenmill.inputs.utf8 import cut_character_bytes
+from tokenmill.stores import RandomFile, read_at
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.sources import Source
-    from corpus.source_list import Source as File
+    from tokenmill.inputs.source_list import Source as File
 
 _WINDOW_BYTES: Final = 64 << 10
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))

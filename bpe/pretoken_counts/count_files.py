@@ -22,9 +22,9 @@ from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.threads import available_threads
-from corpus.utf8 import Invalid
-from engines.choose import EXECUTORS, EngineOptions, check_engine
-from stores import NO_OPTIONS, is_url, split_key
+from tokenmill.engines.choose import EXECUTORS, EngineOptions, check_engine
+from tokenmill.inputs.utf8 import Invalid
+from tokenmill.stores import NO_OPTIONS, is_url, split_key
 
 
 def count_files(

@@ -31,7 +31,7 @@ from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.runs import OpenRun
 from bpe.pretoken_counts.workspace import Workspace
-from stores import NO_OPTIONS, StorageOptions
+from tokenmill.stores import NO_OPTIONS, StorageOptions
 
 if TYPE_CHECKING:
     from bpe.progress import Progress

@@ -1,6 +1,6 @@
 """What a worker does for `count`: a text chunk -> a sorted run, later a range of keys of some runs -> their sum.
 
-Tasks are pure (engines/engine.py): what an attempt writes counts for nothing until the driver has its result.
+Tasks are pure (tokenmill/engines/engine.py): what an attempt writes counts for nothing until the driver has its result.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bpe.pretoken_counts.runs import KeyRange, RunFile
 from bpe.pretoken_counts.scratch import Scratch
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.workspace import Workspace
-from corpus.chunks import Chunks, TextChunk
-from corpus.sources import require_unchanged
-from engines.job import JobKey, find_job
-from engines.worker_process import take_step
+from tokenmill.engines.job import JobKey, find_job
+from tokenmill.engines.worker_process import take_step
+from tokenmill.inputs.chunks import Chunks, TextChunk
+from tokenmill.inputs.sources import require_unchanged
 
 # What a task may take for counts and text that can't be cut; what outgrows it goes to the worker's disk.
 TASK_BYTES = 1 << 30
@@ -37,10 +37,10 @@ class CountingJob(NamedTuple):
     memory_bytes: int | None
 
     def prepare(self) -> None:
-        """See `engines.job.Job`."""
+        """See `tokenmill.engines.job.Job`."""
 
     def check_sight(self) -> None:
-        """See `engines.job.Job`."""
+        """See `tokenmill.engines.job.Job`."""
         self.scratch.check_sight()
 
 

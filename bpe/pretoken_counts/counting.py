@@ -41,13 +41,13 @@ from bpe.pretoken_counts.text_blocks import Reader, text_blocks
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
-from corpus import utf8
-from corpus.batch import Batch
-from stores import NO_OPTIONS
+from tokenmill.inputs import utf8
+from tokenmill.inputs.batch import Batch
+from tokenmill.stores import NO_OPTIONS
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
-    from corpus.kinds import Kind
+    from tokenmill.inputs.kinds import Kind
 
 __all__ = [
     "CountingOptions",

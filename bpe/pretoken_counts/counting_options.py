@@ -11,9 +11,9 @@ from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import check_threads
 from bpe.vocabulary import check_special_texts
-from corpus import utf8
-from corpus.kinds import INPUT_FORMATS
-from corpus.rules import DEFAULT_SEPARATOR, IntakeRules, check_separator
+from tokenmill.inputs import utf8
+from tokenmill.inputs.kinds import INPUT_FORMATS
+from tokenmill.inputs.rules import DEFAULT_SEPARATOR, IntakeRules, check_separator
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from bpe.pretoken_counts.counts_writer import cut_in_blocks, write_counts_file
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
-from corpus.sizes import counted
-from stores import NO_OPTIONS, StorageOptions
+from tokenmill.inputs.sizes import counted
+from tokenmill.stores import NO_OPTIONS, StorageOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,8 +26,8 @@ from bpe.pretoken_counts.counts_layout import (
     write_end,
 )
 from bpe.pretoken_counts.pretoken_order import ascend, pretoken_at
-from corpus import _core
-from stores import NO_OPTIONS, RandomFile, StorageOptions, open_file, read_at, shown_url
+from tokenmill.inputs import _core
+from tokenmill.stores import NO_OPTIONS, RandomFile, StorageOptions, open_file, read_at, shown_url
 
 _AGAIN: Final = "it is damaged or cut short; count its texts again"
 

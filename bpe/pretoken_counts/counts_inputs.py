@@ -18,8 +18,8 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.sources import FileRange, StreamRest, identity, object_of, path_of
 from bpe.pretokenizer import Pretokenizer
-from corpus.source_list import Source as File
-from stores import NO_OPTIONS, StorageOptions
+from tokenmill.inputs.source_list import Source as File
+from tokenmill.stores import NO_OPTIONS, StorageOptions
 
 if TYPE_CHECKING:
     from bpe.like import TextRule

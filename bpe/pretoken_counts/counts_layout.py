@@ -20,7 +20,7 @@ import struct
 from typing import BinaryIO, Final, NamedTuple
 
 from bpe.pretoken_counts.counts_facts import CountsFacts
-from corpus import _core
+from tokenmill.inputs import _core
 
 VERSION: Final = 1
 MAGIC: Final = b"tmcounts"

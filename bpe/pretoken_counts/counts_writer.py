@@ -25,8 +25,8 @@ from bpe.pretoken_counts.counts_layout import (
     write_end,
 )
 from bpe.pretoken_counts.merge_counts import joined
-from corpus import _core
-from stores import NO_OPTIONS, StorageOptions
+from tokenmill.inputs import _core
+from tokenmill.stores import NO_OPTIONS, StorageOptions
 
 
 class Written(NamedTuple):

@@ -14,8 +14,8 @@ from bpe import _core
 from bpe.control_group import control_groups
 from bpe.errors import BadArgument, NotEnoughMemory, check_whole
 from bpe.threads import available_threads
-from corpus.sizes import bytes_text
-from stores.system import address_space_limit, page_bytes, peak_bytes, physical_bytes
+from tokenmill.inputs.sizes import bytes_text
+from tokenmill.stores.system import address_space_limit, page_bytes, peak_bytes, physical_bytes
 
 # The least that counting can work with, beside what the process takes already.
 MIN_FREE_BYTES: Final = 32 << 20

@@ -28,20 +28,20 @@ from bpe.pretoken_counts.source_facts import decoded_source
 from bpe.pretoken_counts.sources import kind_of_source, object_of, path_of
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretokenizer import Pretokenizer
-from corpus.chunks import Chunks, TextChunk, compressed_count
-from corpus.source_list import Source as File
-from corpus.source_list import SourceList
-from engines.choose import EngineOptions, open_engine
-from engines.ending import ending
-from engines.job import hand_out
-from engines.tasks import SHOW_SECONDS, TaskPool
+from tokenmill.engines.choose import EngineOptions, open_engine
+from tokenmill.engines.ending import ending
+from tokenmill.engines.job import hand_out
+from tokenmill.engines.tasks import SHOW_SECONDS, TaskPool
+from tokenmill.inputs.chunks import Chunks, TextChunk, compressed_count
+from tokenmill.inputs.source_list import Source as File
+from tokenmill.inputs.source_list import SourceList
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.counting_options import CountingOptions
     from bpe.pretoken_counts.sources import Source
     from bpe.progress import Progress
-    from engines.engine import Engine, Notice
-    from engines.job import JobKey
+    from tokenmill.engines.engine import Engine, Notice
+    from tokenmill.engines.job import JobKey
 
 FAN_IN: Final = 16
 # A text chunk: large, since runs of large chunks are a smaller share of their text, but enough of them for all workers.

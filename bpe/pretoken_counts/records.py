@@ -16,22 +16,22 @@ from bpe.pretoken_counts.counts_facts import CountedSource
 from bpe.pretoken_counts.source_facts import decoded_source
 from bpe.pretoken_counts.sources import FileRange, StreamRest, file_of, kind_of_source
 from bpe.pretoken_counts.tally import Skipped
-from corpus.documents import Buffers, Documents, LongText, Reading
-from corpus.errors import BadInput
-from corpus.intake import UNREADABLE, BadRecord, Intake
-from corpus.long_line import LongLine
-from corpus.pieced_text import PiecedText
-from corpus.rules import IntakeRules
-from corpus.source_list import Piece
-from corpus.source_list import Source as File
-from corpus.text_documents import checked_text, places_of_documents, valid_documents
+from tokenmill.inputs.documents import Buffers, Documents, LongText, Reading
+from tokenmill.inputs.errors import BadInput
+from tokenmill.inputs.intake import UNREADABLE, BadRecord, Intake
+from tokenmill.inputs.long_line import LongLine
+from tokenmill.inputs.pieced_text import PiecedText
+from tokenmill.inputs.rules import IntakeRules
+from tokenmill.inputs.source_list import Piece
+from tokenmill.inputs.source_list import Source as File
+from tokenmill.inputs.text_documents import checked_text, places_of_documents, valid_documents
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.counting_options import CountingOptions
     from bpe.pretoken_counts.sources import Source
-    from corpus.batch import Batch
-    from corpus.documents import Text
-    from corpus.kinds import Kind
+    from tokenmill.inputs.batch import Batch
+    from tokenmill.inputs.documents import Text
+    from tokenmill.inputs.kinds import Kind
 
 
 class _Intake(Intake):

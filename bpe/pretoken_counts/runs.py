@@ -19,7 +19,7 @@ from bpe.pretoken_counts.counts_facts import Arrays
 from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.pretoken_counts.counts_layout import Mark
 from bpe.pretoken_counts.pretoken_order import pretoken_at
-from stores import StorageOptions
+from tokenmill.stores import StorageOptions
 
 
 class RunFile(NamedTuple):

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, EnvironmentFailure, check_whole
 from bpe.pretoken_counts.sources import FileRange, file_of, kind_of_source, path_of
-from corpus import _core
-from corpus.json_array import is_array
-from corpus.rules import IntakeRules
-from corpus.sizes import bytes_text
-from corpus.utf8 import cut_character_bytes
+from tokenmill.inputs import _core
+from tokenmill.inputs.json_array import is_array
+from tokenmill.inputs.rules import IntakeRules
+from tokenmill.inputs.sizes import bytes_text
+from tokenmill.inputs.utf8 import cut_character_bytes
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source

@@ -17,8 +17,8 @@ from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
 from bpe.pretoken_counts.counts_writer import write_counts_file
 from bpe.pretoken_counts.runs import RunFile
 from bpe.pretoken_counts.workspace import PREFIX, Workspace
-from engines.job import require_open
-from stores import StorageOptions, StoreNotFound, is_url, open_store
+from tokenmill.engines.job import require_open
+from tokenmill.stores import StorageOptions, StoreNotFound, is_url, open_store
 
 _ALIVE: Final = "alive"
 _JOB: Final = "job"

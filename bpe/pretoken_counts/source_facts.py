@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from bpe.pretoken_counts.counts_facts import CountedSource
 from bpe.pretoken_counts.sources import StreamRest, identity, object_of, path_of
-from corpus._core import Xxh64
-from corpus.source_list import Source as File
+from tokenmill.inputs._core import Xxh64
+from tokenmill.inputs.source_list import Source as File
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source

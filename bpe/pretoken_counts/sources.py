@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable, shown
-from corpus.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
-from corpus.source_list import Source as File
-from corpus.sources import excluder, search_sources
-from stores import NO_OPTIONS, StorageOptions, is_url
+from tokenmill.inputs.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
+from tokenmill.inputs.source_list import Source as File
+from tokenmill.inputs.sources import excluder, search_sources
+from tokenmill.stores import NO_OPTIONS, StorageOptions, is_url
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bpe.errors import Refused
 from bpe.pretoken_counts.source_facts import TextDigest
 from bpe.pretoken_counts.sources import StreamRest
-from corpus import utf8
+from tokenmill.inputs import utf8
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.text_blocks import Reader

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from bpe.encoding import END_OF_TEXT
 from bpe.pretoken_counts.uncut_separator import uncut_note
 from bpe.progress import Progress
-from corpus.errors import printable
-from corpus.sizes import counted
+from tokenmill.inputs.errors import printable
+from tokenmill.inputs.sizes import counted
 
 
 class Skipped(NamedTuple):

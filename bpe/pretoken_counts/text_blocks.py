@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe.errors import EnvironmentFailure, NotEnoughMemory
 from bpe.pretoken_counts.sources import FileRange, StreamRest, name_of, path_of
-from corpus import utf8
-from corpus.blocks import FileRange as FileStream
-from corpus.decompress import DecompressedFile
-from corpus.sizes import bytes_text
-from stores import read_at
+from tokenmill.inputs import utf8
+from tokenmill.inputs.blocks import FileRange as FileStream
+from tokenmill.inputs.decompress import DecompressedFile
+from tokenmill.inputs.sizes import bytes_text
+from tokenmill.stores import read_at
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.sources import Source
-    from corpus.source_list import Source as File
+    from tokenmill.inputs.source_list import Source as File
 
 # A few milliseconds of counting, which Ctrl-C and progress wait for: it stays in the cache between reading and
 # counting.

@@ -12,7 +12,7 @@ import numpy as np
 
 from bpe.encoding import END_OF_TEXT
 from bpe.errors import UncoveredText
-from corpus import _core
+from tokenmill.inputs import _core
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.counts_facts import Arrays

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from bpe.errors import EnvironmentFailure
-from stores import system
-from stores.names import remove_empty, rename
+from tokenmill.stores import system
+from tokenmill.stores.names import remove_empty, rename
 
 PREFIX: Final = ".bpe-counts-"
 LOCK_NAME: Final = "lock"

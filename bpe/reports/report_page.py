@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from corpus.sizes import bytes_text
-from reports.chart import Point, curve
-from reports.components import bar, entry_html, escaped, folded, section, table
-from reports.numbers import many, percent
-from reports.page import page
+from tokenmill.html.chart import Point, curve
+from tokenmill.html.components import bar, entry_html, escaped, folded, section, table
+from tokenmill.html.numbers import many, percent
+from tokenmill.html.page import page
+from tokenmill.inputs.sizes import bytes_text
 
 
 def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str) -> str:

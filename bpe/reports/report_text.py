@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corpus.sizes import bytes_text, counted
+from tokenmill.inputs.sizes import bytes_text, counted
 
 Table = tuple[str, Sequence[str], list[Sequence[object]]]  # heading, columns, rows
 

@@ -19,8 +19,6 @@ from convert.driver.tokenizers import load_tokenizer
 from convert.errors import Refused, printable
 from convert.options import CHAT_RULES, RECORDED, ConvertOptions
 from convert.places.store_workspace import open_workspace
-from corpus.sources import STANDARD_INPUT
-from engines.background_call import BackgroundCall
 from flat_tokens import opening
 from flat_tokens.storage.existing_output import is_part
 from flat_tokens.storage.manifest import MANIFEST_NAME
@@ -35,8 +33,10 @@ from flat_tokens.storage.versions import (
     within,
     write_version,
 )
-from stores import AlreadyThere, open_store, shown_url
-from stores.durability import sync
+from tokenmill.engines.background_call import BackgroundCall
+from tokenmill.inputs.sources import STANDARD_INPUT
+from tokenmill.stores import AlreadyThere, open_store, shown_url
+from tokenmill.stores.durability import sync
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer

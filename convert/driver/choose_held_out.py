@@ -9,7 +9,7 @@ from convert.encode import worker
 from convert.encode.held_out import SmallestHashes
 from convert.errors import Refused
 from convert.places.log import Log, Recorded, threshold_entry
-from engines.tasks import run_tasks
+from tokenmill.engines.tasks import run_tasks
 
 
 def choose_threshold(context: Context, log: Log, recorded: Recorded) -> int:

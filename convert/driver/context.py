@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from command_line.progress import Progress
 from convert.options import ConvertOptions
 from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
-from engines.engine import Engine
-from engines.job import JobKey
-from engines.tasks import TaskPool
 from flat_tokens.storage.layout import ArrayLayout
-from stores.durability import Syncer
+from tokenmill.cli.progress import Progress
+from tokenmill.engines.engine import Engine
+from tokenmill.engines.job import JobKey
+from tokenmill.engines.tasks import TaskPool
+from tokenmill.stores.durability import Syncer
 
 
 class Context(NamedTuple):

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
-from command_line.progress import Progress, make_progress
 from convert.document_ends import document_ends
 from convert.driver.context import Context
 from convert.driver.crashes import with_place
@@ -36,18 +35,19 @@ from convert.places.output_place import overlaps, overlaps_of_files, standard_in
 from convert.places.store_workspace import AnyWorkspace, open_workspace
 from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import plan_record, with_left_out
-from corpus.kinds import markup_note
-from corpus.marked_records import MARKED_FORMATS
-from corpus.sizes import counted
-from corpus.source_list import Source, SourceList
-from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
-from engines.choose import open_engine
-from engines.ending import ending
-from engines.engine import Engine
-from engines.tasks import TaskPool
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
-from stores.durability import Syncer
+from tokenmill.cli.progress import Progress, make_progress
+from tokenmill.engines.choose import open_engine
+from tokenmill.engines.ending import ending
+from tokenmill.engines.engine import Engine
+from tokenmill.engines.tasks import TaskPool
+from tokenmill.inputs.kinds import markup_note
+from tokenmill.inputs.marked_records import MARKED_FORMATS
+from tokenmill.inputs.sizes import counted
+from tokenmill.inputs.source_list import Source, SourceList
+from tokenmill.inputs.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
+from tokenmill.stores.durability import Syncer
 
 if TYPE_CHECKING:
     from convert.shown.summary import Summary
@@ -233,7 +233,7 @@ def check_records(sources: SourceList, options: ConvertOptions) -> None:
 
 def _with_standard_input(options: ConvertOptions, workspace: AnyWorkspace) -> SourceList:
     """The sources once more, with standard input, which is read to its end."""
-    from corpus.standard_input import spool
+    from tokenmill.inputs.standard_input import spool
 
     workspace.take()
     standard_input = spool(workspace.standard_input, options.input_format)

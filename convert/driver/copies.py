@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert.errors import printable
-from corpus._core import xxh64
-from corpus.digest import BLOCK_BYTES, DIGEST_BYTES
-from corpus.source_list import SourceList
+from tokenmill.inputs._core import xxh64
+from tokenmill.inputs.digest import BLOCK_BYTES, DIGEST_BYTES
+from tokenmill.inputs.source_list import SourceList
 
 SHOWN_COPIES = 5
 _CONTENT_HASH = re.compile(r'"[0-9a-f]{32}(-\d+)?"')  # entity tag of S3; other stores count writes

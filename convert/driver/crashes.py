@@ -11,7 +11,7 @@ from contextlib import suppress
 from convert.errors import WorkerLost, printable
 from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
-from stores import StoreError, read_at
+from tokenmill.stores import StoreError, read_at
 
 KEPT_BYTES = 8 << 20  # a stretch has 1 MiB, a block of lines up to 8
 

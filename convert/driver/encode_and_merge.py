@@ -21,7 +21,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from command_line.progress import Stage
 from convert.driver.context import Context
 from convert.driver.left_out import leave_out
 from convert.driver.resume import resume
@@ -33,11 +32,12 @@ from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
-from corpus.intake import check_error_count
-from engines.tasks import SHOW_SECONDS
 from flat_tokens.format import SPLITS
 from flat_tokens.writer import create_arrays
-from stores import StoreError
+from tokenmill.cli.progress import Stage
+from tokenmill.engines.tasks import SHOW_SECONDS
+from tokenmill.inputs.intake import check_error_count
+from tokenmill.stores import StoreError
 
 # So much work a power loss may cost that was noted before; a sync for each note would be as many as zarr chunks need.
 _LOG_SYNC_SECONDS = 1.0

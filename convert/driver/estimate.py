@@ -1,6 +1,6 @@
 """What a conversion will come to, from a sample of its inputs: --dry-run prints it, and space is checked by it.
 
-Samples of the sources (corpus/samples.py) are read, encoded and compressed as the work would. What the driver and the
+Samples of the sources are read, encoded and compressed as the work would. What the driver and the
 stores have to do besides follows from measurements of both (docs/scaling-costs.md).
 """
 
@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bpe.tokenizer import Tokenizer
-from command_line.progress import tokens_text
 from convert.document_ends import NO_DOCUMENT_ENDS, DocumentEnds, document_ends
 from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
@@ -26,12 +25,13 @@ from convert.places.workspace import DATASET_NAME, SHARDS_NAME
 from convert.planning.plan import Plan
 from convert.shards.part_writer import FLUSH_BYTES
 from convert.shown.ends import ends_lines
-from corpus.kinds import Kind
-from corpus.samples import Sample, samples_of
-from corpus.sizes import bytes_text, counted
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.written_metadata import write_chain
-from stores import is_url
+from tokenmill.cli.progress import tokens_text
+from tokenmill.inputs.kinds import Kind
+from tokenmill.inputs.samples import Sample, samples_of
+from tokenmill.inputs.sizes import bytes_text, counted
+from tokenmill.stores import is_url
 
 # Beside the array of an entry: metadata and the manifest, which names every file.
 FIXED_BYTES = 4 << 20

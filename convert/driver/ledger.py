@@ -22,10 +22,10 @@ from convert.shards.intake_counts import IntakeCounts
 from convert.shards.runs import NO_SHARD, Run, RunPlanner, part_of, run_tokens
 from convert.shards.shard import NOTHING, PARTS, SPLITS, Part, ShardRecord
 from convert.shards.write_run import WrittenFile
-from corpus.digest import DIGEST_BYTES
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
+from tokenmill.inputs.digest import DIGEST_BYTES
 
 ARRAYS = ("tokens", "starts", "places")
 

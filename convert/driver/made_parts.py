@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import document_ends
 from convert.options import CHAT_RULES, RECORDED_OF_MARKS, ConvertOptions
-from corpus.source_list import SourceList
-from corpus.sources import recorded_path
 from flat_tokens import opening
 from flat_tokens.storage.places import Place
 from flat_tokens.storage.versions import part_path, within
+from tokenmill.inputs.source_list import SourceList
+from tokenmill.inputs.sources import recorded_path
 
 # What a part may have that another has not: `auto` is decided for each by itself.
 _OWN: Final = ("source_places",)

@@ -19,8 +19,8 @@ from convert.errors import BadInput, Refused, printable
 from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
 from convert.shards.shard import ShardRecord
-from corpus.digest import block_part, each_digest
-from engines.tasks import run_tasks
+from tokenmill.engines.tasks import run_tasks
+from tokenmill.inputs.digest import block_part, each_digest
 
 _SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
 

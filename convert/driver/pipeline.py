@@ -9,7 +9,7 @@ from bpe.errors import shown
 from convert.driver.tokenizers import load_tokenizer
 from convert.errors import UsageError
 from convert.options import ConvertOptions
-from engines.background_call import BackgroundCall
+from tokenmill.engines.background_call import BackgroundCall
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -45,7 +45,7 @@ def dry_run(options: ConvertOptions) -> list[str]:
         from convert.driver.conversion import check_records, prepare
         from convert.driver.estimate import estimate, estimate_lines
         from convert.planning.plan import make_plan
-        from corpus.sources import STANDARD_INPUT
+        from tokenmill.inputs.sources import STANDARD_INPUT
 
         if STANDARD_INPUT in options.inputs:
             raise UsageError("-: a dry run cannot look into standard input; name a file")

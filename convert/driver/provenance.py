@@ -18,12 +18,12 @@ from convert.driver.context import Context
 from convert.driver.ledger import Ledger
 from convert.planning.plan import Plan
 from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
-from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
-from corpus.kinds import FORMATS
-from corpus.sources import recorded_path
 from flat_tokens.sources import SOURCE_COUNTS
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
 from flat_tokens.writer import Destination, write_file, write_root
+from tokenmill.inputs.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
+from tokenmill.inputs.kinds import FORMATS
+from tokenmill.inputs.sources import recorded_path
 
 TOKENIZER_NAME = "tokenizer.json"
 

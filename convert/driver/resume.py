@@ -21,8 +21,8 @@ from convert.shards.intake import has_quarantine, is_usable
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.write_run import WrittenFile
-from corpus.sources import empty_tables
-from engines.tasks import run_tasks
+from tokenmill.engines.tasks import run_tasks
+from tokenmill.inputs.sources import empty_tables
 
 
 def resume(context: Context, recorded: Recorded) -> tuple[Ledger, list[Run], int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan
-from corpus.samples import samples_of
+from tokenmill.inputs.samples import samples_of
 
 # A place takes up to 8 bytes, without compression, and the tokens of so much text 400.
 LEAST_DOCUMENT_BYTES = 512

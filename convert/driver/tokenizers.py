@@ -14,7 +14,7 @@ from bpe.formats.by_path import files_of, read_file
 from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
 from convert.errors import BadInput, UsageError, printable
-from stores import NO_OPTIONS, is_url, open_store, shown_url, split_key
+from tokenmill.stores import NO_OPTIONS, is_url, open_store, shown_url, split_key
 
 if TYPE_CHECKING:
     from flat_tokens.opening import Dataset

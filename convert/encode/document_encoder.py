@@ -25,7 +25,7 @@ from convert.errors import BrokenInvariant
 from convert.shards.intake import END_TEXT, ShardIntake
 from convert.shards.shard import NOT_TRAINED
 from convert.shards.shard_writer import ShardWriter
-from corpus._core import (
+from tokenmill.inputs._core import (
     Xxh64,
     find_separators,
     find_special_tokens,
@@ -34,16 +34,16 @@ from corpus._core import (
     rows_with_special_tokens,
     xxh64,
 )
-from corpus.batch import Batch
-from corpus.blocks import HEAD_BYTES
-from corpus.buffers import thread_buffer
-from corpus.documents import DAMAGE, Documents, LongText, Text
-from corpus.intake import BadRecord
-from corpus.long_line import LongLine
-from corpus.pieced_text import PiecedText, SpecialSearch, cut_between_characters
-from corpus.source_list import Source
-from corpus.stretches import STRETCH_BYTES
-from corpus.text_documents import checked_text, places_of_documents, valid_documents
+from tokenmill.inputs.batch import Batch
+from tokenmill.inputs.blocks import HEAD_BYTES
+from tokenmill.inputs.buffers import thread_buffer
+from tokenmill.inputs.documents import DAMAGE, Documents, LongText, Text
+from tokenmill.inputs.intake import BadRecord
+from tokenmill.inputs.long_line import LongLine
+from tokenmill.inputs.pieced_text import PiecedText, SpecialSearch, cut_between_characters
+from tokenmill.inputs.source_list import Source
+from tokenmill.inputs.stretches import STRETCH_BYTES
+from tokenmill.inputs.text_documents import checked_text, places_of_documents, valid_documents
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

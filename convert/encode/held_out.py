@@ -20,11 +20,11 @@ from convert.encode.clock import Clock
 from convert.encode.document_encoder import DocumentEncoder, texts_of_special_tokens
 from convert.encode.job import Job
 from convert.shards.intake import ShardIntake
-from corpus import _core
-from corpus._core import hash_documents, hash_ragged
-from corpus.batch import Batch
-from corpus.documents import Documents
-from corpus.source_list import Source
+from tokenmill.inputs import _core
+from tokenmill.inputs._core import hash_documents, hash_ragged
+from tokenmill.inputs.batch import Batch
+from tokenmill.inputs.documents import Documents
+from tokenmill.inputs.source_list import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

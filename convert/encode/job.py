@@ -1,4 +1,4 @@
-"""What is the same for every task of a conversion; how a task finds it: engines/job.py."""
+"""What is the same for every task of a conversion; how a task finds it: tokenmill/engines/job.py."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
 from convert.planning.plan import Plan
 from convert.shards.shard_store import ShardStore, shards_at
-from corpus.kinds import FORMATS
-from corpus.rules import IntakeRules
-from engines.job import JobKey, Put, require_open, require_same_folder
-from engines.job import hand_out as hand_out_job
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import Destination
-from stores import StorageOptions, is_url
+from tokenmill.engines.job import JobKey, Put, require_open, require_same_folder
+from tokenmill.engines.job import hand_out as hand_out_job
+from tokenmill.inputs.kinds import FORMATS
+from tokenmill.inputs.rules import IntakeRules
+from tokenmill.stores import StorageOptions, is_url
 
 if TYPE_CHECKING:
-    from engines.engine import Engine
+    from tokenmill.engines.engine import Engine
 
 
 class Job(NamedTuple):

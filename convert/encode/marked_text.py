@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from bpe.errors import UnsupportedTokenizer
 from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial, Tokenizer
-from corpus.batch import Batch
-from stores.system import cached_property
+from tokenmill.inputs.batch import Batch
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.compat.huggingface import Tokenizer as WithOffsets

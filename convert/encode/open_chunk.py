@@ -19,7 +19,7 @@ from convert.planning.plan import ShardId, TextChunk
 from convert.shards.intake import ShardIntake, quarantine_name
 from convert.shards.shard import NOT_TRAINED, ShardRecord, token_dtype
 from convert.shards.shard_writer import ShardWriter
-from corpus.documents import Buffers, pass_over
+from tokenmill.inputs.documents import Buffers, pass_over
 
 
 class OpenChunk:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from convert.encode.clock import Clock
 from convert.encode.job import Job
 from convert.planning.plan import TextChunk
-from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, BlockDigests
-from corpus.documents import DAMAGE, Buffers, Event, Reading
-from corpus.intake import Intake
-from corpus.source_list import Piece, Source
-from corpus.sources import require_unchanged
-from engines.worker_process import take_step
+from tokenmill.engines.worker_process import take_step
+from tokenmill.inputs.digest import BLOCK_BYTES, DIGEST_BYTES, BlockDigests
+from tokenmill.inputs.documents import DAMAGE, Buffers, Event, Reading
+from tokenmill.inputs.intake import Intake
+from tokenmill.inputs.source_list import Piece, Source
+from tokenmill.inputs.sources import require_unchanged
 
 
 class Found(NamedTuple):
@@ -29,7 +29,7 @@ class ChunkReader:
     """Reads a text chunk once. Records are counted in `intake`, which says too what becomes of bad ones.
 
     with_digests: of the sources too; when all documents were given, `digests` has those of the chunk's blocks, end to
-    end, and `edges` (source, start, stop, hex digest) of what else was read (corpus/digest.py).
+    end, and `edges` (source, start, stop, hex digest) of what else was read (tokenmill/inputs/digest.py).
     decoded_bytes: how much text of decoded sources was read. done_bytes: about how much of the chunk's work is done.
     """
 

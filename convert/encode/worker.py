@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.errors import InvalidText
-from command_line.failures import one_line
 from convert.encode.clock import Clock
 from convert.encode.held_out import DocumentHasher
 from convert.encode.job import Job
@@ -29,13 +28,14 @@ from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.shard_reader import Damage, DamagedShard
 from convert.shards.write_run import WrittenFile, write_run
-from corpus.blocks import BLOCK_BYTES
-from corpus.digest import first_changed
-from corpus.documents import Buffers
-from engines.job import JobKey, find_job
 from flat_tokens.verify_units import verify_files
 from flat_tokens.writer import place_of
-from stores import StoreError
+from tokenmill.cli.failures import one_line
+from tokenmill.engines.job import JobKey, find_job
+from tokenmill.inputs.blocks import BLOCK_BYTES
+from tokenmill.inputs.digest import first_changed
+from tokenmill.inputs.documents import Buffers
+from tokenmill.stores import StoreError
 
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
 

@@ -22,10 +22,10 @@ from convert.planning.plan import ShardId
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.write_run import WrittenFile
-from corpus import _core
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
+from tokenmill.inputs import _core
 
 _NAME = "journal"
 _DIGITS = 16

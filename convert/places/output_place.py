@@ -12,8 +12,8 @@ from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
-from corpus.source_list import Source
-from stores import is_url
+from tokenmill.inputs.source_list import Source
+from tokenmill.stores import is_url
 
 _STANDARD_INPUT = Path("/proc/self/fd/0")
 

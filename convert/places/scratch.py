@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from convert.errors import StorageError
-from stores.durability import write_lasting
+from tokenmill.stores.durability import write_lasting
 
 NOTE_NAME = "scratch"
 REMOVED = ".removed"  # behind the name of a folder, for the moment in which it is removed

@@ -19,8 +19,8 @@ from typing import Any
 
 from convert.errors import Refused, naming
 from convert.places.log import Log
-from stores import AlreadyThere, Entry, Store, StoreNotFound
-from stores.store import put_own
+from tokenmill.stores import AlreadyThere, Entry, Store, StoreNotFound
+from tokenmill.stores.store import put_own
 
 PUT_SECONDS = 1.0
 FOLDER = "log"

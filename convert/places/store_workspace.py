@@ -32,7 +32,7 @@ from flat_tokens.storage.existing_output import why_it_stays
 from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
 from flat_tokens.storage.versions import is_part_name
 from flat_tokens.writer import place_of
-from stores import (
+from tokenmill.stores import (
     AlreadyThere,
     StorageOptions,
     Store,
@@ -42,10 +42,10 @@ from stores import (
     open_store,
     shown_url,
 )
-from stores.lease import NAME as LEASE_NAME
-from stores.lease import Lease
-from stores.system import user_name
-from stores.url import parse
+from tokenmill.stores.lease import NAME as LEASE_NAME
+from tokenmill.stores.lease import Lease
+from tokenmill.stores.system import user_name
+from tokenmill.stores.url import parse
 
 _OWN_FOLDERS = (f"{LOG_NAME}/", f"{SHARDS_NAME}/", JOB_NAME)
 _OWN_NAMES = {PLAN_NAME, MANIFEST_NAME, NOTE_NAME}

@@ -14,9 +14,9 @@ from itertools import chain
 
 from convert.errors import StorageError
 from flat_tokens.storage.manifest import MANIFEST_NAME
-from stores import AlreadyThere, Bytes, Entry, Store
-from stores.store import as_blocks
-from stores.wrapped import WrappedStore
+from tokenmill.stores import AlreadyThere, Bytes, Entry, Store
+from tokenmill.stores.store import as_blocks
+from tokenmill.stores.wrapped import WrappedStore
 
 _COMPARED_BYTES = 64 << 20  # what comes in blocks is put in parts, unconditionally, where it is more
 

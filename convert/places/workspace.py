@@ -35,9 +35,9 @@ from convert.planning.plan_record import PlanRecord, RecordFile, changed_source,
 from convert.shards.shard_store import ShardStore, shards_at
 from flat_tokens.storage.existing_output import is_empty_folder, is_part, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
-from stores.durability import sync, sync_folders, write_lasting
-from stores.folder_lock import FolderLock
-from stores.names import STILL_USED, names_in, rename
+from tokenmill.stores.durability import sync, sync_folders, write_lasting
+from tokenmill.stores.folder_lock import FolderLock
+from tokenmill.stores.names import STILL_USED, names_in, rename
 
 PLAN_NAME = "plan.json"
 LOCK_NAME = "lock"

@@ -1,4 +1,4 @@
-"""The text chunks of a conversion (corpus/chunks.py), and which of them give several shards.
+"""The text chunks of a conversion (tokenmill/inputs/chunks.py), and which of them give several shards.
 
 Their length depends on the size of the corpus, never on the number of workers. The dataset's bytes do not depend on it
 at all; finished shards do, so it is part of the plan.
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from corpus.chunks import Chunks, compressed_count
-from corpus.chunks import TextChunk as TextChunk
-from corpus.digest import BLOCK_BYTES  # chunks of whole blocks read no byte twice
-from corpus.source_list import Piece, SourceList
+from tokenmill.inputs.chunks import Chunks, compressed_count
+from tokenmill.inputs.chunks import TextChunk as TextChunk
+from tokenmill.inputs.digest import BLOCK_BYTES  # chunks of whole blocks read no byte twice
+from tokenmill.inputs.source_list import Piece, SourceList
 
 MIB = 1 << 20
 # Of text, where a chunk gives several shards, a task each: with 4 MiB a conversion of gz took 6 % more processor time,

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from convert.planning.plan import Plan
-from corpus.kinds import Kind
-from corpus.source_list import LEFT_OUT, Source, SourceList
-from corpus.sources import recorded_path
+from tokenmill.inputs.kinds import Kind
+from tokenmill.inputs.source_list import LEFT_OUT, Source, SourceList
+from tokenmill.inputs.sources import recorded_path
 
 PLAN_VERSION = 12
 FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")

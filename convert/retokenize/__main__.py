@@ -10,14 +10,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from command_line.failures import ended_by
-from command_line.input_arguments import add_storage_option
-from command_line.parser import Parser
-from command_line.standard_streams import prepare_standard_streams
-from command_line.words import path_word, whole
 from convert.errors import printable
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
-from stores import shown_url
+from tokenmill.cli.failures import ended_by
+from tokenmill.cli.input_arguments import add_storage_option
+from tokenmill.cli.parser import Parser
+from tokenmill.cli.standard_streams import prepare_standard_streams
+from tokenmill.cli.words import path_word, whole
+from tokenmill.stores import shown_url
 
 MOST_THREADS = 4096
 

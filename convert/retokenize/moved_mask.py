@@ -16,8 +16,8 @@ from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.encode.marked_text import MarkedText, MarkedTokens
 from convert.errors import BadInput
-from corpus.batch import Batch, Marks
 from flat_tokens.format import Bools
+from tokenmill.inputs.batch import Batch, Marks
 
 
 class MovedMask:

@@ -1,4 +1,4 @@
-"""The records of a shard's text, counted (corpus/intake.py), and the bad ones of them that are set aside.
+"""The records of a shard's text, counted (tokenmill/inputs/intake.py), and the bad ones of them that are set aside.
 
 Quarantined records go to a file beside the shard, one JSON object a line; when all shards are done the files become
 `quarantine.jsonl` in the dataset, with line numbers counted from the beginning of each source.
@@ -19,15 +19,15 @@ from convert.errors import DataLost, naming
 from convert.planning.plan import ShardId
 from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard_store import ShardStore
-from corpus import _core
-from corpus.errors import FatalInput
-from corpus.intake import INVALID_UTF8, UNREADABLE, BadRecord, Intake
-from corpus.rules import IntakeRules
-from corpus.source_list import Source
-from corpus.sources import recorded_path
 from flat_tokens.storage.files import write_all
-from stores import StoreNotFound
-from stores.names import rename
+from tokenmill.inputs import _core
+from tokenmill.inputs.errors import FatalInput
+from tokenmill.inputs.intake import INVALID_UTF8, UNREADABLE, BadRecord, Intake
+from tokenmill.inputs.rules import IntakeRules
+from tokenmill.inputs.source_list import Source
+from tokenmill.inputs.sources import recorded_path
+from tokenmill.stores import StoreNotFound
+from tokenmill.stores.names import rename
 
 END_TEXT = b"<|endoftext|>"  # what ends a document in most corpora
 QUARANTINE_NAME = "quarantine.jsonl"

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from convert.errors import BrokenInvariant, naming
 from convert.shards import shard as shard_module
 from convert.shards.shard import NOWHERE, Place
-from corpus import _core
-from corpus.digest import digest_bytes
-from stores import system
-from stores.names import rename
+from tokenmill.inputs import _core
+from tokenmill.inputs.digest import digest_bytes
+from tokenmill.stores import system
+from tokenmill.stores.names import rename
 
 FLUSH_BYTES = 128 << 10
 _MOVED_BYTES = 4 << 20

@@ -28,7 +28,7 @@ import numpy as np
 
 from convert.planning.plan import ShardId
 from convert.shards.intake_counts import IntakeCounts
-from corpus.digest import DIGEST_BYTES
+from tokenmill.inputs.digest import DIGEST_BYTES
 
 SPLITS = ("train", "validation")
 # A part is one array; those of the ids are named for their split.

@@ -14,11 +14,11 @@ from convert.planning.plan import ShardId
 from convert.shards import shard as shard_module
 from convert.shards.shard import Part
 from convert.shards.shard_store import ShardStore
-from corpus import _core
-from corpus.buffers import thread_buffer
-from corpus.digest import DIGEST_BYTES
-from stores import RandomFile, StoreNotFound
-from stores.files import fill_at
+from tokenmill.inputs import _core
+from tokenmill.inputs.buffers import thread_buffer
+from tokenmill.inputs.digest import DIGEST_BYTES
+from tokenmill.stores import RandomFile, StoreNotFound
+from tokenmill.stores.files import fill_at
 
 
 class Damage(NamedTuple):

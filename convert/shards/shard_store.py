@@ -13,7 +13,15 @@ from typing import NamedTuple
 
 from convert.errors import naming
 from convert.shards.shard_files import is_shard_file
-from stores import NO_OPTIONS, RandomFile, StorageOptions, Store, StoreNotFound, open_file, open_store
+from tokenmill.stores import (
+    NO_OPTIONS,
+    RandomFile,
+    StorageOptions,
+    Store,
+    StoreNotFound,
+    open_file,
+    open_store,
+)
 
 _BLOCK_BYTES = 8 << 20
 

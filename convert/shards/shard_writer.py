@@ -23,8 +23,8 @@ from convert.planning.plan import ShardId
 from convert.shards.part_writer import PartWriter
 from convert.shards.shard import NOT_TRAINED, NOTHING, SPLITS, ShardRecord, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
-from corpus.buffers import thread_buffer
 from flat_tokens.storage.files import write_all
+from tokenmill.inputs.buffers import thread_buffer
 
 LONGEST_COUNT = 3
 FIRST_IDS = 24

@@ -14,12 +14,12 @@ from convert.shards.runs import Run
 from convert.shards.shard import NOT_TRAINED
 from convert.shards.shard_reader import PartReader
 from convert.shards.shard_store import ShardStore
-from corpus.buffers import thread_buffer
-from engines.worker_process import take_step
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.writer import Destination, write_mask, write_places, write_starts, write_tokens_with_facts
+from tokenmill.engines.worker_process import take_step
+from tokenmill.inputs.buffers import thread_buffer
 
 
 class WrittenFile(NamedTuple):

@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import fields
 
-from command_line.input_arguments import add_exclude, add_input_arguments
-from command_line.parser import Parser
-from command_line.words import (
+from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions
+from tokenmill.cli.input_arguments import add_exclude, add_input_arguments
+from tokenmill.cli.parser import Parser
+from tokenmill.cli.words import (
     fraction,
     integer,
     integer_or_none,
@@ -16,9 +17,8 @@ from command_line.words import (
     size,
     unescaped,
 )
-from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions
-from corpus.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
-from engines.choose import add_engine_arguments
+from tokenmill.engines.choose import add_engine_arguments
+from tokenmill.inputs.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
 
 
 def build_parser(prog: str = "python -m convert") -> Parser:

@@ -8,8 +8,8 @@ from convert.errors import printable
 from convert.options import ConvertOptions
 from convert.shards.intake import END_TEXT
 from convert.shown.summary import Summary, roles_text
-from corpus.sizes import counted
-from corpus.source_list import SourceList
+from tokenmill.inputs.sizes import counted
+from tokenmill.inputs.source_list import SourceList
 
 LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
 

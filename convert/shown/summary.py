@@ -10,7 +10,7 @@ from convert.errors import printable
 from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard import SplitCounts
 from convert.shown.ends import ends_lines
-from corpus.sizes import bytes_text, counted
+from tokenmill.inputs.sizes import bytes_text, counted
 
 FIRST_WORDS = 80  # characters
 SHOWN_FILES = 5

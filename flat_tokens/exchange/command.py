@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from command_line.standard_streams import complain
-from command_line.words import path_word
 from flat_tokens import opening
 from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange.blocks import NO_TOKEN
 from flat_tokens.exchange.formats import FORMATS, Format
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.layout import COMPRESSIONS
+from tokenmill.cli.standard_streams import complain
+from tokenmill.cli.words import path_word
 
 SEPARATOR_PLACES = ("last", "first", "dropped")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import stores
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.formats import Reader
@@ -22,6 +21,7 @@ from flat_tokens.exchange.inputs import (
     with_ends,
     without_ends,
 )
+from tokenmill import stores
 
 DTYPES = ("uint16", "uint32")
 END_BYTES = 8

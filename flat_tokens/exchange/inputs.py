@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-import stores
 from flat_tokens.errors import ArgumentError, DatasetError, printable
 from flat_tokens.exchange.blocks import BLOCK_TOKENS, Block, Ends
-from stores import NO_OPTIONS, StorageOptions
+from tokenmill import stores
+from tokenmill.stores import NO_OPTIONS, StorageOptions
 
 PIECE = 2**16  # entries of an index that are held at once
 LONGEST_NAME_BYTES = 255  # of a file, on the file systems there are

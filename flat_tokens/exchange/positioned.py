@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from stores import system
+from tokenmill.stores import system
 
 
 class PositionedFile:

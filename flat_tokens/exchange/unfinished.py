@@ -14,10 +14,10 @@ from pathlib import Path
 
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.storage.existing_output import is_empty_folder
-from stores import is_url
-from stores.durability import Syncer, sync, sync_folders
-from stores.folder_lock import FolderLock
-from stores.names import names_in, remove_tree, rename
+from tokenmill.stores import is_url
+from tokenmill.stores.durability import Syncer, sync, sync_folders
+from tokenmill.stores.folder_lock import FolderLock
+from tokenmill.stores.names import names_in, remove_tree, rename
 
 OWN_NAMES = {"lock", "result", "replaced"}
 SYNCED_FILES = 64  # at a time

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading import segments
 from flat_tokens.loading.segments import Bools, Int32
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 IGNORED_LABEL = -100  # where nothing is predicted: what torch's cross entropy leaves out
 FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")

@@ -19,7 +19,7 @@ from flat_tokens.loading import segments
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.loading.segments import Int32
 from flat_tokens.rows.row_cut import Int64, RowCut
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 FIELDS = ("tokens", "labels", "input_pos", "seq_lens")
 

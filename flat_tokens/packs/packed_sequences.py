@@ -29,7 +29,7 @@ from flat_tokens.packs.packing_split import SplitPlan
 from flat_tokens.rows.permutation import LARGEST_SEED
 from flat_tokens.rows.row_source import TokenRanges, put_pieces
 from flat_tokens.storage.elements import Elements
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 LONGEST_PACK = 2**31 - 1
 LONGEST_BEST_FIT_PACK = 2**22  # a set of rooms is searched for every length; 512 KiB for the longest

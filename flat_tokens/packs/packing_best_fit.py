@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.packs.packing_plan import Int64, PackingReport, Pieces, Starts, read_starts, too_long_error
-from stores.system import after_fork_in_child
+from tokenmill.stores.system import after_fork_in_child
 
 LARGEST_PLANS_BYTES = 2**28  # the plans of 40 million sequences, for packs of less than 2^16 tokens
 

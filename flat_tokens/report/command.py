@@ -11,7 +11,7 @@ from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import MARK, render
 from flat_tokens.storage.places import Place, name_of
-from stores.names import rename
+from tokenmill.stores.names import rename
 
 
 def write_report(

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from flat_tokens.report.figures import PERCENTILES, Figures, Lengths, SplitFigures
 from flat_tokens.report.page_tokens import commonest, longest, sequences
-from reports import numbers
-from reports.chart import histogram
-from reports.components import SERIES, escaped, folded, heads, pair, section, table
-from reports.page import page
+from tokenmill.html import numbers
+from tokenmill.html.chart import histogram
+from tokenmill.html.components import SERIES, escaped, folded, heads, pair, section, table
+from tokenmill.html.page import page
 
 MARK = "<!-- flat_tokens report -->"  # by which a later report knows that it may replace the file
 LARGEST_BYTES_BAR = 16  # the last bar of bytes a token takes all longer ones

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flat_tokens.report.figures import Figures, Shown, SplitFigures
-from reports.components import (
+from tokenmill.html.components import (
     SERIES,
     bar,
     box_html,
@@ -17,8 +17,8 @@ from reports.components import (
     section,
     table,
 )
-from reports.numbers import many, percent
-from reports.token_boxes import boxes
+from tokenmill.html.numbers import many, percent
+from tokenmill.html.token_boxes import boxes
 
 
 def commonest(figures: Figures) -> str:

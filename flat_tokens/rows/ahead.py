@@ -19,7 +19,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy.ma  # noqa: F401 - np.unique imports it late, in whatever thread calls it first
 
-from stores.system import usable_cores
+from tokenmill.stores.system import usable_cores
 
 T = TypeVar("T")
 Result = TypeVar("Result", covariant=True)

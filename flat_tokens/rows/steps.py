@@ -24,7 +24,7 @@ from flat_tokens.rows.mapped_rows import MappedRows
 from flat_tokens.rows.row_buffer import GROUP_ROWS, RowBuffer, StepGroup
 from flat_tokens.rows.row_cut import Int64, RowCut
 from flat_tokens.rows.row_order import Draws
-from stores.system import after_fork_in_child
+from tokenmill.stores.system import after_fork_in_child
 
 ORDER_VERSION = 2  # of the rules in flat_tokens/rows/row_order.py and permutation.py
 DTYPES = ("uint16", "int32", "uint32", "int64")

@@ -36,7 +36,7 @@ from flat_tokens.storage.mapping import map_file
 from flat_tokens.storage.payloads import FilePayloads, payloads_of
 from flat_tokens.storage.shards import KEPT_INDEXES
 from flat_tokens.storage.zarr_metadata import StoredArray
-from stores.system import after_fork_in_child
+from tokenmill.stores.system import after_fork_in_child
 
 CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
 
 from flat_tokens.errors import DatasetError, printable
-from stores import system
+from tokenmill.stores import system
 
 _FLAGS = os.O_RDONLY | system.NO_WAIT | system.BINARY
 READ_BYTES = 2**20  # of a file that is read from one end to the other

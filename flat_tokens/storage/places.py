@@ -20,8 +20,8 @@ from flat_tokens import arguments
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage import files
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, check_length
-from stores import Store, is_url, open_store
-from stores.errors import StoreChanged, StoreNotFound
+from tokenmill.stores import Store, is_url, open_store
+from tokenmill.stores.errors import StoreChanged, StoreNotFound
 
 BLOCK_BYTES = 2**24  # of an object that is read from one end to the other
 

@@ -34,7 +34,7 @@ from flat_tokens.storage.files import ReadBuffer, check_length
 from flat_tokens.storage.places import Payload, StorePath
 from flat_tokens.storage.shards import present_entry
 from flat_tokens.storage.zarr_metadata import StoredArray
-from stores.requests import start
+from tokenmill.stores.requests import start
 
 PIECE_BYTES = 2**22  # decoded; what is fetched is less
 PIECES_AHEAD = 16  # enough for 100 MB/s at 40 ms a request of 256 KiB

@@ -28,8 +28,8 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord,
 from flat_tokens.storage.manifest_head import read_head
 from flat_tokens.storage.places import Place, StorePath, is_there, open_file, read_whole, walk
 from flat_tokens.storage.zarr_metadata import parse_json
-from stores import Store
-from stores.errors import StoreDenied
+from tokenmill.stores import Store
+from tokenmill.stores.errors import StoreDenied
 
 FORMAT = "flat-tokens-version"
 FORMAT_VERSION = 1

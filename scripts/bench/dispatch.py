@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from engines.process_engine import ProcessEngine
+from tokenmill.engines.process_engine import ProcessEngine
 
 
 def measure(workers: int, tasks: int) -> None:

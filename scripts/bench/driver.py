@@ -22,7 +22,6 @@ from typing import Any, cast
 
 import harness  # noqa: F401 - the packages of this checkout
 
-from command_line.progress import Progress
 from convert import ConvertOptions
 from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
@@ -36,14 +35,15 @@ from convert.shards.runs import Run
 from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
 from convert.shards.write_run import WrittenFile
-from corpus.source_list import Source, SourceList
-from engines.engine import Engine
-from engines.job import JobKey
-from engines.tasks import TaskPool
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
-from stores.durability import Syncer
+from tokenmill.cli.progress import Progress
+from tokenmill.engines.engine import Engine
+from tokenmill.engines.job import JobKey
+from tokenmill.engines.tasks import TaskPool
+from tokenmill.inputs.source_list import Source, SourceList
+from tokenmill.stores.durability import Syncer
 
 CHUNK_BYTES = 32 << 20
 TOKENS, VALIDATION_TOKENS = 7_900_000, 40_000  # of a text chunk of English

@@ -34,11 +34,11 @@ from convert.driver.finalizer import known_facts
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
-from corpus._core import Xxh64
-from engines.inline_engine import InlineEngine
-from engines.job import JobKey
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.job import JobKey
+from tokenmill.inputs._core import Xxh64
 
 PIECE_BYTES = 1 << 20
 CHUNK_TOKENS = 1 << 18

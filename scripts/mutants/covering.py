@@ -11,9 +11,8 @@ from collections import deque
 from functools import cache
 from pathlib import Path
 
-from environment import PACKAGES
-
-# What calls the code of a folder of C++, where no test file has its name.
+PACKAGES = ("bpe", "convert", "flat_tokens", "tokenmill")
+# Tests of the C++ in a folder, for files that no test is named after.
 NATIVE_TESTS = {
     "bpe/native/train": (
         "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs bpe/test_count_sums "
@@ -46,23 +45,23 @@ NATIVE_TESTS = {
         "bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters bpe/test_compiled "
         "bpe/test_tokenizer"
     ),
-    "bpe/native/text": (
-        "corpus/test_special_tokens corpus/test_utf8 corpus/test_validate_utf8 bpe/test_added_tokens "
+    "native/text": (
+        "inputs/test_special_tokens inputs/test_utf8 inputs/test_validate_utf8 bpe/test_added_tokens "
         "bpe/test_training_alphabet bpe/test_encoder_core bpe/test_pretokenize"
     ),
-    "bpe/native/simd": (
-        "corpus/test_utf8 corpus/test_special_tokens corpus/test_validate_utf8 bpe/test_pretokenize "
+    "native/simd": (
+        "inputs/test_utf8 inputs/test_special_tokens inputs/test_validate_utf8 bpe/test_pretokenize "
         "bpe/test_walk_keys bpe/test_walk_characters bpe/test_merge_pretoken bpe/test_encoder_core"
     ),
-    "bpe/native/common": (
-        "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory corpus/test_content_hash "
+    "native/common": (
+        "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory inputs/test_content_hash "
         "bpe/test_encoder_core bpe/test_training bpe/test_count_sums"
     ),
     "bpe/native/bindings": (
         "bpe/test_arguments bpe/test_buffers bpe/test_ragged bpe/test_tokenizer bpe/test_trainer "
         "bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_entry_files bpe/test_ids_file"
     ),
-    "corpus/native": ("corpus/test_json_texts corpus/test_json_long_line corpus/test_sources"),
+    "tokenmill/inputs/native": ("inputs/test_json_texts inputs/test_json_long_line inputs/test_sources"),
     "convert/native": ("convert/test_stored_ids convert/test_encode_and_merge"),
     "flat_tokens/native": (
         "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/test_token_facts "
@@ -126,7 +125,7 @@ class Covering:
     @cache  # noqa: B019 - there is one, to the end of the run
     def _imports(self, path: Path) -> tuple[str, ...]:
         """The modules that a file names. As text too: those of a table that are imported late, whole
-        ("corpus.read_text") or, in the file that imports them, by the end of their name ("jsonl"); and packages that
+        ("package.module") or, in the file that imports them, by the end of their name ("jsonl"); and packages that
         a test starts as commands."""
         names: dict[str, None] = {}
         text = path.read_text()

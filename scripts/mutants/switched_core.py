@@ -22,7 +22,7 @@ OPERATORS = {
     "+": "plus", "-": "minus", "<<": "left_shift", ">>": "right_shift", "&": "bit_and", "|": "bit_or", "^": "bit_xor",
     "+=": "plus_assign", "-=": "minus_assign",
 }  # fmt: skip
-SOURCES = ("CMakeLists.txt", "bpe", "corpus", "flat_tokens", "convert")
+SOURCES = ("CMakeLists.txt", "native", "bpe", "tokenmill", "flat_tokens", "convert")
 HEADER = Path(__file__).with_name("switches.hpp")
 
 

@@ -16,7 +16,7 @@ from mutants.change import Change
 from mutants.trial import Outcome
 
 VARIANTS = {"arm64": "neon", "avx512": "avx512"}  # options of check_variants, and what files are named for
-SOURCES = ("bpe/native", "scripts/native")
+SOURCES = ("native", "bpe/native", "scripts/native")
 CHECK = "scripts/check_variants"
 ENDLESS_SECONDS = 300.0
 ROUNDS = "2"

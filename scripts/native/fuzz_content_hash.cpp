@@ -1,7 +1,7 @@
 // XXH64 of bytes that come in parts is that of all of them at once, and that is what the specification says,
 // read word for word.
 //
-// planted: bpe/native/common/content_hash.cpp: `held + taken < 32` -> `held + taken <= 32`
+// planted: native/common/content_hash.cpp: `held + taken < 32` -> `held + taken <= 32`
 #include "fuzz_input.hpp"
 
 #include "common/content_hash.hpp"

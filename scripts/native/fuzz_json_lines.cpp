@@ -1,7 +1,7 @@
 // Lines of JSON to the texts of a field as by a reader that makes objects of them; and a line that comes in
 // parts gives the same text, or the same fault at the same place.
 //
-// planted: corpus/native/json_line.cpp: `closed_ ? more == left` -> `closed_ ? more >= left`
+// planted: tokenmill/inputs/native/json_line.cpp: `closed_ ? more == left` -> `closed_ ? more >= left`
 #include "plain_json.hpp"
 
 #include "json_lines.hpp"

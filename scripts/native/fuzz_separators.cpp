@@ -1,6 +1,6 @@
 // Documents between separators found as std::string_view finds them.
 //
-// planted: bpe/native/text/find_bytes.cpp: `== last && matches(place))` -> `== last)`
+// planted: native/text/find_bytes.cpp: `== last && matches(place))` -> `== last)`
 #include "fuzz_input.hpp"
 
 #include "text/find_bytes.hpp"

@@ -1,7 +1,7 @@
 // Special tokens with and without flags found as by a search that tries all of them at each place; where none
 // stands across a place, the parts may be searched apart.
 //
-// planted: bpe/native/text/special_tokens.cpp: `(start > 0 && is_word_character(` -> `(start > 1 &&
+// planted: native/text/special_tokens.cpp: `(start > 0 && is_word_character(` -> `(start > 1 &&
 // is_word_character(`
 #include "fuzz_input.hpp"
 

@@ -1,7 +1,7 @@
 // UTF-8 validated by every variant of this machine as by a plain reader of code points; characters read
 // within any bytes, and written again as they were.
 //
-// planted: bpe/native/text/utf8.cpp: `lead == 0xED && p[1] >= 0xA0` -> `lead == 0xED && p[1] > 0xA0`
+// planted: native/text/utf8.cpp: `lead == 0xED && p[1] >= 0xA0` -> `lead == 0xED && p[1] > 0xA0`
 #include "fuzz_input.hpp"
 
 #include "simd/simd_variants.hpp"

@@ -22,15 +22,19 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 TARGETS: Final = {
     path.stem.removeprefix("fuzz_"): path for path in sorted(ROOT.glob("scripts/native/fuzz_*.cpp"))
 }
+NATIVE_FOLDERS: Final = (
+    "native",
+    "bpe/native",
+    "tokenmill/inputs/native",
+    "flat_tokens/native",
+    "convert/native",
+)
 SANITIZERS: Final = "address,undefined"
 FLAGS: Final = (
     *("-std=c++20", "-O2", "-gline-tables-only", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"),
     "-fno-sanitize-coverage=trace-cmp",  # half of the time; what is compared with constants is in the dictionaries
     *("-Wall", "-Wextra", "-Wno-missing-field-initializers", "-pthread"),
-    *(
-        f"-I{ROOT / folder}"
-        for folder in ("bpe/native", "corpus/native", "flat_tokens/native", "convert/native")
-    ),
+    *(f"-I{ROOT / folder}" for folder in NATIVE_FOLDERS),
     f"-I{ROOT / 'scripts/native'}",
 )
 # As CMakeLists.txt has them.
@@ -71,8 +75,8 @@ def core_sources() -> list[Path]:
     """All but what knows Python, and the variants of other machines."""
     found = [
         path
-        for package in ("bpe", "corpus", "flat_tokens", "convert")
-        for path in sorted((ROOT / package / "native").rglob("*.cpp"))
+        for folder in NATIVE_FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.cpp"))
         if not path.name.startswith("bind") and path.name != "id_lists.cpp"
     ]
     is_x86 = platform.machine() in ("x86_64", "AMD64")

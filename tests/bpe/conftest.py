@@ -13,7 +13,7 @@ from bpe import _core
 from bpe.formats.huggingface import to_json
 
 sys.path.insert(0, str(Path(__file__).parent))  # cli_calls.py, small_encoder.py
-for name in ("corpus", "stores"):
+for name in ("inputs", "stores"):
     sys.path.insert(1, str(Path(__file__).parents[1] / name))  # input_kinds.py, web_server.py
 
 

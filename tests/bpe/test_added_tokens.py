@@ -16,7 +16,7 @@ from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, UnsupportedTokenizer
 from bpe.formats import huggingface
 from bpe.tokenizer import Tokenizer
-from corpus import _core
+from tokenmill.inputs import _core
 
 # Whitespace of all kinds, word characters of all kinds and what is none, letters that NFC changes.
 ATOMS = [

@@ -21,7 +21,7 @@ from bpe.post_processing import PostProcessor
 from bpe.pretokenization import read_oniguruma
 from bpe.pretokenization.compiled import dropping
 from bpe.tokenizer import Tokenizer
-from corpus._core import xxh64
+from tokenmill.inputs._core import xxh64
 
 TEXT = "Hello, wörld!  It's the lazy dogs 12345 你好 xyzzy<|endoftext|>e\u0301 the the <s>"
 

@@ -20,7 +20,7 @@ from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.pretokenizer import Pretokenizer
 from bpe.training import train, train_on
-from corpus import _core
+from tokenmill.inputs import _core
 
 FACTS = CountsFacts(Pretokenizer.from_pattern("gpt2"), text_bytes=5, documents=1)
 Fails = Callable[..., None]

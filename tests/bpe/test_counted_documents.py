@@ -20,9 +20,9 @@ from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.workspace import Workspace
 from convert import ConvertOptions, convert
-from corpus.documents import Buffers
-from engines.inline_engine import InlineEngine
 from flat_tokens import open as open_dataset
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.inputs.documents import Buffers
 
 SEPARATORS = ["<|endoftext|>", "\n\n", "aa", "\0"]
 BAD = [b"\xff", b"\xe4\xb8", b"\x80\x80"]
@@ -47,7 +47,7 @@ def random_documents(rng: random.Random, separator: str, bad: bool) -> list[byte
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Documents of a few hundred bytes come in pieces."""
-    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 300)
+    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 300)
     monkeypatch.setattr("bpe.pretoken_counts.records.Buffers", lambda: Buffers(300))
 
 

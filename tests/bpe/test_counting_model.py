@@ -23,9 +23,9 @@ from bpe.pretoken_counts.count_tasks import CountingJob, merge_range
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.runs import KeyRange, OpenRun, RunFile
 from bpe.pretoken_counts.scratch import Scratch
-from engines.engine import Engine, attempt, pickled
-from engines.job import JobKey, hand_out
-from engines.tasks import TaskPool
+from tokenmill.engines.engine import Engine, attempt, pickled
+from tokenmill.engines.job import JobKey, hand_out
+from tokenmill.engines.tasks import TaskPool
 
 END = "<|endoftext|>"
 CORPUS: list[Path] = []  # the files of all examples
@@ -141,7 +141,7 @@ def test_counts_are_those_of_one_machine() -> None:
 
 
 def _cleans_up(wanted: KeyRange, key: JobKey) -> RunFile:
-    from engines.job import find_job
+    from tokenmill.engines.job import find_job
 
     merged = merge_range(wanted, key)
     with suppress(OSError):

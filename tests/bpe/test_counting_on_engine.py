@@ -28,12 +28,12 @@ from test_record_inputs import documents_of
 from bpe import count_files, count_pretokens
 from bpe.__main__ import main
 from bpe.errors import BadArgument, InvalidText
-from corpus.documents import Buffers
-from corpus.errors import BadInput
-from engines.engine import attempt, pickled
-from engines.errors import EngineFailure
-from engines.inline_engine import InlineEngine
-from stores import StoreError, open_store
+from tokenmill.engines.engine import attempt, pickled
+from tokenmill.engines.errors import EngineFailure
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.inputs.documents import Buffers
+from tokenmill.inputs.errors import BadInput
+from tokenmill.stores import StoreError, open_store
 
 END = "<|endoftext|>"
 
@@ -410,7 +410,7 @@ def test_dask(corpus: Path, tmp_path: Path) -> None:
 
 @needs_dask
 def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engines.dask_engine.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("tokenmill.engines.dask_engine.CONNECT_SECONDS", 1)
     (tmp_path / "in.txt").write_text("text")
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))

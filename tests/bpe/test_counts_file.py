@@ -18,7 +18,7 @@ from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.pretoken_counts.counts_writer import CountsWriter, write_counts_file
 from bpe.pretoken_counts.merge_counts import joined
 from bpe.pretokenizer import Pretokenizer
-from corpus import _core
+from tokenmill.inputs import _core
 
 FACTS = CountsFacts(
     Pretokenizer((split(r"\w+", "keep"), split("gpt2"))),

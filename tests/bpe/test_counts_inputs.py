@@ -21,7 +21,7 @@ from bpe.pretoken_counts.source_facts import decoded_source
 from bpe.pretoken_counts.sources import FileRange, file_of
 from bpe.pretokenizer import Pretokenizer
 from bpe.training import train
-from corpus.kinds import kind_of
+from tokenmill.inputs.kinds import kind_of
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source

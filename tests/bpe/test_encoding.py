@@ -13,7 +13,7 @@ from bpe import reference
 from bpe.errors import BadArgument, InvalidText
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
-from corpus import _core
+from tokenmill.inputs import _core
 
 LOOKAHEAD = r"\d{1,3}(?=(?:\d{3})*\b)|\d|\D+"  # which the core cuts by a scan in both directions
 CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text

@@ -34,8 +34,8 @@ from bpe.long_text.long_document import encode_pieces
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.ragged import Ragged
 from convert import ConvertOptions, convert
-from engines.inline_engine import InlineEngine
 from flat_tokens.storage import entries
+from tokenmill.engines.inline_engine import InlineEngine
 
 SEPARATOR = "\ue0f0"
 pytestmark = pytest.mark.filterwarnings("ignore:.*bytes without an entry:UserWarning")
@@ -259,7 +259,7 @@ def test_convert(
     block_bytes: int,
     kind: str,
 ) -> None:
-    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", block_bytes)
+    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", block_bytes)
     monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", block_bytes)
     monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 2 * block_bytes)
     texts, ids = (family.texts, family.ids) if block_bytes < 1000 else ([family.long_text], [family.long_ids])

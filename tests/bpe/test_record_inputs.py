@@ -22,8 +22,8 @@ from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.tokenizer import Tokenizer
-from corpus.errors import BadInput
-from corpus.sizes import bytes_text
+from tokenmill.inputs.errors import BadInput
+from tokenmill.inputs.sizes import bytes_text
 
 END = "<|endoftext|>"
 PATTERNS = ["gpt2", r"\w+|\W+"]  # by the core, and by the regex package
@@ -111,8 +111,8 @@ def test_special_tokens_in_records_are_text(tmp_path: Path) -> None:
 def test_a_long_line_is_counted_as_it_goes_by(
     pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpus.blocks.record_blocks.__defaults__", (0, 64))
-    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (64,))
+    monkeypatch.setattr("tokenmill.inputs.blocks.record_blocks.__defaults__", (0, 64))
+    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (64,))
     documents = documents_of(2)
     path = write_kind(tmp_path / "in", documents, "jsonl.none")
     with path.open("a") as file:
@@ -162,9 +162,9 @@ def gathered(
 def test_going_on_is_exact_wherever_it_stopped(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
-    monkeypatch.setattr("corpus.documents.MAX_BATCH_ROWS", 4)
-    monkeypatch.setattr("corpus.arrow_texts.MAX_BATCH_ROWS", 4)
+    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (300,))
+    monkeypatch.setattr("tokenmill.inputs.documents.MAX_BATCH_ROWS", 4)
+    monkeypatch.setattr("tokenmill.inputs.arrow_texts.MAX_BATCH_ROWS", 4)
     documents = documents_of(3, 1000 if kind == "txt.gz" else 40)  # text is counted by 64 KiB at least
     path = write_kind(tmp_path / "in", documents, kind)
     whole = gathered(path, tmp_path, None)
@@ -196,7 +196,7 @@ def _as_dict(counted: CountSet) -> Any:
 
 
 def test_going_on_in_another_way_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
+    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (300,))
     path = write_kind(tmp_path / "in", documents_of(4), "jsonl.gz")
     counted = gathered(path, tmp_path, None, _Stops(2))
     assert not counted.facts.complete

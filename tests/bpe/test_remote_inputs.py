@@ -47,8 +47,8 @@ def test_counts_are_those_of_the_file(
     )
     assert [(s.name, s.size_bytes) for s in found.facts.sources] == [(url, path.stat().st_size)]
     assert train([url], 300, [END]).merges == train([path], 300, [END]).merges
-    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
-    monkeypatch.setattr("corpus.documents.MAX_BATCH_ROWS", 40)
+    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (300,))
+    monkeypatch.setattr("tokenmill.inputs.documents.MAX_BATCH_ROWS", 40)
     counted: CountSet | None = None
     stops = 0
     while counted is None or not counted.facts.complete:
@@ -61,7 +61,7 @@ def test_counts_are_those_of_the_file(
 def test_an_object_that_changed_is_refused(
     server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
+    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (300,))
     path = write_kind(tmp_path / "changed", documents_of(8, 100), "jsonl.none")
     url = put(server, path)
     counted = gathered(url, tmp_path, None, _Stops(3))

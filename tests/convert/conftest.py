@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share
-sys.path.insert(0, str(Path(__file__).parents[1] / "corpus"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "inputs"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "stores"))
 
@@ -17,7 +17,7 @@ from naive_conversion import END, Naive, make_documents, train_tokenizer, tree
 from stopped_runs import options
 
 from convert import convert
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 if TYPE_CHECKING:
     from store_runs import Place
@@ -57,7 +57,7 @@ def clean(here: Path) -> dict[str, bytes]:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run to a store that was killed is taken over at once, and each batch of results is put at once."""
     from convert.places import store_log
-    from stores import lease
+    from tokenmill.stores import lease
 
     monkeypatch.setattr(lease, "TAKEN_OVER_SECONDS", 0.0)
     monkeypatch.setattr(lease, "WATCHED_SECONDS", 0.0)

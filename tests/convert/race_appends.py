@@ -32,7 +32,7 @@ from race_settings import LEASE_SECONDS
 from store_faults import KILLED, Ended, Run
 
 from convert import ConvertOptions, convert
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 _FILES = ("first", "second")
 _REFUSED = 6

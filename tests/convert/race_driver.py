@@ -27,8 +27,8 @@ from convert.__main__ import flush_and_leave, main
 from convert.places import store_log
 from convert.planning.plan import Plan
 from convert.shards import part_writer, runs, shard_files
-from engines import stop_signals
-from stores import lease
+from tokenmill.engines import stop_signals
+from tokenmill.stores import lease
 
 
 class TwiceExecutor(ThreadPoolExecutor):
@@ -73,7 +73,7 @@ EXECUTORS: dict[str, Callable[[int], Executor]] = {
 
 def _replaces(is_chosen: Callable[[str], bool]) -> None:
     """Puts of some keys are done whatever is there."""
-    from stores.object import ObjectStore
+    from tokenmill.stores.object import ObjectStore
 
     put = ObjectStore.put
 

@@ -20,7 +20,7 @@ from servers import BUCKET, client_of_another_make, s3_options
 
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
-from stores import open_store
+from tokenmill.stores import open_store
 
 NAME = "out"
 _OF_OTHERS = re.compile("dask-scratch-space|[a-z0-9_]{8}")

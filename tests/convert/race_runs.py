@@ -26,7 +26,7 @@ from race_settings import Settings, choose_settings, default_executors
 from servers import BUCKET, s3_options
 
 from bpe.tokenizer import Tokenizer
-from stores import open_store
+from tokenmill.stores import open_store
 
 RUNS_OF_A_CORPUS = 8
 

@@ -17,7 +17,7 @@ from convert.planning.plan import TextChunk
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 def options(**more: Any) -> ConvertOptions:

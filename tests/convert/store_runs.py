@@ -16,9 +16,9 @@ import convert.places.store_workspace
 from convert import convert as run_conversion
 from convert.places.store_workspace import StoreWorkspace
 from convert.shown.summary import Summary
-from engines.inline_engine import InlineEngine
-from stores import Bytes, Entry, Store, StoreError, open_store
-from stores.store import Blocks
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.stores import Bytes, Entry, Store, StoreError, open_store
+from tokenmill.stores.store import Blocks
 
 MORE: dict[str, Any] = {"zarr_format": 3, "chunk_tokens": 64}
 

@@ -25,12 +25,12 @@ from convert.errors import BadInput, Refused, UsageError
 from convert.places.workspace import Workspace
 from convert.retokenize.__main__ import main as retokenize_main
 from convert.shown.arguments import parse_arguments
-from engines.inline_engine import InlineEngine
 from flat_tokens import DatasetError, verify_dataset
 from flat_tokens.__main__ import main as flat_tokens_main
 from flat_tokens.exchange.compact import compact
 from flat_tokens.statistics import describe
 from flat_tokens.storage.places import StorePath
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import words
 from convert.__main__ import main
 from convert.shown import arguments
+from tokenmill.cli import words
 
 NUMBERS = {
     action.option_strings[0]: action

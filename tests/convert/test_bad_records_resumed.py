@@ -78,7 +78,7 @@ def test_lost_shards_of_a_run_with_quarantine_are_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 300)
-    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 100)
+    monkeypatch.setattr("tokenmill.inputs.blocks.BLOCK_BYTES", 100)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
     path = tmp_path / ("in.jsonl.gz" if compression == "gz" else "in.jsonl")

@@ -14,7 +14,7 @@ from shards import records_of
 from stopped_runs import encode_or_fail, forget, leave_partial, options
 
 import convert.encode.worker
-import corpus.digest
+import tokenmill.inputs.digest
 from convert import convert as run_conversion
 from convert.driver import provenance
 from convert.driver.ledger import Ledger
@@ -23,7 +23,7 @@ from convert.errors import BadInput, Refused, UsageError
 from convert.places.log import Log
 from convert.planning import plan
 from convert.planning.plan import ShardId, TextChunk
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 def test_a_changed_source_is_refused_but_not_when_nothing_was_done(
@@ -77,7 +77,7 @@ def test_an_edit_behind_the_blocks_of_finished_shards_is_refused(
 ) -> None:
     """Chunks end at 200, 400 and so on, blocks in the middle of the corpus: the rest of a document is an edge, in front
     of the first own block or behind the last."""
-    for module in (corpus.digest, plan, provenance):
+    for module in (tokenmill.inputs.digest, plan, provenance):
         monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
     path = write_kind(here / "more", make_documents(60, seed=6), kind)
     inputs = {"inputs": [path.name]}

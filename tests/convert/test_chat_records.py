@@ -27,11 +27,11 @@ from stopped_runs import options
 from bpe.tokenizer import Tokenizer
 from convert import convert
 from convert.errors import BadInput, UsageError
-from corpus.chat_template import ChatTemplate
-from corpus.marked_records import RecordFault
-from corpus.rules import ChatRules
-from engines.inline_engine import InlineEngine
-from stores import open_store
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.inputs.chat_template import ChatTemplate
+from tokenmill.inputs.marked_records import RecordFault
+from tokenmill.inputs.rules import ChatRules
+from tokenmill.stores import open_store
 
 
 def test_special_tokens_in_messages_stay_text(here: Path) -> None:

@@ -30,11 +30,11 @@ from convert import convert
 from convert.__main__ import main
 from convert.chat_rules import chat_rules
 from convert.errors import BadInput, Refused, UsageError
-from corpus.chat_template import ChatTemplate
-from corpus.marked_records import RecordFault
-from corpus.messages import messages_for_template, roles_dropped
-from corpus.rules import ChatRules
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.inputs.chat_template import ChatTemplate
+from tokenmill.inputs.marked_records import RecordFault
+from tokenmill.inputs.messages import messages_for_template, roles_dropped
+from tokenmill.inputs.rules import ChatRules
 
 jinja2 = pytest.importorskip("jinja2", reason="jinja2 is not installed")
 

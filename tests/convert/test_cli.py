@@ -17,7 +17,7 @@ import convert.driver.tokenizers
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import convert.driver.pipeline
 import convert.driver.tokenizers
 from convert.__main__ import main
 from convert.places.log import Log
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 @pytest.fixture

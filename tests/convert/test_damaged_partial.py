@@ -19,8 +19,8 @@ from convert.encode.worker import merge_run
 from convert.errors import Refused
 from convert.places.log import Log
 from convert.planning.plan import ShardId
-from engines.inline_engine import InlineEngine
 from flat_tokens.storage.layout import ArrayLayout
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(

@@ -19,8 +19,8 @@ from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import DataLost
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
-from corpus.sources import check_unchanged
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.inputs.sources import check_unchanged
 
 Damage = Callable[[Path, ShardRecord, str], None]
 
@@ -29,7 +29,7 @@ Damage = Callable[[Path, ShardRecord, str], None]
 def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several shards a chunk, several runs a shard, and parts of both kinds."""
     monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
+    monkeypatch.setattr("tokenmill.inputs.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
     monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)

@@ -22,8 +22,8 @@ from naive_conversion import make_documents, tree
 
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from engines.errors import EngineFailure
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.errors import EngineFailure
+from tokenmill.engines.inline_engine import InlineEngine
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or importlib.util.find_spec("distributed") is None,
@@ -243,10 +243,13 @@ def test_inputs_that_workers_would_look_for_elsewhere_are_one_line(corpus: Path,
     ("preload", "said"),
     [
         (
-            "import engines.job\nengines.job.program_version = lambda: 'tokenmill 0.0 with Python 3.8'",
+            "from tokenmill.engines import job\njob.program_version = lambda: 'tokenmill 0.0 with Python 3.8'",
             "has tokenmill 0.0 with Python 3.8, but",
         ),
-        ("import sys\nsys.modules['convert'] = sys.modules['engines'] = None", "can't run tokenmill"),
+        (
+            "import sys\nsys.modules['convert'] = sys.modules['tokenmill.engines'] = None",
+            "can't run tokenmill",
+        ),
     ],
     ids=["version", "not installed"],
 )
@@ -263,7 +266,7 @@ def test_a_worker_that_goes_away_while_it_is_asked(monkeypatch: pytest.MonkeyPat
     """It was told as one without the program, and ended the run."""
     from distributed.comm import CommClosedError
 
-    from engines.dask_engine import DaskEngine
+    from tokenmill.engines.dask_engine import DaskEngine
 
     answers = {"tcp://gone": CommClosedError("reset by peer"), "tcp://here": (True, None)}
     engine = object.__new__(DaskEngine)
@@ -271,6 +274,6 @@ def test_a_worker_that_goes_away_while_it_is_asked(monkeypatch: pytest.MonkeyPat
     client = type("Client", (), {"run": lambda self, *arguments, **options: answers})
     monkeypatch.setattr(engine, "_client", client(), raising=False)
     engine.start(1, print)
-    answers["tcp://here"] = ModuleNotFoundError("No module named 'engines'")
+    answers["tcp://here"] = ModuleNotFoundError("No module named 'tokenmill.engines'")
     with pytest.raises(EngineFailure, match="the dask worker tcp://here can't run tokenmill"):
         engine.start(1, print)

@@ -20,8 +20,8 @@ from convert.errors import BadInput, DataLost
 from convert.places.log import Log
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import ShardRecord
-from engines.inline_engine import InlineEngine
-from stores.durability import Syncer
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.stores.durability import Syncer
 
 Change = Callable[[ShardRecord], ShardRecord]
 

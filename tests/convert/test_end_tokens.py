@@ -16,9 +16,9 @@ from convert import ConvertOptions, Summary, convert
 from convert.__main__ import main
 from convert.driver.pipeline import dry_run
 from convert.errors import BadInput, Refused, UsageError
-from engines.inline_engine import InlineEngine
-from engines.process_engine import ProcessEngine
 from flat_tokens.__main__ import main as flat_tokens_main
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.process_engine import ProcessEngine
 
 START = "<|im_start|>"
 ENDS: list[dict[str, Any]] = [
@@ -74,7 +74,7 @@ def test_each_document_with_ids_has_them(kind: str, ends: dict[str, Any], naive:
 def test_a_document_in_pieces_has_them_once(
     stretch_bytes: int, ends: dict[str, Any], naive: Naive, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", stretch_bytes)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
     monkeypatch.setattr("convert.shards.part_writer._MOVED_BYTES", 64)
     documents = make_documents(60, seed=8)

@@ -20,10 +20,10 @@ from convert.__main__ import main
 from convert.driver.estimate import Estimate, estimate
 from convert.errors import StorageError
 from convert.planning.plan import make_plan
-from corpus.samples import SAMPLE_BYTES
-from corpus.sources import find_sources
 from flat_tokens.storage.layout import ArrayLayout
-from stores import open_store
+from tokenmill.inputs.samples import SAMPLE_BYTES
+from tokenmill.inputs.sources import find_sources
+from tokenmill.stores import open_store
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
 

@@ -11,8 +11,8 @@ from naive_conversion import make_documents, tree
 
 from bpe.__main__ import main as bpe_main
 from convert.__main__ import main
-from corpus.sources import find_sources, search_sources
-from stores import open_store
+from tokenmill.inputs.sources import find_sources, search_sources
+from tokenmill.stores import open_store
 
 WORDS = ["in/**", "--tokenizer", "tok.json", "--quiet", "--workers", "1", "--validation-fraction", "0.2"]
 

@@ -17,15 +17,15 @@ from stopped_runs import encode_or_fail, merge_fails, options
 
 import convert.encode.document_encoder
 import convert.encode.worker
-from command_line.failures import exit_code_of
 from convert import convert as run_conversion
 from convert.encode.worker import ChunkResult, encode_chunk, merge_run
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, WorkerLost
 from convert.places.workspace import Workspace
 from convert.planning.plan import TextChunk
 from convert.planning.plan_record import PlanRecord
-from corpus.documents import Text
-from engines.inline_engine import InlineEngine
+from tokenmill.cli.failures import exit_code_of
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.inputs.documents import Text
 
 
 def encode_or_die(chunk: TextChunk, *more: Any) -> ChunkResult:

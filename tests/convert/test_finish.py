@@ -13,11 +13,11 @@ import pytest
 from convert import ConvertOptions, convert
 from convert.driver.finalizer import known_facts
 from convert.errors import StorageError
-from engines.inline_engine import InlineEngine
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.manifest import read_manifest
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 @pytest.mark.parametrize(

@@ -20,16 +20,16 @@ from servers import BUCKET, KEY, SECRET, client_of_another_make, moto_server, s3
 from stopped_runs import leave_partial, options
 from web_server import web_server
 
-from command_line.failures import exit_code_of
 from convert import convert
 from convert.__main__ import main
 from convert.driver.pipeline import dry_run
 from convert.errors import BadInput, Refused
 from convert.planning.plan import make_plan
-from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
-from stores import Store, StoreChanged, StoreNotFound, open_store
 from tokenmill.__main__ import main as tokenmill
+from tokenmill.cli.failures import exit_code_of
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.stores import Store, StoreChanged, StoreNotFound, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 

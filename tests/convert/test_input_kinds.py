@@ -14,8 +14,8 @@ from naive_conversion import END, Naive, Split, expected_dataset, make_documents
 
 from convert import ConvertOptions, Summary, convert
 from convert.errors import BadInput, ConvertError, UsageError
-from engines.inline_engine import InlineEngine
-from engines.process_engine import ProcessEngine
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.process_engine import ProcessEngine
 
 
 def run(inputs: Any, tokenizer: Path, output: Path, processes: int = 0, **more: Any) -> Summary:
@@ -91,7 +91,7 @@ def test_blocks_of_every_size(
 ) -> None:
     documents = documents_of(kind)
     path = write_kind(tmp_path / "input", documents, kind, members=2)
-    monkeypatch.setattr("corpus.blocks.record_blocks.__defaults__", (0, block_bytes))
+    monkeypatch.setattr("tokenmill.inputs.blocks.record_blocks.__defaults__", (0, block_bytes))
     output = tmp_path / "out"
     check(output, expected_of(kind, naive, documents), run(path, tokenizer_path, output))
 
@@ -316,7 +316,7 @@ def test_a_missing_library_names_the_extra(
     module: str, name: str, tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / name).write_bytes(b"x")
-    monkeypatch.setattr("corpus.kinds.find_spec", lambda wanted: None if wanted == module else 1)
+    monkeypatch.setattr("tokenmill.inputs.kinds.find_spec", lambda wanted: None if wanted == module else 1)
     with pytest.raises(UsageError, match=rf"needs {module}, .*pip install 'tokenmill\[inputs\]'"):
         run(tmp_path / name, tokenizer_path, tmp_path / "out")
     assert not (tmp_path / "out.partial").exists()

@@ -14,7 +14,7 @@ from test_bad_records import BAD_LINES, good
 from test_input_kinds import check, run
 
 from convert.errors import BadInput
-from corpus.documents import Buffers
+from tokenmill.inputs.documents import Buffers
 
 BLOCKS = [1, 3, 16, 64, 257]
 

@@ -21,7 +21,7 @@ from bpe import _core
 from convert import ConvertOptions, convert
 from convert.__main__ import main
 from convert.places.log import Log
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 def arguments(*more: str, inputs: tuple[str, ...] = ("en.txt",), output: str = "out") -> list[str]:
@@ -58,7 +58,7 @@ def clean(here: Path) -> dict[str, bytes]:
 WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-import convert.driver.pipeline, convert.driver.conversion, engines.ending, flat_tokens.storage.zstd_library
+import convert.driver.pipeline, convert.driver.conversion, tokenmill.engines.ending, flat_tokens.storage.zstd_library
 from convert.__main__ import main
 flat_tokens.storage.zstd_library.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -314,7 +314,7 @@ def test_a_file_that_the_disk_does_not_take_was_told_as_not_there(
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(file))
 
     with monkeypatch.context() as patch:
-        patch.setattr("stores.durability.sync", sync_or_fail)
+        patch.setattr("tokenmill.stores.durability.sync", sync_or_fail)
         assert main(small) == 4
     error = capsys.readouterr().err
     assert f"out.partial/dataset/{path}: Input/output error (errno 5); check the disk" in error

@@ -10,7 +10,7 @@ import pytest
 
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 FILES, IN_A_FOLDER = 4_000, 2_000
 

@@ -17,15 +17,15 @@ import zarr
 from naive_conversion import END, Naive, make_documents, tree
 from stopped_runs import leave_partial, options
 
-import corpus.read_jsonl
 import flat_tokens
+import tokenmill.inputs.read_jsonl
 from bpe.tokenizer import Tokenizer
 from convert import append, convert
 from convert.__main__ import main
 from convert.encode.marked_text import MarkedText
 from convert.errors import BadInput, Refused, UsageError
-from engines.inline_engine import InlineEngine
 from flat_tokens.storage.manifest import read_manifest
+from tokenmill.engines.inline_engine import InlineEngine
 
 FIELDS = {"prompt_field": "prompt", "completion_field": "completion", "inputs": ["r.jsonl"]}
 
@@ -396,10 +396,10 @@ def test_records_longer_than_blocks(
     monkeypatch.setattr("convert.encode.worker.BLOCK_BYTES", 256)
     convert(options(**more), InlineEngine())
     assert rows_of(here / "out") == naive_rows(naive, vocab, records)
-    monkeypatch.setattr(corpus.read_jsonl, "RECORD_BYTES", len(json.dumps(records[1])))
+    monkeypatch.setattr(tokenmill.inputs.read_jsonl, "RECORD_BYTES", len(json.dumps(records[1])))
     convert(options(**more, output="just"), InlineEngine())
     assert rows_of(here / "just") == rows_of(here / "out")
-    monkeypatch.setattr(corpus.read_jsonl, "RECORD_BYTES", 1000)
+    monkeypatch.setattr(tokenmill.inputs.read_jsonl, "RECORD_BYTES", 1000)
     with pytest.raises(BadInput, match="it has more than 1000 bytes"):
         convert(options(**more, output="less"), InlineEngine())
     convert(options(**more, output="less", on_error="skip"), InlineEngine())

@@ -15,7 +15,7 @@ import flat_tokens
 from convert import Summary, convert
 from convert.__main__ import main
 from convert.errors import BadInput
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 

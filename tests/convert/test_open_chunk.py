@@ -25,8 +25,8 @@ from convert.errors import BadInput, Refused
 from convert.places.log import Log
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
-from engines.inline_engine import InlineEngine
-from engines.process_engine import ProcessEngine
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.process_engine import ProcessEngine
 
 PACKED = [kind for kind in KINDS if kind not in ("txt.none", "jsonl.none")]
 

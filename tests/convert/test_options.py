@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from command_line.words import unescaped
 from convert.errors import UsageError
 from convert.options import ConvertOptions
 from convert.shown.arguments import parse_arguments
+from tokenmill.cli.words import unescaped
 
 BAD = [
     ({"workers": 0}, "--workers must be at least 1, got 0"),

@@ -17,9 +17,9 @@ from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
 from convert.errors import BadInput, EngineFailure
 from convert.places.workspace import Workspace
-from engines.inline_engine import InlineEngine
-from engines.job import JobKey, find_job, write_job
-from stores import StoreError
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.job import JobKey, find_job, write_job
+from tokenmill.stores import StoreError
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from convert.errors import UsageError
 from convert.places.output_place import overlaps
-from corpus.sources import find_sources, refuse
+from tokenmill.inputs.sources import find_sources, refuse
 
 
 @pytest.fixture

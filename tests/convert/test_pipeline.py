@@ -9,7 +9,7 @@ import pytest
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
 from convert import ConvertOptions, Summary, convert
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 CHUNK_BYTES = [1, 2, 3, 7, 13, 64, 1000, None]
 
@@ -21,7 +21,7 @@ def run(
     more = {"chunk_tokens": 64, "progress": "none", **more}
     options = ConvertOptions(inputs, str(tokenizer), str(output), workers=max(processes, 1), **more)
     if processes:
-        from engines.process_engine import ProcessEngine
+        from tokenmill.engines.process_engine import ProcessEngine
 
         return convert(options, ProcessEngine(processes, start_method))
     return convert(options, InlineEngine())

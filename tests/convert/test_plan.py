@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from convert.planning.plan import default_chunk_bytes, make_plan
-from corpus.digest import BLOCK_BYTES
-from corpus.kinds import Kind
-from corpus.source_list import Piece, Source, SourceList
+from tokenmill.inputs.digest import BLOCK_BYTES
+from tokenmill.inputs.kinds import Kind
+from tokenmill.inputs.source_list import Piece, Source, SourceList
 
 
 def sources(*sizes: int) -> SourceList:

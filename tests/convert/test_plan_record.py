@@ -22,8 +22,8 @@ from convert.planning.plan_record import (
     plan_record,
     told,
 )
-from corpus.kinds import Kind
-from corpus.source_list import Source, SourceList
+from tokenmill.inputs.kinds import Kind
+from tokenmill.inputs.source_list import Source, SourceList
 
 SOURCES = [
     Source('a "quoted"\n\udcff.txt', 3, 10, None, Kind(), None, 11, 12),

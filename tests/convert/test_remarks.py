@@ -14,7 +14,7 @@ from convert.__main__ import main
 
 @pytest.fixture(autouse=True)
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    from engines.inline_engine import InlineEngine
+    from tokenmill.engines.inline_engine import InlineEngine
 
     monkeypatch.setattr("convert.driver.conversion.open_engine", lambda *_: InlineEngine())
 
@@ -54,7 +54,7 @@ def test_documents_that_hold_the_end_of_a_document_as_text(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", stretch_bytes)
     documents = [
         text.replace(END, "") + (END * (number % 3)) for number, text in enumerate(make_documents(90, 3))
     ]

@@ -14,8 +14,8 @@ from stopped_runs import leave_partial, options
 from convert import convert as run_conversion
 from convert.errors import StorageError
 from convert.places.scratch import NOTE_NAME, REMOVED, note_scratch, noted_scratch, remove_folder
-from engines.inline_engine import InlineEngine
-from engines.process_engine import ProcessEngine
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.process_engine import ProcessEngine
 
 MORE: dict[str, Any] = {"scratch": "elsewhere", "chunk_tokens": 64}
 

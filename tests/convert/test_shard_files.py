@@ -35,8 +35,8 @@ from convert.shards.shard_reader import DamagedShard
 from convert.shards.shard_store import shards_at
 from convert.shards.shard_writer import ShardWriter
 from convert.shards.write_run import encoded_units, sequences_run
-from engines.inline_engine import InlineEngine
 from flat_tokens.storage.layout import ArrayLayout
+from tokenmill.engines.inline_engine import InlineEngine
 
 CHUNKS = 4
 UNIT = 8  # tokens in a zarr chunk, starts in four
@@ -314,7 +314,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
 ) -> None:
     """A file of small parts was given to another text chunk as soon as one part in it was merged."""
     monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
+    monkeypatch.setattr("tokenmill.inputs.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
     writers: dict[str, int] = {}

@@ -25,12 +25,12 @@ import flat_tokens
 from convert import ConvertOptions, append
 from convert import convert as run_conversion
 from convert.__main__ import main
-from engines.inline_engine import InlineEngine
-from engines.process_engine import ProcessEngine
 from flat_tokens import DatasetError, Loader, PackedSequences, RangeError, SourcePlace, verify_dataset
 from flat_tokens.__main__ import main as read_command
 from flat_tokens.storage.manifest import read_manifest
 from flat_tokens.views import selected
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.process_engine import ProcessEngine
 
 SPLITS = ("train", "validation")
 
@@ -204,7 +204,7 @@ def test_records_that_are_left_out(here: Path) -> None:
 @pytest.mark.parametrize("kind", ["txt.none", "txt.gz", "jsonl.none", "parquet.none"])
 def test_documents_in_pieces(kind: str, here: Path, naive: Naive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 200)
-    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 256)
+    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 256)
     documents = documents_of(7)
     documents.insert(10, "".join(make_documents(40, seed=8)).replace(END, ""))
     path = write_kind(Path("long"), documents, kind)

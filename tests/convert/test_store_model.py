@@ -41,7 +41,7 @@ from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
 from flat_tokens.writer import write_file, write_root
-from stores import Entry, Store, StoreNotFound, lease, open_store
+from tokenmill.stores import Entry, Store, StoreNotFound, lease, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 

@@ -24,11 +24,11 @@ from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.driver.pipeline import dry_run
 from convert.errors import BadInput, Refused, UsageError
-from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
-from stores import AlreadyThere, Entry, lease, open_store
-from stores.object import ObjectStore
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.stores import AlreadyThere, Entry, lease, open_store
+from tokenmill.stores.object import ObjectStore
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 pytestmark = pytest.mark.usefixtures("at_once")

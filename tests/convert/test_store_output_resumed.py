@@ -16,7 +16,7 @@ from convert.driver import finalizer
 from convert.errors import BadInput, Refused, StorageError
 from convert.places import store_log
 from convert.places.unpublished import UnpublishedStore
-from stores import Entry, StoreError, StoreNotFound, open_store
+from tokenmill.stores import Entry, StoreError, StoreNotFound, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 pytestmark = pytest.mark.usefixtures("at_once")

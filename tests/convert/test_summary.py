@@ -8,7 +8,7 @@ import pytest
 
 import bpe
 from convert import ConvertOptions, convert
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -14,9 +14,9 @@ from bpe import BadTokenizer, Tokenizer
 from convert import convert
 from convert.driver.tokenizers import load_tokenizer, tokenizer_of
 from convert.errors import BadInput
-from engines.inline_engine import InlineEngine
 from flat_tokens.format import LARGEST_TOKEN_ID
-from stores import open_store
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.stores import open_store
 
 
 def test_a_file_here_and_on_a_store(here: Path) -> None:

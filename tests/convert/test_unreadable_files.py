@@ -12,16 +12,16 @@ import pytest
 from input_kinds import END, PACKED, write_kind
 from naive_conversion import make_documents, tree
 
-import corpus.source_list
 import flat_tokens
+import tokenmill.inputs.source_list
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.errors import BadInput
-from engines.inline_engine import InlineEngine
-from engines.process_engine import ProcessEngine
 from flat_tokens.verify import verify_dataset
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.process_engine import ProcessEngine
 
 DAMAGED = [*(f"txt.{c}" for c in PACKED), "jsonl.gz", "jsonl.xz", "csv.gz", "tsv.xz", "tar.gz", "tar.none"]
 CHECKED = ("gz", "bz2", "xz")  # formats with check sums in these files
@@ -170,14 +170,14 @@ def test_a_long_document_that_the_damage_cuts_is_left_out(form: str, here: Path)
 
 def test_a_file_without_permission(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "no.txt").write_text("secret" * 10_000)  # so large that it is sampled
-    open_file = corpus.source_list.open_file
+    open_file = tokenmill.inputs.source_list.open_file
 
     def refuse(path: str, *more: Any) -> Any:
         if path.endswith("no.txt"):
             raise PermissionError(13, "Permission denied", path)
         return open_file(path, *more)
 
-    monkeypatch.setattr(corpus.source_list, "open_file", refuse)
+    monkeypatch.setattr(tokenmill.inputs.source_list, "open_file", refuse)
     monkeypatch.setattr("os.access", lambda path, _: not str(path).endswith("no.txt"))
     assert main(["no.txt", "en.txt", "--tokenizer", "tok.json", "--output", "out", "--quiet"]) == 2
     summary = run("no.txt", "en.txt")

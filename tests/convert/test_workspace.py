@@ -13,7 +13,7 @@ from convert.places.log import Log, threshold_entry
 from convert.places.workspace import Workspace
 from convert.planning.plan_record import PlanRecord
 from flat_tokens.storage.existing_output import not_ours
-from stores.folder_lock import boot_id
+from tokenmill.stores.folder_lock import boot_id
 
 
 def a_dataset(path: Path, content: str) -> None:

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from engines.background_call import BackgroundCall
-from engines.process_engine import may_fork
+from tokenmill.engines.background_call import BackgroundCall
+from tokenmill.engines.process_engine import may_fork
 
 
 def test_the_result_comes_after_the_other_work() -> None:

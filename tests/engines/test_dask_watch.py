@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from engines import dask_watch
-from engines.dask_watch import GIVEN_UP_SECONDS, QUIET_SECONDS, DaskWatch
-from engines.errors import EngineFailure
+from tokenmill.engines import dask_watch
+from tokenmill.engines.dask_watch import GIVEN_UP_SECONDS, QUIET_SECONDS, DaskWatch
+from tokenmill.engines.errors import EngineFailure
 
 
 class Cluster:

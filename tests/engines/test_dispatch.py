@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from convert.errors import WorkerLost
-from engines.dispatch import AHEAD_BYTES, Dispatch
-from engines.worker_process import Task
+from tokenmill.engines.dispatch import AHEAD_BYTES, Dispatch
+from tokenmill.engines.worker_process import Task
 
 
 class Named:

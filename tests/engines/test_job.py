@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
-from engines import job as jobs
-from engines.errors import EngineFailure
-from engines.job import JobKey, check_worker, find_job, write_job
-from stores import StoreError
+from tokenmill.engines import job as jobs
+from tokenmill.engines.errors import EngineFailure
+from tokenmill.engines.job import JobKey, check_worker, find_job, write_job
+from tokenmill.stores import StoreError
 
 SECRET = "wJalrXUtnFEMI/K7MDENG"
 OPTIONS = {"secret_access_key": SECRET, "region": "eu-west-1"}
@@ -24,10 +24,10 @@ class SmallJob(NamedTuple):
     text: bytes
 
     def prepare(self) -> None:
-        """See `engines.job.Job`."""
+        """See `tokenmill.engines.job.Job`."""
 
     def check_sight(self) -> None:
-        """See `engines.job.Job`."""
+        """See `tokenmill.engines.job.Job`."""
 
 
 @pytest.fixture(autouse=True)

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from convert.errors import BadInput, WorkerLost
-from engines.ending import ending
-from engines.engine import Engine
-from engines.inline_engine import InlineEngine
-from engines.process_engine import ProcessEngine, may_fork
-from engines.tasks import TaskPool
-from engines.worker_process import take_step
+from tokenmill.engines.ending import ending
+from tokenmill.engines.engine import Engine
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.process_engine import ProcessEngine, may_fork
+from tokenmill.engines.tasks import TaskPool
+from tokenmill.engines.worker_process import take_step
 
 _context: list[str] = []
 
@@ -370,7 +370,7 @@ def test_stopping_gives_tasks_in_work_no_more_than_their_time(tmp_path: Path) ->
 SCRIPT_WITHOUT_MAIN_GUARD = """
 import sys
 from pathlib import Path
-from engines.process_engine import ProcessEngine
+from tokenmill.engines.process_engine import ProcessEngine
 from test_process_engine import context_and, die_once, set_context
 
 with Path(sys.argv[2]).open("a") as file:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from engines import ray_engine
-from engines.errors import EngineFailure
-from engines.ray_engine import GIVEN_UP_SECONDS, QUIET_SECONDS, RayEngine
+from tokenmill.engines import ray_engine
+from tokenmill.engines.errors import EngineFailure
+from tokenmill.engines.ray_engine import GIVEN_UP_SECONDS, QUIET_SECONDS, RayEngine
 
 
 class Head:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from engines.stop_signals import ENDING_SIGNALS, Stopped, stop_signals
+from tokenmill.engines.stop_signals import ENDING_SIGNALS, Stopped, stop_signals
 
 
 @pytest.mark.parametrize("number", ENDING_SIGNALS)

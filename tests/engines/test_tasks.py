@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from convert.errors import BadInput, WorkerLost
-from engines.engine import BorrowedEngine, Engine
-from engines.inline_engine import InlineEngine
-from engines.tasks import TaskPool, run_tasks
+from tokenmill.engines.engine import BorrowedEngine, Engine
+from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.engines.tasks import TaskPool, run_tasks
 
 
 class Slow(Engine):
@@ -42,7 +42,7 @@ def drawn(count: int, taken: list[int]) -> Iterator[int]:
 def test_no_more_are_in_flight_than_asked_for_however_long_they_take(
     window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engines.tasks.SHOW_SECONDS", 0.001)
+    monkeypatch.setattr("tokenmill.engines.tasks.SHOW_SECONDS", 0.001)
     executor = Slow()
     taken: list[int] = []
     shown: list[int] = []

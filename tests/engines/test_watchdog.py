@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from engines import watchdog
-from engines.watchdog import Watch, processor_ticks
+from tokenmill.engines import watchdog
+from tokenmill.engines.watchdog import Watch, processor_ticks
 
 HZ = os.sysconf("SC_CLK_TCK")
 PID = 7

@@ -29,7 +29,7 @@ class AllocationSweep(Sweep):
         self.aborted = 0
         # Before the core's first call nanobind makes its types, and ends the process if it cannot.
         subprocess.run(
-            [sys.executable, "-c", "import bpe._core, corpus._core, convert._core"],
+            [sys.executable, "-c", "import bpe._core, tokenmill.inputs._core, convert._core"],
             env=self._environment,
             check=True,
         )

@@ -53,7 +53,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     from bpe.pretokenizer import named
     from bpe.tokenizer import Tokenizer
     from bpe.training import train
-    from corpus import _core as corpus_core
+    from tokenmill.inputs import _core as corpus_core
 
     folder = Path(os.environ["ALLOCATIONS_FOLDER"])
     path, text = folder / "tokenizer.json", TEXT.encode()

@@ -30,7 +30,7 @@ from store_faults import KILLED, KINDS, ROOT, Ended, Happening, Kind, Run
 
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
-from stores import is_url, open_store
+from tokenmill.stores import is_url, open_store
 
 # `python -m convert`, but that a run that was killed is taken over at once, each batch of results is put at once, what
 # is compressed is several shards, and that tasks may be done by the driver itself.
@@ -40,9 +40,9 @@ from functools import partial
 from convert.driver import pipeline
 from convert.__main__ import flush_and_leave, main
 from convert.places import store_log
-from stores import lease
+from tokenmill.stores import lease
 from convert.planning import plan
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = store_log.PUT_SECONDS = 0.0
 plan.LEAST_SHARD_BYTES = 700
 if sys.argv[1] == "inline":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from stores import Entry, Store
+from tokenmill.stores import Entry, Store
 
 
 class CountingStore:

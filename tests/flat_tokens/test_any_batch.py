@@ -16,7 +16,7 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import Loader, Mixture
 from flat_tokens.storage.layout import ArrayLayout
-from stores import open_store
+from tokenmill.stores import open_store
 
 RAW = ArrayLayout.create(2, 1024, compression="none")
 LAYOUTS = [ArrayLayout.create(2, 8), RAW, ArrayLayout.create(3, 16, 64, "lz4")]

@@ -475,7 +475,7 @@ def test_a_dataset_on_a_store_is_exported_and_inputs_are_read_from_one(tmp_path:
     from servers import BUCKET, s3_options
     from small_datasets import EXAMPLE, write_dataset
 
-    import stores
+    from tokenmill import stores
 
     url, options = f"s3://{BUCKET}/exchange", s3_options(moto)
     write_dataset(stores.open_store(f"{url}/d", options), EXAMPLE, [[4]], ArrayLayout.create(3))

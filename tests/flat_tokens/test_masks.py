@@ -29,7 +29,7 @@ from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.versions import Version, describe_part, write_version
 from flat_tokens.views import all_trained, joined, selected
-from stores import open_store
+from tokenmill.stores import open_store
 
 Bits = npt.NDArray[np.bool_]
 LAYOUTS = {

@@ -24,7 +24,7 @@ from flat_tokens import Loader, Mixture, PackedSequences
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.storage import store_payloads
 from flat_tokens.storage.layout import ArrayLayout
-from stores import StoreError, open_store
+from tokenmill.stores import StoreError, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 

@@ -18,10 +18,10 @@ from flat_tokens.storage.files import open_regular
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.versions import Version, describe_part, part_path, write_version
-from stores import open_store
 from tests.flat_tokens.counting_store import CountingStore, copy_dataset
 from tests.flat_tokens.in_threads import in_threads
 from tests.flat_tokens.small_datasets import write_dataset
+from tokenmill.stores import open_store
 
 LAYOUTS = {
     "2-raw": ArrayLayout(2, 1024, 1024, "none", 0),

@@ -23,7 +23,7 @@ from flat_tokens.storage.entries import load_entries
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import read_manifest
 from flat_tokens.storage.places import locate
-from stores import open_store
+from tokenmill.stores import open_store
 
 
 def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> None:

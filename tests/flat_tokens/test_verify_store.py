@@ -17,7 +17,7 @@ import flat_tokens
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, read_manifest
-from stores import open_store
+from tokenmill.stores import open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 

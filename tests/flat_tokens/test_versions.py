@@ -16,8 +16,8 @@ from flat_tokens.__main__ import main
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.versions import Part, Version, describe_part, newest, part_path, write_version
-from stores import AlreadyThere, open_store
-from stores.errors import StoreDenied, StoreNotFound
+from tokenmill.stores import AlreadyThere, open_store
+from tokenmill.stores.errors import StoreDenied, StoreNotFound
 
 PARTS = [([[1, 2], [3, 4, 5]], [[9]]), ([[6, 7, 8]], []), ([[5]], [[4, 4]])]
 LAYOUT = ArrayLayout.create(zarr_format=3, chunk_tokens=2, shard_tokens=4)

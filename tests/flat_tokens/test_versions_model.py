@@ -17,8 +17,8 @@ from flat_tokens.storage import versions
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, SplitRecord
 from flat_tokens.storage.versions import Part, Version, newest, part_path, read_version, write_version
-from stores import AlreadyThere, open_store
-from stores.local import LocalStore
+from tokenmill.stores import AlreadyThere, open_store
+from tokenmill.stores.local import LocalStore
 
 APPENDERS = 3
 

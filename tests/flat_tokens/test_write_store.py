@@ -18,7 +18,7 @@ from flat_tokens import format as flat_format
 from flat_tokens import writer
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage.layout import ArrayLayout
-from stores import AlreadyThere, Store, open_store
+from tokenmill.stores import AlreadyThere, Store, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 

@@ -16,16 +16,16 @@ from tempfile import TemporaryDirectory
 from bounded_run import Target
 from mutations import LARGEST_BYTES, change_bytes, change_json, change_text
 
-for name in ("corpus", "stores"):
+for name in ("inputs", "stores"):
     sys.path.insert(0, str(Path(__file__).parents[1] / name))
 from input_kinds import PACKED, compressed, json_lines, write_kind  # noqa: E402 - found on the paths above
 from readings import KeptIntake  # noqa: E402
 
-from corpus.documents import Buffers, Reading, pass_over  # noqa: E402
-from corpus.errors import BadInput  # noqa: E402
-from corpus.kinds import kind_of  # noqa: E402
-from corpus.rules import IntakeRules, MarkRules  # noqa: E402
-from corpus.source_list import Piece, Source  # noqa: E402
+from tokenmill.inputs.documents import Buffers, Reading, pass_over  # noqa: E402
+from tokenmill.inputs.errors import BadInput  # noqa: E402
+from tokenmill.inputs.kinds import kind_of  # noqa: E402
+from tokenmill.inputs.rules import IntakeRules, MarkRules  # noqa: E402
+from tokenmill.inputs.source_list import Piece, Source  # noqa: E402
 
 DOCUMENTS = ["the mill stands", "", 'a "b"\n\tc', "naïve 你好 🙂\u2028", "x" * 300, "1,2;3\r\n4"]
 FORMATS = ("parquet", "arrow", "feather", "csv", "tsv", "tar")

@@ -32,7 +32,7 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
-from corpus import _core
+from tokenmill.inputs import _core
 
 TEXTS = (
     "",

@@ -26,12 +26,12 @@ from bpe.pretokenization import ways
 from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_growth import MOST_GROWTH
-from corpus.errors import BadInput
-from corpus.rules import MarkRules
 from flat_tokens.errors import DatasetError
 from flat_tokens.exchange.formats import reader_of
 from flat_tokens.exchange.inputs import ReadOptions
 from flat_tokens.storage.versions import read_version
+from tokenmill.inputs.errors import BadInput
+from tokenmill.inputs.rules import MarkRules
 
 
 def blocks(name: str, place: Path) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from hub_files import hub_server
 from page_runner import Page
 from stand_ins import STAND_INS, texts, tokenizer
 
-from engines.inline_engine import InlineEngine
+from tokenmill.engines.inline_engine import InlineEngine
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "how-to" / f"{name}.md" for name in sorted(STAND_INS)]
@@ -64,7 +64,7 @@ def test_a_page_does_what_it_says(
         pytest.importorskip(module, reason=f"{module} is not installed")
     monkeypatch.chdir(tmp_path)
     # Without workers, whose start is most of what such small files take.
-    monkeypatch.setattr("engines.process_engine.ProcessEngine", lambda *_, **__: InlineEngine())
+    monkeypatch.setattr("tokenmill.engines.process_engine.ProcessEngine", lambda *_, **__: InlineEngine())
     replaced = {}
     if page.stem == "huggingface-datasets":
         # Not by HF_ENDPOINT: an earlier test may have imported the library.

@@ -8,5 +8,5 @@ import generate_word_characters
 
 
 def test_the_table_is_up_to_date() -> None:
-    checked_in = Path(__file__).resolve().parents[2] / "bpe" / "native" / "text" / "word_characters.cpp"
+    checked_in = Path(__file__).resolve().parents[2] / "native" / "text" / "word_characters.cpp"
     assert generate_word_characters.cpp() == checked_in.read_text()

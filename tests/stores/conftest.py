@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests
 from google_server import google_options, google_server
 from servers import BUCKET, moto_server, rclone_server, s3_options
 
-from stores import Store, open_store
+from tokenmill.stores import Store, open_store
 
 
 @pytest.fixture(scope="session")

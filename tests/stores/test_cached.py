@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from stores import Entry, StoreChanged, open_store
-from stores.cached import ABANDONED_SECONDS, BLOCK_BYTES, CachedStore
+from tokenmill.stores import Entry, StoreChanged, open_store
+from tokenmill.stores.cached import ABANDONED_SECONDS, BLOCK_BYTES, CachedStore
 
 SIZES = (0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES + 7)
 LIMIT = 64 * BLOCK_BYTES

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from state_machines import finds_fault, run_model
 
-from stores import StoreChanged, cached
-from stores.cached import CachedStore
+from tokenmill.stores import StoreChanged, cached
+from tokenmill.stores.cached import CachedStore
 
 BLOCK_BYTES = 64
 KEYS = "abcdef"

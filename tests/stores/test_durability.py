@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stores import system
-from stores.durability import Syncer, sync, sync_folders
+from tokenmill.stores import system
+from tokenmill.stores.durability import Syncer, sync, sync_folders
 
 
 def test_all_files_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

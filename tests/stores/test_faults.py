@@ -12,8 +12,8 @@ import pytest
 from faulty_proxy import HARMLESS, Faults, Proxy, Strike, faulty_proxy
 from servers import BUCKET, s3_options
 
-import stores.object
-from stores import (
+import tokenmill.stores.object
+from tokenmill.stores import (
     AlreadyThere,
     Store,
     StoreChanged,
@@ -79,7 +79,7 @@ def test_a_put_in_parts_gets_over(moto: str) -> None:
 
 def test_an_answer_that_breaks_off_is_asked_for_again(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that the client does not ask for again itself: of a listing, of a delete, that something is not there."""
-    monkeypatch.setattr(stores.object, "_PAGE_OBJECTS", 20)  # as the server's are
+    monkeypatch.setattr(tokenmill.stores.object, "_PAGE_OBJECTS", 20)  # as the server's are
     with faulty(moto, Faults(kinds=("cut",), rate=1.0, most=1)) as (store, proxy, folder):
         direct = open_store(folder, s3_options(moto))
         for number in range(50):
@@ -100,7 +100,7 @@ def test_a_page_of_somebody_else_does_not_end_a_listing(
     moto: str, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     """The client takes it for one without objects."""
-    monkeypatch.setattr(stores.object, "_PAGE_OBJECTS", 20)  # as the server's are
+    monkeypatch.setattr(tokenmill.stores.object, "_PAGE_OBJECTS", 20)  # as the server's are
     for first in range(3):
         with faulty(moto, Faults(strikes=[Strike("list-type=2", first, "portal")])) as (store, proxy, folder):
             direct = open_store(folder, s3_options(moto))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stores import folder_lock, system
-from stores.folder_lock import FolderLock
+from tokenmill.stores import folder_lock, system
+from tokenmill.stores.folder_lock import FolderLock
 
 
 def lock_of(folder: Path) -> FolderLock:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from state_machines import finds_fault, run_model
 
-from stores import folder_lock, system
-from stores.folder_lock import FolderLock
+from tokenmill.stores import folder_lock, system
+from tokenmill.stores.folder_lock import FolderLock
 
 HOSTS = [("a", "kernel 1"), ("box", "kernel 1"), ("b", "kernel 2")]  # name, start of the kernel
 

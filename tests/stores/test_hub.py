@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hub_files import HubServer, hub_server
 
-from stores import (
+from tokenmill.stores import (
     Store,
     StoreChanged,
     StoreError,

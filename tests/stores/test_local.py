@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stores import AlreadyThere, open_store
-from stores.local import TEMPORARY_PREFIX
+from tokenmill.stores import AlreadyThere, open_store
+from tokenmill.stores.local import TEMPORARY_PREFIX
 
 
 def test_a_put_that_was_killed_leaves_nothing_to_list(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:
 
 FORKED = """
 import os
-from stores import StoreError, open_store
+from tokenmill.stores import StoreError, open_store
 store = open_store("memory://forked")
 store.put("x", b"1")
 child = os.fork()
@@ -92,7 +92,7 @@ def test_a_forked_process_is_told_and_does_not_hang() -> None:
 
 def test_remote_libraries_are_imported_late() -> None:
     program = (
-        "import sys, stores; stores.open_store('.'); "
+        "import sys; from tokenmill import stores; stores.open_store('.'); "
         "assert not {'obstore', 'fsspec', 'huggingface_hub', 'concurrent.futures'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from stores import AlreadyThere, open_store, system
-from stores.durability import write_lasting
-from stores.folder_lock import FolderLock
-from stores.names import remove_empty, remove_tree, rename
+from tokenmill.stores import AlreadyThere, open_store, system
+from tokenmill.stores.durability import write_lasting
+from tokenmill.stores.folder_lock import FolderLock
+from tokenmill.stores.names import remove_empty, remove_tree, rename
 
 
 class RefusedError(Exception):

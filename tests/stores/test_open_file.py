@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from stores import Entry, RandomFile, StoreChanged, StoreNotFound, open_file, open_store
-from stores.remote_file import RemoteFile
-from stores.requests import REQUEST_BYTES
+from tokenmill.stores import Entry, RandomFile, StoreChanged, StoreNotFound, open_file, open_store
+from tokenmill.stores.remote_file import RemoteFile
+from tokenmill.stores.requests import REQUEST_BYTES
 
 DATA = random.Random(5).randbytes(1 << 20) * 20 + b"end"
 

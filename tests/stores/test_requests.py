@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stores import requests
+from tokenmill.stores import requests
 
 
 def test_requests_that_nobody_waits_for_come_to_their_end() -> None:

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from stores import AlreadyThere, Store, StoreChanged, StoreError, StoreNotFound
+from tokenmill.stores import AlreadyThere, Store, StoreChanged, StoreError, StoreNotFound
 
 DATA = random.Random(7).randbytes(300_000)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from stores import system
+from tokenmill.stores import system
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
@@ -37,8 +37,8 @@ MISSING = {
     "socket": ["AF_UNIX"],
 }
 ABSENT = ("fcntl", "resource", "pwd", "grp", "termios", "syslog", "tty", "pty")
-# Modules that are not imported where the calls are missing (engines/choose.py), or ask before they call.
-KNOWN = {"stores/system.py", "engines/worker_process.py", "engines/watchdog.py"}
+# Modules that are not imported where the calls are missing (tokenmill/engines/choose.py), or ask before they call.
+KNOWN = {"tokenmill/stores/system.py", "tokenmill/engines/worker_process.py", "tokenmill/engines/watchdog.py"}
 
 
 def called(path: Path) -> list[str]:
@@ -64,7 +64,7 @@ def test_one_module_knows_the_systems() -> None:
         for path in (ROOT / package).rglob("*.py")
     }
     assert {path for path, found in calls.items() if found} == KNOWN
-    assert len(calls["stores/system.py"]) > 10  # the search finds what there is
+    assert len(calls["tokenmill/stores/system.py"]) > 10  # the search finds what there is
 
 
 # A Python whose system has what Windows has; what the standard library itself calls on this one stays in its modules.
@@ -149,11 +149,11 @@ def test_from_text_to_batches_elsewhere(tmp_path: Path) -> None:
         tmp_path,
         """
         from tokenmill.__main__ import main
-        import flat_tokens, stores.system
+        import flat_tokens, tokenmill.stores.system
 
         if __name__ == "__main__":
-            assert not stores.system.HAS_PIPES_TO_WAIT_FOR
-            assert stores.system.signals("SIGKILL") == ()
+            assert not tokenmill.stores.system.HAS_PIPES_TO_WAIT_FOR
+            assert tokenmill.stores.system.signals("SIGKILL") == ()
             train = ["train", "text.txt", "--vocab-size", "400", "--special-token", "<|endoftext|>", "-o", "t.json"]
             assert main([*train, "--quiet"]) == 0
             convert = ["convert", "text.txt", "--tokenizer", "t.json", "--workers", "2", "--quiet"]

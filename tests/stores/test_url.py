@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from stores import UnknownScheme, is_url, open_store, shown_url, split_key
-from stores.url import Location, parse
+from tokenmill.stores import UnknownScheme, is_url, open_store, shown_url, split_key
+from tokenmill.stores.url import Location, parse
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from web_server import WebServer, web_server
 
-from stores import StoreChanged, StoreDenied, StoreError, StoreNotFound, open_file, open_store
+from tokenmill.stores import StoreChanged, StoreDenied, StoreError, StoreNotFound, open_file, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 TEXT = b"0123456789" * 1000

@@ -20,7 +20,7 @@ from bpe.compat.huggingface.unmerged import unmerged
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.pretokenization.components import Component
 from bpe.tokenizer import Tokenizer
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 
 class TextEngine(CoreEngine):

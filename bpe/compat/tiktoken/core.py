@@ -15,7 +15,7 @@ from bpe.errors import BadArgument, InvalidText, shown
 from bpe.patterns import PATTERNS
 from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
-from stores.system import cached_property
+from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,51 @@
+"""What an input was meant to be that is no text or is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tokenmill.inputs.hints import what_no_text_is, why_missing
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/you")
+    for name in ("a.txt", "b.txt", "the mill.txt"):
+        (tmp_path / name).write_text("the mill")
+    return tmp_path
+
+
+def test_why_a_path_is_missing(here: Path) -> None:
+    assert why_missing("c.txt", ["c.txt"]) == ""
+    assert why_missing("~/c", ["~/c"]).endswith(": /home/you/c")
+    assert why_missing("a.txt/", ["a.txt/"]) == "; without the / it is a file"
+    assert why_missing("c.txt/", ["c.txt/"]) == ""
+    assert why_missing("a.txt,b.txt", []) == "; separate paths by spaces, not by commas"
+    assert why_missing("a.txt,c.txt", []) == ""
+    assert why_missing("the", ["the", "mill.txt"]) == "; a path with spaces goes in quotes: 'the mill.txt'"
+    assert why_missing("mill.txt", ["the", "mill.txt"]) == ""
+    assert why_missing("x" * 5000, ["x" * 5000, "y"]) == ""
+
+
+def test_what_is_no_text(here: Path) -> None:
+    (here / "tokenizer.json").write_text(
+        '{\n  "version": "1.0",\n  "truncation": null,\n  "added_tokens": []}'
+    )
+    (here / "records.json").write_text('{"version": "1.0", "text": "the mill"}')
+    (here / "d").mkdir()
+    (here / "d" / "zarr.json").touch()
+    assert what_no_text_is("tokenizer.json") == "is a tokenizer, not text; name the text"
+    assert what_no_text_is("tokenizer.json", "text") == ""
+    assert what_no_text_is("d") == "is a zarr dataset, not text; name the text that it was made of"
+    for other in (
+        "records.json",
+        "a.txt",
+        "missing.json",
+        "s3://bucket/tokenizer.json",
+        "y" * 5000 + ".json",
+        ".",
+    ):
+        assert what_no_text_is(other) == ""

@@ -1,0 +1,118 @@
+"""A file that is one JSON array of records: the documents that Python's json finds, however the file is read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from readings import read
+
+from tokenmill.inputs.errors import BadInput
+
+RECORDS: list[dict[str, Any]] = [
+    {"text": "a\n[b], {c}", "score": float("nan"), "list": [1, [], {"x": [{}]}]},
+    {"id": 2, "text": 'quote " backslash \\ "]', "meta": {"text": "no"}},
+    {"text": ""},
+    {"text": "é東🙂 " * 40, "more": None},
+]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+@pytest.mark.parametrize("indent", [None, 0, 2, "\t"])
+def test_a_pretty_printed_array_was_refused(tmp_path: Path, indent: Any, suffix: str) -> None:
+    rng = random.Random(5)
+    for count in (0, 1, 2, 7, 500):
+        records = rng.choices(RECORDS, k=count)
+        for before, after in (("", ""), ("\ufeff", "\n"), (" \r\n\t", " \r\n")):
+            data = f"{before}{json.dumps(records, indent=indent, ensure_ascii=False)}{after}".encode()
+            path = tmp_path / f"a{suffix}"
+            path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
+            for pieces, block_bytes in ((1, 1 << 16), (3, 1 << 16), (2, 64)):
+                documents, intake = read(path, pieces, block_bytes=block_bytes)
+                if block_bytes > 64:  # a document in pieces is one of the texts here, too
+                    assert documents == [record["text"] for record in records]
+                assert "".join(documents) == "".join(record["text"] for record in records)
+                assert (intake.records, intake.skipped) == (len(records), {})
+
+
+def test_a_bad_record_of_an_array_is_left_out_alone(tmp_path: Path) -> None:
+    bad = [
+        '{"text": 1}',
+        '{"text": "a\nb"}',
+        "7",
+        '["a"]',
+        '{"text": "a"} {}',
+        '{"text": "\\q"}',
+        '{"text": [1}}',
+    ]
+    data = "[\n" + ",\n".join(f'{record},\n{{"text": "good {n}"}}' for n, record in enumerate(bad)) + "\n]\n"
+    path = tmp_path / "a.json"
+    path.write_text(data)
+    documents, intake = read(path, 2, on_error="quarantine")
+    assert documents == [f"good {n}" for n in range(len(bad))]
+    assert intake.records == 2 * len(bad)
+    for record, text in zip(intake.kept, bad, strict=True):
+        assert record.data.strip()[:7] == text[:7].encode()
+        assert record.data.strip() in data.replace("\n", "\r").encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "offset"),
+    [
+        ('[{"text": "a"}', 14),
+        ('[{"text": "a"', 13),
+        ('[{"text": "a"},', 15),
+        ("[", 1),
+        ('[{"text": "a"},]', 15),
+        ('[,{"text": "a"}]', 1),
+        ('[{"text": "a"},,{"text": "b"}]', 15),
+        ('[{"text": "a"}}', 14),
+        ('[{"text": "a"}] {"text": "b"}', 16),
+        ('[{"text": "a"}]]', 15),
+    ],
+)
+def test_a_damaged_array_names_the_byte(tmp_path: Path, text: str, offset: int) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(text)
+    with pytest.raises(BadInput, match=f"a.json: byte {offset}: "):
+        read(path, on_error="fail")
+    for block_bytes in (1 << 16, 64):
+        documents, intake = read(path, on_error="skip", block_bytes=block_bytes)
+        ((_, error),) = intake.unreadable
+        assert error.startswith(f"{path}: byte {offset}: ")
+        assert documents == ["a"] * text[:offset].count("},")
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+def test_records_before_the_damage_of_an_array_stay(tmp_path: Path, suffix: str) -> None:
+    records = [json.dumps({"text": f"{number:05}"}) for number in range(3000)]
+    data = f"[{','.join([*records[:2000], ']', *records[2000:]])}]".encode()
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
+    for block_bytes in (1 << 20, 4096, 64):
+        documents, intake = read(path, 2, on_error="skip", block_bytes=block_bytes)
+        assert documents == [f"{number:05}" for number in range(2000)]
+        assert (intake.records, len(intake.unreadable)) == (2000, 1)
+
+
+def test_lists_that_are_records_are_no_array(tmp_path: Path) -> None:
+    path = tmp_path / "lists.json"
+    path.write_text('[{"text": "a"}]\n[{"text": "b"}]\n')
+    assert read(path, text_field="/0/text")[0] == ["a", "b"]
+    path = path.rename(tmp_path / "lists.jsonl")
+    assert read(path, on_error="skip")[1].skipped == {"not an object": 2}
+
+
+def test_a_record_of_an_array_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"text": "a" * 1000}, {"text": "b"}], indent=1))
+    for block_bytes in (1 << 16, 64):
+        documents, intake = read(path, block_bytes=block_bytes, on_error="skip", max_record_bytes=500)
+        assert documents[-1] == "b"
+        assert intake.skipped == {"too long": 1}

@@ -1,0 +1,156 @@
+"""Tar archives against Python's writer: all three forms, whatever is no file, and archives that are damaged."""
+
+from __future__ import annotations
+
+import io
+import random
+import tarfile
+from pathlib import Path
+
+import pytest
+from input_kinds import compressed, tar_of
+from readings import read
+
+from tokenmill.inputs.errors import BadInput, InvalidText
+from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED
+
+TEXTS = ["", "a", "größer 🙂", "\x00", "x" * 511, "y" * 512, "z" * 513, "<|endoftext|>", "a\nb" * 700]
+
+
+def archive(files: dict[str, bytes], form: int = tarfile.PAX_FORMAT) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["tar", "tar.gz", "tgz", "tar.xz", "txz", "tar.zst", "tar.bz2"])
+def test_files_as_they_were_written(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tokenmill.inputs.documents.MAX_BATCH_ROWS", 3)
+    packed = {"tgz": "gz", "txz": "xz"}.get(suffix, suffix.removeprefix("tar").removeprefix("."))
+    rng = random.Random(suffix)
+    for form in range(3):
+        texts = [*TEXTS, *("".join(rng.choices(TEXTS, k=5)) for _ in range(9))]
+        path = tmp_path / f"{form}.{suffix}"
+        path.write_bytes(compressed(tar_of(texts, form), packed or "none", 3))
+        for pieces in (1, 7):
+            documents, intake = read(path, pieces)
+            assert documents == texts
+            assert (intake.records, intake.skipped) == (len(texts), {})
+
+
+def test_a_file_beyond_what_a_header_can_say(tmp_path: Path) -> None:
+    """Python writes size= for files of 8 GiB; a short one with it stands for them."""
+    member = tarfile.TarInfo("a" * 200)
+    member.size, member.pax_headers = 3, {"size": "3"}
+    data = member.tobuf(tarfile.PAX_FORMAT)
+    header = data[-512:]
+    cleared = bytearray(header[:124] + b"00000000000\0" + b" " * 0 + header[136:])
+    cleared[148:156] = b" " * 8
+    cleared[148:156] = b"%06o\0 " % sum(cleared)
+    (tmp_path / "a.tar").write_bytes(data[:-512] + cleared + b"abc" + bytes(509 + 1024))
+    assert read(tmp_path / "a.tar")[0] == ["abc"]
+
+
+def test_bad_files_are_told_by_name(tmp_path: Path) -> None:
+    files = {
+        "in/0.txt": b"good",
+        "in/1.txt": b"caf\xe9",
+        "in/2.jsonl": b'{"text": "a"}\n',
+        "in/3_data.xz": compressed(b"a", "xz"),
+        "in/4.txt": b"too long" * 20,
+        "in/5.json": b'{"a": 1}',
+        "in/6.txt": archive({"a": b"a"}),
+    }
+    path = tmp_path / "in.tar"
+    path.write_bytes(archive(files))
+    documents, intake = read(path, on_error="quarantine", max_record_bytes=90)
+    assert documents == ["good", '{"a": 1}']
+    assert [(record.reason, record.place) for record in intake.kept] == [
+        (INVALID_UTF8, 1),
+        (MALFORMED, 2),
+        (MALFORMED, 3),
+        (MALFORMED, 4),
+        (MALFORMED, 6),
+    ]
+    with pytest.raises(BadInput, match=r"in\.tar: row 1: in/1\.txt: byte 3 \(0xe9\) is not valid UTF-8: caf"):
+        read(path)
+    with pytest.raises(BadInput, match=r"in\.tar: row 2: in/2\.jsonl: by its name it holds JSON Lines"):
+        read(path, invalid="skip")
+    documents, _ = read(path, on_error="skip", invalid="replace")
+    assert documents == ["good", "caf\ufffd", "too long" * 20, '{"a": 1}']
+    path.write_bytes(archive({"3_data.xz": files["in/3_data.xz"]}))
+    with pytest.raises(BadInput, match=r"3_data\.xz: looks like xz data, not text; unpack it"):
+        read(path, invalid="replace")
+
+
+@pytest.mark.parametrize("form", range(3))
+def test_an_archive_that_was_cut_off_is_never_short(form: int, tmp_path: Path) -> None:
+    whole = tar_of(["a", "b" * 600, "c"], form)
+    files = whole.rstrip(b"\0")
+    end = -(-len(files) // 512) * 512
+    path = tmp_path / "a.tar"
+    for size in [0, 100, *range(512, end + 1, 512), end + 100]:
+        path.write_bytes(whole[:size])
+        with pytest.raises(BadInput, match=r"a\.tar: (is empty|holds no tar|the archive is cut off at byte)"):
+            read(path)
+    path.write_bytes(whole[: end + 512])  # one block of zeros is an end mark, too
+    assert read(path)[0] == ["a", "b" * 600, "c"]
+
+
+def test_damage_is_told_with_its_byte(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    whole = bytearray(archive({"a": b"a", "b": b"b"}, tarfile.USTAR_FORMAT))
+    path.write_bytes(whole + archive({"c": b"c"}))
+    with pytest.raises(BadInput, match=r"something follows the end of the archive, .*tar --ignore-zeros"):
+        read(path)
+    whole[1024] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(BadInput, match=r"a\.tar: byte 1024: no header of a tar archive \(bad checksum\)"):
+        read(path)
+    path.write_bytes(b"no archive at all" * 100)
+    with pytest.raises(BadInput, match=r"a\.tar: holds no tar archive"):
+        read(path)
+    member = tarfile.TarInfo("a")
+    member.type = tarfile.GNUTYPE_SPARSE
+    path.write_bytes(member.tobuf() + bytes(1024))
+    with pytest.raises(BadInput, match=r"a sparse file, which is not read; unpack it: tar -x"):
+        read(path)
+    member.type, member.size = tarfile.XHDTYPE, 1 << 40
+    path.write_bytes(member.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    with pytest.raises(BadInput, match=r"byte 512: a name of 1099511627776 bytes"):
+        read(path)
+
+
+@pytest.mark.parametrize("suffix", ["txt", "xz"])
+def test_an_archive_that_is_named_as_text_is_refused(suffix: str, tmp_path: Path) -> None:
+    """All of it is UTF-8: read as text it would be one document with the headers in it."""
+    path = tmp_path / f"urlsf_subset00-1_data.{suffix}"
+    path.write_bytes(compressed(tar_of(["a", "b"]), "none" if suffix == "txt" else suffix))
+    with pytest.raises(
+        InvalidText, match=r"holds a tar archive, not text; name it \.tar, or say so: --input-format tar"
+    ):
+        read(path, 3)
+    assert read(path, 3, input_format="tar")[0] == ["a", "b"]
+
+
+def test_an_attribute_that_looks_like_another(tmp_path: Path) -> None:
+    """A comment with " 12 size=3" in it made a short text of its file, one with a path a hidden file."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for number, comment in enumerate(
+            ["x 12 size=3", "x\n12 path=.h\n", "9 GNU.sparse.x=1\n", "é=\n" * 90]
+        ):
+            member = tarfile.TarInfo("é\n" * 80 + f"{number}.txt")
+            member.size, member.pax_headers = 11, {"comment": comment}
+            tar.addfile(member, io.BytesIO(b"hello world"))
+    path = tmp_path / "a.tar"
+    path.write_bytes(out.getvalue())
+    assert read(path)[0] == ["hello world"] * 4
+    damaged = out.getvalue().replace(b" comment=x 12", b"!comment=x 12")
+    path.write_bytes(damaged)
+    with pytest.raises(BadInput, match=r"a\.tar: byte \d+: attributes of a file that are none"):
+        read(path)

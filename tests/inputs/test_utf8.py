@@ -1,0 +1,225 @@
+"""check accepts what CPython decodes; replace_invalid gives what errors="replace" does, on every kind of damage."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import itertools
+import lzma
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tokenmill.inputs import utf8
+from tokenmill.inputs.errors import BadArgument, InvalidText
+
+# Borders of the ranges in Unicode's table 3-7, and plain bytes.
+EDGES = bytes.fromhex("00 41 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def damaged(seed, count):
+    generator = random.Random(seed)
+    text = "aé你🙂\u0800\uffff\U0010ffff z".encode()
+    for _ in range(count):
+        data = bytearray(text * generator.randrange(1, 5))
+        for _ in range(generator.randrange(4)):
+            data[generator.randrange(len(data))] = generator.choice(EDGES)
+        yield bytes(data[generator.randrange(4) : len(data) - generator.randrange(4)])
+
+
+def all_short():
+    for size in (0, 1, 2, 3):
+        yield from map(bytes, itertools.product(EDGES, repeat=size))
+
+
+def test_replacing_equals_cpython():
+    for data in itertools.chain(all_short(), damaged(1, 500)):
+        if utf8.other_kind(data):
+            continue
+        expected = data.decode(errors="replace")
+        made, replaced = utf8.replace_invalid(data)
+        assert bytes(made) == expected.encode(), data
+        assert replaced == expected.count("\ufffd") - data.count("\ufffd".encode()), data
+
+
+def test_check_names_the_first_wrong_byte():
+    for data in itertools.chain(all_short(), damaged(2, 500)):
+        if utf8.other_kind(data):
+            continue
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            with pytest.raises(
+                InvalidText, match=rf"^f\.txt: byte {100 + error.start} \(0x{data[error.start]:02x}\)"
+            ):
+                utf8.check(data, "f.txt", base_bytes=100)
+        else:
+            utf8.check(data)
+            assert utf8.replace_invalid(data) == (data, 0)
+
+
+def test_the_message_says_what_to_do():
+    with pytest.raises(InvalidText) as caught:
+        utf8.check(b"ab\xff", "f.txt")
+    assert str(caught.value) == (
+        "f.txt: byte 2 (0xff) is not valid UTF-8; mend the text or replace such bytes by U+FFFD (--invalid replace)"
+    )
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-be"])
+def test_other_encodings_are_recognised_by_their_mark(encoding):
+    data = "\ufeffhello".encode(encoding) if encoding.endswith("be") else "hello".encode(encoding)
+    name = encoding.upper()[:6]
+    for invalid in ("error", "replace"):
+        with pytest.raises(
+            InvalidText, match=f"^f: looks like {name}, not UTF-8; convert it first: iconv -f {name}"
+        ):
+            utf8.ensure_valid(data, "f", invalid)
+        with pytest.raises(InvalidText, match=f"looks like {name}"):
+            utf8.TextDecoder("f", invalid).decode(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("gzip", gzip.compress(b"text", mtime=0)),
+        ("bzip2", bz2.compress(b"text")),
+        ("xz", lzma.compress(b"text")),
+        ("zstd", b"\x28\xb5\x2f\xfd\x20\xff"),
+        ("zip", b"PK\x03\x04\xff"),
+        ("Parquet", b"PAR1\x15\xff"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_files_that_are_no_text_became_replacement_characters(name, data):
+    for invalid in ("error", "replace"):
+        with pytest.raises(InvalidText, match=f"^f: looks like {name} data, not text; unpack it, or give it"):
+            utf8.ensure_valid(data, "f", invalid)
+        with pytest.raises(InvalidText, match=f"looks like {name} data"):
+            utf8.TextDecoder("f", invalid).decode(data)
+    utf8.check(b"PAR1, BZh91 and PK are words")
+
+
+def test_a_utf8_mark_is_text():
+    assert utf8.ensure_valid(b"\xef\xbb\xbfa", "f") == (b"\xef\xbb\xbfa", 0)
+
+
+def test_text_is_replaced_or_refused():
+    assert utf8.ensure_valid(b"a\xffb\xff", "t.txt", "replace") == ("a\ufffdb\ufffd".encode(), 2)
+    with pytest.raises(InvalidText, match=r"t.txt: byte 1"):
+        utf8.ensure_valid(b"a\xffb\xff", "t.txt")
+    with pytest.raises(BadArgument, match='invalid must be "error" or "replace"'):
+        utf8.ensure_valid(b"a", "f", "skip")
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 3, 7])
+def test_decoding_in_blocks_is_decoding_at_once(block_bytes):
+    for data in damaged(3, 150):
+        if utf8.other_kind(data):
+            continue
+        decoder = utf8.TextDecoder("f", "replace")
+        blocks = [data[start : start + block_bytes] for start in range(0, len(data), block_bytes)]
+        text = "".join(map(decoder.decode, blocks)) + decoder.decode(b"", final=True)
+        assert text == data.decode(errors="replace")
+        assert decoder.replaced == utf8.replace_invalid(data)[1]
+        strict = utf8.TextDecoder("f")
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            with pytest.raises(InvalidText, match=f"^f: byte {error.start} "):
+                _ = [strict.decode(block) for block in blocks] + [strict.decode(b"", final=True)]
+        else:
+            assert "".join(map(strict.decode, blocks)) + strict.decode(b"", final=True) == text
+
+
+def test_threads_count_their_own_replacements():
+    results = {}
+
+    def count(number):
+        results[number] = {utf8.replace_invalid(b"\xff" * number + b"a" * 5000)[1] for _ in range(50)}
+
+    threads = [threading.Thread(target=count, args=(number,)) for number in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {1: {1}, 2: {2}, 3: {3}}
+
+
+WRONG = [
+    b"ab\xff",
+    b"\xc3",
+    b"a\xe2\x82",
+    b"\xf0\x9f\x99",
+    b"\x80\x80",
+    b"\xe2\x82\xff",
+    b"\xc0\xaf",
+    b"\xed\xa0\x80",
+]
+
+
+@pytest.mark.parametrize("longest", [1, 2, 3, 7])
+def test_wrong_bytes_are_those_of_the_whole(longest: int) -> None:
+    rng = random.Random(f"wrong {longest}")
+    good = ["é".encode(), "🙂".encode(), b"abc", "€".encode()]
+    for _ in range(300):
+        text = b"".join(rng.choices([*good, *WRONG], weights=[9] * 4 + [1] * len(WRONG), k=6))
+        expected, count = utf8.replace_invalid(text)
+        cuts = sorted(rng.choices(range(len(text) + 1), k=len(text) // longest))
+        parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        finals = [*[False] * (len(parts) - 1), True]
+        mend = utf8.ValidPieces("f", "replace", 7)
+        mended = b"".join(bytes(mend.take(*part)) for part in zip(parts, finals, strict=True))
+        assert (mended, mend.replaced) == (bytes(expected), count)
+
+        def checked(check: utf8.ValidPieces, pieces: list[tuple[bytes, bool]]) -> bytes:
+            return b"".join(bytes(check.take(*piece)) for piece in pieces)
+
+        pieces = list(zip(parts, finals, strict=True))
+        if not count:
+            assert checked(utf8.ValidPieces("f", "error", 7), pieces) == text
+            continue
+        with pytest.raises(InvalidText) as whole:
+            utf8.check(text, "f", 7)
+        with pytest.raises(InvalidText, match=re.escape(str(whole.value))):
+            checked(utf8.ValidPieces("f", "error", 7), pieces)
+
+
+def test_a_byte_order_mark_counts_at_the_beginning_of_the_file_only() -> None:
+    with pytest.raises(InvalidText, match="looks like UTF-16"):
+        utf8.ValidPieces("f", "replace", 0).take(b"\xff\xfea", True)
+    assert utf8.ValidPieces("f", "replace", 5).take(b"\xff\xfea", True) == "\ufffd\ufffda".encode()
+    assert utf8.ValidPieces("f", "error", 5).replaced == 0
+
+
+def test_rows_begin_at_characters() -> None:
+    text = "aé你".encode()
+    utf8.check_rows(text, np.array([0, 1, 3, 6, 6], np.uint64))
+    for place in (2, 4, 5):
+        with pytest.raises(InvalidText, match=f"byte {place} is within a character"):
+            utf8.check_rows(text, np.array([0, place, 6], np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("tail", "count"), [(b"", 0), (b"a", 0), (b"a\xe2\x82", 2), (b"\xf0\x9f\x99", 3), ("aé".encode(), 0)]
+)
+def test_the_start_of_a_character_at_the_end_is_counted(tail: bytes, count: int) -> None:
+    assert utf8.cut_character_bytes(tail) == count
+
+
+def test_the_environment_chooses_the_variant() -> None:
+    command = [sys.executable, "-c", "import tokenmill.inputs._core"]
+    for name, refused in [("portable", False), ("", False), ("sse9", True)]:
+        environment = os.environ | {"BPE_SIMD": name}
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+        assert ("SIMD variant 'sse9'" in done.stderr, done.returncode != 0) == (refused, refused)

@@ -1,0 +1,146 @@
+"""The parser of all commands: options and positionals in any order, errors of one line that say the nearest word.
+
+An error is raised as BadArgument, which each `main` tells as all others; argparse itself would print the usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tokenmill.cli.hints import is_of_other_tools, meant, nearest
+from tokenmill.inputs.errors import BadArgument, printable, shown
+
+# Marks a word that stood behind "--": argparse would take it for an option if it looks like one.
+_BEHIND = "\0behind\0"
+_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"  # hyphens, and what word processors make of them
+_LONGEST = 400  # characters of a message
+
+
+class Parser(argparse.ArgumentParser):
+    """An argparse parser, and with `add_subparsers` that of several commands."""
+
+    epilog_of: Callable[[], str] | None = None  # made when the help is shown
+    _is_mixing = False
+    _words: Sequence[str] = ()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**({"formatter_class": argparse.RawDescriptionHelpFormatter} | options))
+
+    def format_help(self) -> str:
+        if self.epilog_of is not None:
+            self.epilog = self.epilog_of()
+        return super().format_help()
+
+    def commands(self) -> dict[str, Parser]:
+        """The parsers of its commands by name; none if it has none."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                return dict(action.choices)
+        return {}
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The values, and no words left over: an option that is not known is an error of the command it was given."""
+        words = list(sys.argv[1:] if args is None else args)
+        if self._is_mixing or self._subparsers is not None:
+            return super().parse_known_args(words, namespace)
+        end = words.index("--") if "--" in words else len(words)
+        self._refuse_other_dashes(words[:end])
+        self._is_mixing, self._words = True, words[:end]  # what follows calls this method
+        try:
+            parsed, rest = self.parse_known_intermixed_args(
+                [*words[:end], *(_BEHIND + word for word in words[end + 1 :])], namespace
+            )
+        finally:
+            self._is_mixing = False
+        if rest:
+            self.error(self._unknown([word.removeprefix(_BEHIND) for word in rest]))
+        return parsed, []
+
+    def _unknown_options(self) -> list[str]:
+        given = [word for word in self._words if re.match(r"--.|-[^-\d.]", word)]
+        return [
+            word
+            for word in given
+            if not self._get_option_tuples(word) and word.partition("=")[0] not in self._option_string_actions
+        ]
+
+    def _inputs(self) -> list[str]:
+        """What the words without an option are called, as the help does."""
+        return [
+            action.metavar if isinstance(action.metavar, str) else action.dest
+            for action in self._get_positional_actions()
+        ]
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """The options that a word may be short for: none, where another tool means something else by it."""
+        if is_of_other_tools(option_string.partition("=")[0], self._option_string_actions, self._inputs()):
+            return []
+        return super()._get_option_tuples(option_string)
+
+    def _refuse_other_dashes(self, words: Sequence[str]) -> None:
+        """An option with a dash of a word processor, or with one of the two, is refused as such."""
+        for word in words:
+            bare = word.partition("=")[0].lstrip(_DASHES)
+            if word[:1] not in _DASHES or word.startswith("--") or len(bare) < 2:
+                continue
+            if f"--{bare}" in self._option_string_actions:
+                self.error(f"{word} does not begin with two hyphens; write --{bare}")
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        if not words[0].startswith("-"):
+            taken = " ".join(self._inputs())
+            return f"too many arguments: {' '.join(words)}; it takes {f'no more than {taken}' if taken else 'none'}"
+        if "\0" not in words[0] and Path(words[0]).exists():
+            near = " (a file of such a name goes behind --)"
+        else:
+            near = meant(words[0].partition("=")[0], self._option_string_actions, self._inputs())
+        return f"unrecognized arguments: {' '.join(words)}{near}"
+
+    def _with_dash(self, option: str) -> str:
+        """How an option is given the word behind it, which argparse takes for another option; else ""."""
+        names = self._option_string_actions[option].option_strings
+        for name, value in zip(self._words, self._words[1:], strict=False):
+            if name in names and value[:1] == "-" and value not in self._option_string_actions:
+                return f"; with such a value it is {option}={value}"
+        return ""
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if action.option_strings and arg_strings == ["--"]:  # argparse would make an empty list of it
+            raise argparse.ArgumentError(action, "got no value but --")
+        return super()._get_values(action, arg_strings)
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        return super()._get_value(action, arg_string.removeprefix(_BEHIND))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            if isinstance(action, argparse._SubParsersAction):
+                self.error(
+                    f"no such command: {shown(value)}; there are {', '.join(known)}{nearest(str(value), known)}"
+                )
+            message = f"must be one of {', '.join(known)}, got {shown(value)}{nearest(str(value), known)}"
+            raise argparse.ArgumentError(action, message)
+
+    def error(self, message: str) -> NoReturn:
+        """BadArgument of one line. "argument --threads: must be ..." reads as checks do: "--threads must be ..."."""
+        if message.startswith("the following arguments are required") and (
+            unknown := self._unknown_options()
+        ):
+            message = self._unknown(unknown)  # perhaps what is missing, with a slip
+        if found := re.fullmatch(r"argument (?:-\w/)?(--[\w-]+)\S*: expected (.*)", message):
+            message = f"argument {found[1]}: expected {found[2]}{self._with_dash(found[1])}"
+        message = re.sub(
+            r"^argument (\S+): (must )?", lambda found: f"{found[1]}{' must ' if found[2] else ': '}", message
+        )
+        message = re.sub(
+            r"(--[\w-]+)/-\w\b|-\w/(--[\w-]+)", r"\1\2", printable(message)
+        )  # --output/-o: one name is enough
+        if len(message) > _LONGEST:
+            message = message[: _LONGEST - 1] + "…"
+        raise BadArgument(f"{message}; see {self.prog} --help")

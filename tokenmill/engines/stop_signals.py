@@ -1,0 +1,53 @@
+"""The signals that end a conversion, as exceptions of the main thread. Imports little: needed before all else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from tokenmill.stores.system import signals
+
+ENDING_SIGNALS = signals("SIGTERM", "SIGHUP")
+# All that may end a run is held back while a worker is started: what Python runs at a fork swallows the exception of a
+# handler, and a worker must not get SIGINT before its first statement, which is to ignore it.
+STOP_SIGNALS = {signal.SIGINT, *ENDING_SIGNALS}
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked this process to end. exit_code: 128 + its number, as shells say it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.exit_code = 128 + number
+
+
+@contextmanager
+def stop_signals() -> Iterator[None]:
+    """Within it, SIGTERM and SIGHUP raise `Stopped` where they would end the process; one that is ignored (nohup) stays
+    so. Does nothing outside the main thread, where Python knows no signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    process_id = os.getpid()
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if os.getpid() == process_id:
+            raise Stopped(number)
+        # A forked worker of a foreign pool inherits the handler. It has to end as its pool expects.
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    before = {}
+    for number in ENDING_SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

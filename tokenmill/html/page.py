@@ -1,0 +1,57 @@
+"""The frame of a page: style, script and a policy by which it may ask no network and run no script but these (by hash),
+so that a hostile text that got through the escaping could still do nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib import resources
+
+from tokenmill.html.components import cards, escaped
+
+_UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"
+
+
+def page(
+    title: str,
+    subtitle: str,
+    figures: Sequence[tuple[str, str]],
+    sections: Sequence[str],
+    *,
+    kind: str,
+    made_by: str,
+    mark: str = "",
+    scripts: Sequence[str] = (),
+    data: Sequence[tuple[str, str]] = (),
+) -> str:
+    """A whole page as text.
+
+    title, kind: what it is about and what it says of it, such as "owt.zarr" and "dataset report". subtitle: HTML.
+    figures: for cards. made_by: the command. mark: a comment by which the file is known again. scripts: further ones.
+    data: (element's id, text) for these to read."""
+    style, script = (
+        resources.files(__package__).joinpath(f"page.{end}").read_text("utf-8") for end in ("css", "js")
+    )
+    all_scripts = [script, *scripts]
+    hashes = " ".join(f"'sha256-{_digest(each)}'" for each in all_scripts)
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'"
+    held = "".join(f'<script type="text/plain" id="{name}">{text}</script>' for name, text in data)
+    return (
+        f"<!doctype html>\n{mark}{chr(10) if mark else ''}"
+        '<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escaped(title)}: {kind}</title><style>{style}</style></head><body>"
+        f'<header><h1>{escaped(title)}</h1><div class="sub">{subtitle}</div>'
+        f"{cards(figures) if figures else ''}</header>"
+        f"<main>{''.join(sections)}</main>"
+        f"<footer>Made by <code>{escaped(made_by)}</code>. The page holds all it needs and asks no network.</footer>"
+        f'<div id="tip" role="tooltip" hidden></div><div id="live" aria-live="polite" style="{_UNSEEN}"></div>{held}'
+        + "".join(f"<script>{each}</script>" for each in all_scripts)
+        + "</body></html>\n"
+    )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,1 @@
+"""Documents from files and URLs: sources, formats, readers and text validation."""

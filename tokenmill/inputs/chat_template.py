@@ -1,0 +1,220 @@
+"""The text of a chat by its Jinja template, and which of it the assistant says.
+
+Where the template has `{% generation %}` blocks, what is in them is to be learned. Else each message of the assistant
+is what the chat up to it has more than the chat before it with the generation prompt; a template for which these are
+not one the beginning of the other gives no exact mask, and the record is bad. Of a prompt and a completion that are
+lists of messages, all that the completion adds is to be learned.
+
+A chat of no messages has no text, though a template may write some for it.
+
+The text of a special token in a message stays text: U+FDD2 is put behind its first character while the template runs,
+and is the place of a cut afterwards, which the encoder takes no token across.
+
+The environment of templates (tokenmill/inputs/template_environment.py) is imported late, as Jinja2 is optional.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from tokenmill.inputs.errors import BadArgument, printable
+from tokenmill.inputs.marked_records import MarkedText, RecordFault, encoded
+from tokenmill.inputs.messages import messages_for_template, roles_dropped
+from tokenmill.inputs.rules import ChatRules
+
+BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the environment has the first two
+_MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
+_HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
+TEMPLATE = "chat template"
+
+
+class ChatTemplate:
+    """The templates of some rules. BadArgument where one does not compile or Jinja2 is not installed."""
+
+    def __init__(self, rules: ChatRules, chat_date: str = "") -> None:
+        self._templates = rules.template, rules.tool_template or rules.template
+        for template in filter(None, self._templates):
+            compiled(template)
+        self._variables = {**dict(rules.variables), "strftime_now": _clock(chat_date)}
+        special = sorted(rules.special_tokens, key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, special))) if special else None
+
+    def text_of(self, messages: Any, tools: Any, special: str, replaces: bool) -> MarkedText:
+        """The text of some messages. special: what becomes of the text of special tokens in them, "text", "encode" or
+        "error"; RecordFault for this, and if the template refuses the messages."""
+        (messages, tools), has_special = self._given(messages, tools, special)
+        if not messages:
+            return _marked("", replaces)
+        text = self.rendered(messages, tools)
+        if not _HAS_GENERATION.search(self._template(tools)):
+            text = self._with_marks(text, messages, tools)
+        return self._found(text, messages, tools, replaces, has_special)
+
+    def completion_of(
+        self, prompt: list[Any], completion: list[Any], tools: Any, special: str, replaces: bool
+    ) -> MarkedText:
+        """The text of a prompt and the messages that complete it, which are to be learned; otherwise as `text_of`."""
+        (messages, tools), has_special = self._given([*prompt, *completion], tools, special)
+        if not messages:
+            return _marked("", replaces)
+        text, before = (
+            re.sub(f"[{BEGIN}{END}]", "", rendered)
+            for rendered in (
+                self.rendered(messages, tools),
+                self.rendered(messages[: len(prompt)], tools, add_generation_prompt=True),
+            )
+        )
+        if not text.startswith(before):
+            raise RecordFault(
+                TEMPLATE, "the completion changes the text of the prompt, so the template gives no exact mask"
+            )
+        marked = f"{before}{BEGIN}{text[len(before) :]}{END}"
+        return self._found(marked, messages, tools, replaces, has_special)
+
+    def _found(
+        self, text: str, messages: list[Any], tools: Any, replaces: bool, has_special: bool
+    ) -> MarkedText:
+        dropped = roles_dropped(messages, lambda messages: self.rendered(messages, tools))
+        roles = [message["role"] for message in messages]
+        return _marked(text, replaces)._replace(has_special=has_special, roles=roles, dropped=dropped)
+
+    def _template(self, tools: Any) -> str:
+        template = self._templates[tools is not None]
+        if not template:
+            raise RecordFault(
+                "no chat template", "it has no tools, and the chat template is for chats with tools"
+            )
+        return template
+
+    def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
+        """(messages and tools as the template gets them; whether they hold special tokens that stay text)."""
+        messages = messages_for_template(messages)
+        if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
+            raise RecordFault("no messages", "its messages hold U+FDD0, U+FDD1 or U+FDD2")
+        found: list[str] = []
+        left: list[str] = []
+        given = self._cut(messages, found, left), self._cut(tools, found, left)
+        if found and special == "error":
+            raise RecordFault("special token", f"a message holds the special token {found[0]!r}")
+        if left and special == "text":
+            raise RecordFault(
+                "special token",
+                f"a message holds the special token {left[0]!r}, which no cut makes ordinary text; mend it, or take it "
+                "for the token: --special-in-text encode",
+            )
+        return (messages, tools) if special == "encode" else given, bool(found) and special == "text"
+
+    def _cut(self, value: Any, found: list[str], left: list[str]) -> Any:
+        """A copy with CUT in each special token, which is `found`; left: those that there are all the same."""
+        if isinstance(value, str) and self._special is not None:
+
+            def cut(match: re.Match[str]) -> str:
+                found.append(match[0])
+                return match[0][0] + CUT + match[0][1:]
+
+            text = self._special.sub(cut, value)
+            if len(text) > len(value):
+                left += (match[0] for part in text.split(CUT) for match in self._special.finditer(part))
+            return text
+        if isinstance(value, list):
+            return [self._cut(item, found, left) for item in value]
+        if isinstance(value, dict):
+            return {
+                self._cut(name, found, left): self._cut(item, found, left) for name, item in value.items()
+            }
+        return value
+
+    def _with_marks(self, text: str, messages: list[Any], tools: Any) -> str:
+        """The text with marks around what the assistant says, by what each of its messages adds."""
+        parts, done = [], 0
+        for number, message in enumerate(messages):
+            if message.get("role") != "assistant":
+                continue
+            before = self.rendered(messages[:number], tools, add_generation_prompt=True)
+            upto = self.rendered(messages[: number + 1], tools) if number + 1 < len(messages) else text
+            if not (upto.startswith(before) and text.startswith(upto) and done <= len(before)):
+                raise RecordFault(
+                    TEMPLATE,
+                    f"message {number} changes the text in front of it, so the template gives no exact mask; take one "
+                    "with {% generation %} blocks",
+                )
+            parts += [text[done : len(before)], BEGIN, text[len(before) : len(upto)], END]
+            done = len(upto)
+        return "".join([*parts, text[done:]])
+
+    def rendered(self, messages: list[Any], tools: Any, add_generation_prompt: bool = False) -> str:
+        """Return the text of a template, with BEGIN and END around its generation blocks; RecordFault."""
+        template = compiled(self._template(tools))
+        try:
+            return str(
+                template.render(
+                    self._variables,
+                    messages=messages,
+                    tools=tools,
+                    documents=None,
+                    add_generation_prompt=add_generation_prompt,
+                )
+            )
+        except MemoryError:
+            raise
+        except Exception as error:  # a template may raise anything
+            text = printable(" ".join(str(error).split()))[:200]
+            raise RecordFault(
+                TEMPLATE, f"the chat template refuses it: {text or type(error).__name__}"
+            ) from None
+
+
+def _marked(text: str, replaces: bool) -> MarkedText:
+    """The text without its marks, and what they say."""
+    parts, trained, cuts = bytearray(), [], []
+    begin = at = 0
+    for mark in _MARKS.finditer(text):
+        parts += encoded(text[at : mark.start()], replaces)
+        at = mark.end()
+        if mark[0] == BEGIN:
+            begin = len(parts)
+        elif mark[0] == CUT:
+            cuts.append(len(parts))
+        elif begin < len(parts):
+            trained.append((begin, len(parts)))
+            begin = len(parts)
+    parts += encoded(text[at:], replaces)
+    return MarkedText(bytes(parts), trained, cuts, of_chat=True)
+
+
+def _clock(chat_date: str) -> Callable[[str], str]:
+    def strftime_now(form: str) -> str:
+        if not chat_date:
+            raise ValueError("it writes the current date; give it as --chat-date YYYY-MM-DD")
+        return datetime.fromisoformat(chat_date).strftime(form)
+
+    return strftime_now
+
+
+def writes_date(template: str) -> bool:
+    """Whether a template that compiles uses the current date."""
+    from jinja2 import meta
+
+    environment = compiled(template).environment
+    return "strftime_now" in meta.find_undeclared_variables(environment.parse(template))
+
+
+@lru_cache(maxsize=4)
+def compiled(template: str) -> Any:
+    """The template, ready to render. BadArgument where it does not compile, or Jinja2 is not installed."""
+    try:
+        import jinja2
+    except ImportError:
+        raise BadArgument("chat templates need Jinja2: pip install 'tokenmill[chat]'") from None
+    from tokenmill.inputs.template_environment import make_environment
+
+    try:
+        return make_environment().from_string(template)
+    except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:
+        text = printable(" ".join(str(error).split()))[:200]
+        raise BadArgument(f"the chat template does not compile: {text}") from None

@@ -1,0 +1,87 @@
+"""Which records are good, and what is done with the bad ones: the part of the options that the readers know."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tokenmill.inputs.errors import BadArgument
+
+# A long line needs no more memory than a short one (tokenmill/inputs/long_line.py); what is longer is most likely none.
+MAX_RECORD_BYTES = 4 << 30
+DEFAULT_SEPARATOR = "<|endoftext|>"
+
+
+class ChatRules(NamedTuple):
+    """How a chat becomes text.
+
+    template: the Jinja template, "" if only chats with tools have one.
+    variables: names and texts that the template finds next to the messages, such as bos_token.
+    special_tokens: tokens in the rendered text, ordinary text in messages.
+    tool_template: the template of chats with tools, "" if it is the same.
+    """
+
+    template: str
+    variables: tuple[tuple[str, str], ...]
+    special_tokens: tuple[str, ...]
+    tool_template: str = ""
+
+
+class MarkRules(NamedTuple):
+    """The fields of records with a loss mask: a prompt and its completion, or the messages of a chat.
+
+    chat_date: the date that `strftime_now` gives to chat templates, YYYY-MM-DD, "" if there is none.
+    """
+
+    prompt_field: str = ""
+    completion_field: str = ""
+    messages_field: str = ""
+    chat: ChatRules | None = None
+    chat_date: str = ""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that are read."""
+        return (self.messages_field,) if self.messages_field else (self.prompt_field, self.completion_field)
+
+
+class IntakeRules(NamedTuple):
+    """What counts as bad and what is done with it; see `ConvertOptions` for each."""
+
+    text_field: str = "text"
+    on_error: str = "fail"
+    max_errors: int | None = None
+    invalid: str = "error"
+    special_in_text: str | None = None
+    max_record_bytes: int = MAX_RECORD_BYTES
+    max_window_bytes: int = 128 << 20
+    marks: MarkRules | None = None
+
+    @property
+    def text_path(self) -> tuple[str, ...]:
+        """The names that lead to the text: a plain name is one, "/a/b" (a JSON pointer) several."""
+        return pointer_path(self.text_field)
+
+
+def check_separator(separator: str, invalid: str) -> None:
+    """Nothing, or BadArgument for a text that can't separate documents."""
+    if not isinstance(separator, str):
+        raise BadArgument(f"--separator must be text, got {separator!r}")
+    if not separator:
+        raise BadArgument("--separator must not be empty")
+    if len(separator) > 4096:
+        raise BadArgument(f"--separator must be at most 4096 characters, got {len(separator)}")
+    try:
+        separator.encode()
+    except UnicodeEncodeError:
+        raise BadArgument(f"--separator must be valid text, got {separator!r}") from None
+    if invalid == "replace" and "\ufffd" in separator:
+        raise BadArgument(
+            "--separator must not hold U+FFFD with --invalid replace, which would make new ones"
+        )
+
+
+def pointer_path(field_name: str) -> tuple[str, ...]:
+    """ "text" -> ("text",), "/a/b~1c" -> ("a", "b/c"): RFC 6901 behind a slash, else the name as it is."""
+    if not field_name.startswith("/"):
+        return (field_name,)
+    return tuple(name.replace("~1", "/").replace("~0", "~") for name in field_name[1:].split("/"))

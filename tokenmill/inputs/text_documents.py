@@ -1,0 +1,84 @@
+"""A stretch of plain text as documents: mended or refused where it is not UTF-8, cut at the separators between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokenmill.inputs import utf8
+from tokenmill.inputs._core import find_separators, validate_utf8
+from tokenmill.inputs.batch import Batch
+from tokenmill.inputs.documents import Documents, Text
+from tokenmill.inputs.errors import printable
+from tokenmill.inputs.intake import INVALID_UTF8, BadRecord, Intake
+from tokenmill.inputs.source_list import Source
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+def checked_text(stretch: Text, source: Source, intake: Intake) -> tuple[Buffer, bool]:
+    """(the text, mended if the rules want that, whether it is valid UTF-8); InvalidText if they want that."""
+    rules, (text, start) = intake.rules, stretch
+    if rules.invalid == "replace":
+        mended, replaced = utf8.ensure_valid(text, printable(source.name), "replace", start)
+        intake.replaced += replaced
+        return mended, True
+    bad = validate_utf8(text)
+    if bad < 0:
+        return text, True
+    is_another_kind = start == 0 and utf8.other_kind(text)
+    if is_another_kind or (rules.on_error == "fail" and rules.invalid == "error"):
+        raise utf8.invalid_text(text, bad, printable(source.name), start)
+    return text, False
+
+
+def places_of_documents(stretch: Text, separator: bytes) -> NDArray[np.uint64]:
+    """Where the documents of a stretch begin in its source."""
+    separators = find_separators(stretch.text, separator)
+    places = np.empty(len(separators) + 1, dtype=np.uint64)
+    places[0] = stretch.start
+    np.add(separators, np.uint64(stretch.start + len(separator)), out=places[1:])
+    return places
+
+
+def valid_documents(
+    source_index: int,
+    source: Source,
+    text: Buffer,
+    separator: bytes,
+    places: NDArray[np.uint64],
+    intake: Intake,
+) -> Documents:
+    """The valid documents of a stretch, which begin at `places` of the source; the others are bad records."""
+    separators = find_separators(text, separator)
+    batch = _without_separators(text, separators, len(separator))
+    intake.records += len(batch)
+    bad_rows = []
+    if validate_utf8(text) >= 0:
+        view = memoryview(batch.text)
+        starts = batch.offsets.tolist()
+        for row, place in enumerate(places.tolist()):
+            document = view[starts[row] : starts[row + 1]]
+            if (bad := validate_utf8(document)) >= 0:
+                detail = f"byte {place + bad} (0x{document[bad]:02x}) is not valid UTF-8"
+                record = BadRecord(INVALID_UTF8, detail, place, bytes(document), len(document))
+                intake.bad(source_index, source, record)
+                bad_rows.append(row)
+    rows = np.array(bad_rows, dtype=np.int64)
+    return Documents(batch.without(rows), np.delete(places, rows))
+
+
+def _without_separators(text: Buffer, separators: NDArray[np.uint64], length: int) -> Batch:
+    """b"a|bc", separators [1], length 1 -> b"abc", [0, 1, 3]."""
+    data = np.frombuffer(memoryview(text), np.uint8)
+    starts = separators.astype(np.int64)
+    kept = np.ones(len(data), np.bool_)
+    for place in range(length):
+        kept[starts + place] = False
+    offsets = np.zeros(len(starts) + 2, np.uint64)
+    offsets[1:-1] = starts - length * np.arange(len(starts))
+    offsets[-1] = len(data) - length * len(starts)
+    return Batch(data[kept].data, offsets)
