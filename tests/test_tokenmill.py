@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pydoc
+import shutil
 import subprocess
 import sys
+import sysconfig
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,9 +18,9 @@ import convert
 import flat_tokens
 import tokenmill
 from bpe.__main__ import build_parser as bpe_parser
-from command_line.hints import nearest
 from flat_tokens.__main__ import build_parser as dataset_parser
 from tokenmill.__main__ import COMMANDS, main
+from tokenmill.cli.hints import nearest
 from tokenmill.completion import whole_parser
 from tokenmill.kinds import are_of_dataset, names_dataset
 
@@ -125,16 +127,69 @@ def test_a_shell_completes_commands_and_options(shell: str, capfd: pytest.Captur
     assert [hasattr(action, "complete") for action in actions if action.dest == "dataset"] == [True]
 
 
-def test_a_file_of_ones_own_named_convert(here: Path) -> None:
-    (here / "convert.py").write_text("print('mine')")
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    for words in (["-m", "tokenmill", "info"], ["-P", "-m", "tokenmill", "info"]):
-        done = subprocess.run(
-            [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a Python that has the packages as a wheel installs them, without the finder of an editable
+    install: run it with -S."""
+    site = tmp_path_factory.mktemp("site")
+    dependencies = Path(sysconfig.get_path("purelib"))
+    for package in ("bpe", "convert", "flat_tokens", "tokenmill"):
+        shutil.copytree(
+            ROOT / package, site / package, ignore=shutil.ignore_patterns("native", "__pycache__")
         )
-        assert "mine" not in done.stdout
-        assert done.stderr.count("\n") == 1
-        assert ("stands before tokenmill's package" in done.stderr) == ("-P" not in words)
+        for core in (dependencies / package).rglob("_core*.so"):
+            shutil.copy(core, site / core.relative_to(dependencies))
+    (site / "bin").mkdir()
+    (site / "bin" / "tokenmill").write_text("from tokenmill.__main__ import run\nrun()\n")
+    return os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{dependencies}", "SITE": str(site)}
+
+
+@pytest.fixture
+def crowded(here: Path) -> Path:
+    """A folder whose own modules have names that tokenmill uses, or once used; importing one of them fails."""
+    for name in ("convert", "bpe"):
+        (here / f"{name}.py").write_text("raise SystemExit('the wrong module')")
+    for name in ("corpus", "stores", "reports", "engines", "inputs", "html"):
+        (here / name).mkdir()
+        (here / name / "__init__.py").write_text("raise SystemExit('the wrong package')")
+    return here
+
+
+def run_installed(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-S", *words], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_users_modules_of_the_same_names_do_no_harm(crowded: Path, installed: dict[str, str]) -> None:
+    command = f"{installed['SITE']}/bin/tokenmill"
+    trained = run_installed(installed, command, "train", "a.txt", "--vocab-size=260", "-o", "t.json")
+    assert trained.returncode == 0, trained.stderr
+    for workers in ("1", "2"):
+        words = ["convert", "a.txt", "--tokenizer=t.json", "-o", f"{workers}.zarr", f"--workers={workers}"]
+        for method in ("fork", "spawn"):
+            done = run_installed(installed, command, *words, "--overwrite", f"--start-method={method}")
+            assert done.returncode == 0, done.stderr
+    loaded = run_installed(
+        installed,
+        "-c",
+        "import flat_tokens, tokenmill\n"
+        "train = tokenmill.open('2.zarr').train\n"
+        "print(tokenmill.Loader(train, seq_len=8, batch_size=2).batch(0).inputs.shape)",
+    )
+    assert loaded.stdout == "(2, 8)\n", loaded.stderr
+
+
+def test_a_shadowed_package_is_one_clear_error(crowded: Path, installed: dict[str, str]) -> None:
+    used = run_installed(installed, "-c", "import tokenmill\ntokenmill.convert")
+    assert used.stderr.splitlines()[-1] == (
+        f"ImportError: {crowded}/convert.py: shadows tokenmill's package 'convert'. "
+        "Rename or move it, or run Python with -P."
+    )
+    assert "wrong" not in used.stderr
+    done = run_installed(installed, "-m", "tokenmill", "convert", "a.txt")
+    assert (done.returncode, done.stderr.count("\n")) == (4, 1)
+    assert f"{crowded}/convert.py: shadows" in done.stderr
 
 
 def test_public_names() -> None:

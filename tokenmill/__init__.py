@@ -1,4 +1,4 @@
-"""Raw text in, a BPE tokenizer and a training-ready token dataset out.
+"""Train BPE tokenizers, tokenize corpora, and load shuffled training batches.
 
     import tokenmill
     tokenizer = tokenmill.train(["corpus.txt"], vocab_size=32_000, special_tokens=["<|endoftext|>"])
@@ -6,34 +6,24 @@
     tokenmill.convert(tokenmill.ConvertOptions(["corpus.txt"], "tokenizer.json", "corpus.zarr"))
     batch = tokenmill.Loader(tokenmill.open("corpus.zarr").train, seq_len=1024, batch_size=8).batch(0)
 
-These are the public names of `bpe`, `convert` and `flat_tokens` under one roof, imported when first used. The command
-is `tokenmill`, or `python -m tokenmill`.
+This module exports the public names of `bpe`, `convert` and `flat_tokens`. Each package is imported when one of its
+names is first used, so a file such as `convert.py` in the current folder breaks only `tokenmill.convert`.
+The command is `tokenmill`, or `python -m tokenmill`.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if sys.version_info < (3, 11):  # noqa: UP036 - from a checkout; pip says the same
+if sys.version_info < (3, 11):  # noqa: UP036 - pip checks this too, but a checkout may be on sys.path
     raise ImportError(
-        f"tokenmill needs Python 3.11 or newer, this is {sys.version.split()[0]} ({sys.executable})",
+        f"tokenmill requires Python 3.11 or later (got {sys.version.split()[0]} at {sys.executable})",
         name=__name__,
     )
-
-_found = find_spec("convert")
-if _found is not None and _found.submodule_search_locations is None:  # a file of one's own; it is not run
-    raise ImportError(
-        f"{_found.origin} stands before tokenmill's package of that name; run the command `tokenmill`, or "
-        "`python -P -m tokenmill`, or give the file another name",
-        name=__name__,
-    )
-
-# Packages that import next to nothing themselves.
-import bpe as _bpe  # noqa: E402
-import convert as _convert  # noqa: E402
-import flat_tokens as _flat_tokens  # noqa: E402
 
 if TYPE_CHECKING:
     from bpe import *  # noqa: F403
@@ -43,29 +33,91 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["__version__"]
-__all__ += _bpe.__all__
-__all__ += _convert.__all__
-__all__ += _flat_tokens.__all__
-
-_PACKAGE_OF: dict[str, Any] = {
-    name: package for package in (_bpe, _convert, _flat_tokens) for name in package.__all__
+_NAMES_OF = {
+    "bpe": (
+        "PATTERNS",
+        "AddedToken",
+        "BadArgument",
+        "BadCounts",
+        "BadTokenizer",
+        "BpeError",
+        "CountSet",
+        "EnvironmentFailure",
+        "InvalidText",
+        "MissingInput",
+        "NotEnoughMemory",
+        "PretokenCounts",
+        "Ragged",
+        "Refused",
+        "Tokenizer",
+        "Training",
+        "TrainingOptions",
+        "UncoveredText",
+        "UnsupportedTokenizer",
+        "count_files",
+        "count_pretokens",
+        "train",
+        "train_on",
+        "train_sizes",
+    ),
+    "convert": ("ConvertOptions", "Summary", "append", "convert"),
+    "flat_tokens": (
+        "ArgumentError",
+        "ArrayLayout",
+        "Batch",
+        "Dataset",
+        "DatasetError",
+        "FlatTokensArray",
+        "FlatTokensError",
+        "Loader",
+        "Mixture",
+        "Pack",
+        "PackBatch",
+        "PackedSequences",
+        "PackingReport",
+        "RangeError",
+        "Row",
+        "RowPart",
+        "SourcePlace",
+        "VerifyReport",
+        "verify_dataset",
+    ),
 }
-_PACKAGE_OF["open"] = _flat_tokens  # not in __all__, so that a star import keeps the built-in function
+_PACKAGE_OF = {name: package for package, names in _NAMES_OF.items() for name in names}
+
+__all__ = ["__version__", *_PACKAGE_OF]
+# Not in __all__, so that a star import keeps the built-in function.
+_PACKAGE_OF["open"] = "flat_tokens"
 
 
-if not TYPE_CHECKING:  # a checker knows the names by their imports above, and tells of others
+def import_package(name: str) -> Any:
+    """Import `bpe`, `convert` or `flat_tokens` from this installation.
+
+    Raise ImportError, without running the other code, if another module or package of that name comes first on
+    sys.path.
+    """
+    spec = find_spec(name) if name not in sys.modules else sys.modules[name].__spec__
+    expected = Path(__file__).resolve().parents[1] / name / "__init__.py"
+    if spec is None or spec.origin is None or Path(spec.origin).resolve() != expected:
+        found = spec.origin if spec is not None else "nothing"
+        raise ImportError(
+            f"{found}: shadows tokenmill's package {name!r}. Rename or move it, or run Python with -P.",
+            name=name,
+        )
+    return import_module(name)
+
+
+if not TYPE_CHECKING:  # type checkers know the names from the imports above and report unknown ones
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":
             from importlib.metadata import version
 
             value: Any = version("tokenmill")
+        elif name in _PACKAGE_OF:
+            value = getattr(import_package(_PACKAGE_OF[name]), name)
         else:
-            package = _PACKAGE_OF.get(name)
-            if package is None:
-                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-            value = getattr(package, name)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = value
         return value
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final, NoReturn
 
-from command_line.standard_streams import complain, flush_and_leave, prepare_standard_streams
+from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_standard_streams
 
 _BPE: Final = "bpe.__main__"
 _DATASET: Final = "flat_tokens.__main__"
@@ -75,8 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     command, rest = words[0], words[1:]
     if command not in COMMANDS:
-        from command_line.hints import nearest
-        from corpus.errors import shown
+        from tokenmill.cli.hints import nearest
+        from tokenmill.inputs.errors import shown
 
         if command.startswith("-"):
             complain(
@@ -99,6 +99,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(module: str, command: str, rest: list[str]) -> int:
+    import tokenmill
+
+    try:
+        tokenmill.import_package(module.partition(".")[0])
+    except ImportError as error:
+        complain(str(error))
+        return 4
     run = import_module(module).main
     try:
         if command in _WHOLE:
