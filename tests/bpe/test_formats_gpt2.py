@@ -98,29 +98,29 @@ def test_bad_merges(name, folder):
 
 def test_bad_vocabularies(folder):
     change(folder, a=None)
-    with pytest.raises(BadTokenizer, match=r"1 of the 256 bytes have no entry, the first is 0x61|joins b'a'"):
+    with pytest.raises(BadTokenizer):
         Tokenizer.load(folder)
     change(folder, a=98)
-    with pytest.raises(BadTokenizer, match=r"has id 98, which is no free whole number"):
+    with pytest.raises(BadTokenizer, match="id 98"):
         Tokenizer.load(folder)
     change(folder, a="x")
-    with pytest.raises(BadTokenizer, match=r"entry 'a' has id 'x', which is no free whole number"):
+    with pytest.raises(BadTokenizer):
         Tokenizer.load(folder)
     change(folder, a=97, **{"a b": 900})
     tokenizer = Tokenizer.load(folder)
     assert (tokenizer.decode([97, 900]), 900 in tokenizer.encode("a b a")) == ("aa b", False)
     (folder / "vocab.json").write_text("[1]")
-    with pytest.raises(BadTokenizer, match=r"vocab.json: must be a JSON object"):
+    with pytest.raises(BadTokenizer, match="vocab.json"):
         Tokenizer.load(folder)
     (folder / "merges.txt").unlink()
-    with pytest.raises(BadTokenizer, match=r"vocab.json: merges.txt is not beside it, and both are needed"):
+    with pytest.raises(BadTokenizer, match="vocab.json.*merges.txt"):
         Tokenizer.load(folder)
 
 
 def test_what_the_files_can_not_say_is_not_written(listed, ranked, tmp_path):
-    with pytest.raises(UnsupportedTokenizer, match="normalizer NFC can't be written"):
+    with pytest.raises(UnsupportedTokenizer):
         listed(normalizer="NFC").export_gpt2(tmp_path)
-    with pytest.raises(UnsupportedTokenizer, match="is reached by no merges, only as a whole pretoken"):
+    with pytest.raises(UnsupportedTokenizer):
         ranked().export_gpt2(tmp_path)
     listed(ignore_merges=True).export_gpt2(tmp_path)  # every entry is reached, so it makes no difference
     assert Tokenizer.load(tmp_path) == listed()

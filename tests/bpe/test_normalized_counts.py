@@ -65,7 +65,7 @@ def test_text_that_the_pattern_leaves_out_is_named_by_its_place_as_it_was() -> N
 
 
 def test_other_normalizers_are_refused() -> None:
-    with pytest.raises(BadArgument, match="normalizer must be None, "):
+    with pytest.raises(BadArgument, match="normalizer"):
         count_pretokens([b"a"], normalizer="NFD")  # type: ignore[arg-type]
 
 

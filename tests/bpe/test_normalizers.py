@@ -351,7 +351,7 @@ def test_arguments() -> None:
     used = both("Llama")[0]
     assert used.apply(b"a b") == "▁a▁b".encode()
     assert pickle.loads(pickle.dumps(used)) == used
-    with pytest.raises(BadArgument, match='normalizer must be None, "NFC" or a Normalizer'):
+    with pytest.raises(BadArgument, match="normalizer"):
         make_normalizer("NFD")
     assert str(Normalizer((NFC, Lowercase(), Replace("a", "b"), Prepend("_"), Strip(), Bert()))) == (
         "NFC, Lowercase, Replace, Prepend, Strip, Bert"

@@ -267,9 +267,9 @@ def test_buffers_of_any_kind() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(ValueError, match="UTF-8 at byte 2"):
+    with pytest.raises(ValueError, match="byte 2"):
         pretoken_ends(b"ab\xffc", "gpt2")
-    with pytest.raises(ValueError, match=r"'sse9'.*portable"):
+    with pytest.raises(ValueError, match="'sse9'.*portable"):
         _core.set_simd_variant("sse9")
 
 

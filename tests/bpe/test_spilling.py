@@ -65,24 +65,24 @@ def test_a_text_without_a_place_to_cut_is_refused_before_it_fills_the_memory(
 
 
 def test_a_budget_that_is_too_small() -> None:
-    with pytest.raises(BadArgument, match=r"max_memory must be at least [\d,]+\.\d MB .*, got 1\.0 MB"):
+    with pytest.raises(BadArgument, match=r"max_memory.*1\.0"):
         train([b"ab"], 300, max_memory_bytes=10**6)
     assert available_bytes() > 0
     assert MemoryBudget.of(None).limit_bytes > used_bytes()
 
 
 def test_a_budget_needs_a_workspace() -> None:
-    with pytest.raises(BadArgument, match="needs a workspace"):
+    with pytest.raises(BadArgument):
         count_sources([b"ab"], CountingOptions(), budget=MemoryBudget.of(None))
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match=r"no: there is no such folder for temporary files"):
+    with pytest.raises(EnvironmentFailure):
         Workspace(tmp_path / "no")
     (tmp_path / "gone").mkdir()
     with Workspace(tmp_path / "gone") as workspace:
         (tmp_path / "gone").rmdir()
-        with pytest.raises(EnvironmentFailure, match="--temp-dir names another"):
+        with pytest.raises(EnvironmentFailure, match="--temp-dir"):
             workspace.new_file()
 
 
@@ -129,5 +129,5 @@ def test_documents_are_counted(block_bytes: int, special_tokens: list[str]) -> N
 
 def test_merging_that_outgrows_the_budget_is_stopped() -> None:
     counts = count_pretokens([random_words(4, 1 << 20)])
-    with pytest.raises(NotEnoughMemory, match=r"merging takes more than 50\.0 MB \(--max-memory\)"):
+    with pytest.raises(NotEnoughMemory, match=r"50\.0.*--max-memory"):
         train_on(counts, 60_000, budget=MemoryBudget(50_000_000))

@@ -58,9 +58,9 @@ def test_another_beginning_is_refused(place: int) -> None:
     text = bytearray(b"word " * 200)
     rest = StreamRest(b"", len(text), digest_of(text))
     text[place] ^= 1
-    with pytest.raises(Refused, match="text: its first 1000 bytes are not those that were counted before"):
+    with pytest.raises(Refused, match="text"):
         read_again(Reader(text + b"more", "error"), rest, 0, None)
-    with pytest.raises(Refused, match="text: ends at byte 999, 1000 were counted before"):
+    with pytest.raises(Refused, match="text.*byte 999"):
         read_again(Reader(text[:-1], "error"), rest, 0, None)
 
 

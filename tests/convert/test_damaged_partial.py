@@ -185,7 +185,7 @@ def test_an_unreadable_plan_is_refused(here: Path, monkeypatch: pytest.MonkeyPat
     leave_partial(monkeypatch)
     plan = here / "out.partial/plan.json"
     plan.write_text(plan.read_text()[:50])
-    with pytest.raises(Refused, match=r"plan\.json cannot be read .* --overwrite"):
+    with pytest.raises(Refused, match=r"plan\.json.*--overwrite"):
         run_conversion(options(), InlineEngine())
     run_conversion(options(overwrite=True), InlineEngine())
     assert (here / "out").exists()

@@ -48,7 +48,7 @@ def test_a_shard_of_other_text_than_its_chunk_has_is_refused(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(convert.encode.worker, "encode_chunk", changed_in_chunk_4(longer))
-    with pytest.raises(BadInput, match=r"^text chunk 4 \(en\.txt, bytes 800 to 1000\) is not what"):
+    with pytest.raises(BadInput, match=r"chunk 4.*en\.txt"):
         run_conversion(options(), InlineEngine())
 
 
@@ -60,9 +60,7 @@ def test_a_shard_made_again_with_other_ids_than_an_earlier_run_recorded_is_refus
     (shards / records_of(Log(shards).recorded())[ShardId(4)].places[0][0]).unlink()
     with monkeypatch.context() as patch:
         patch.setattr(convert.encode.worker, "encode_chunk", changed_in_chunk_4(other_ids))
-        with pytest.raises(
-            DataLost, match=r"^a temporary shard of text chunk 4 .* encoded again is not the same"
-        ):
+        with pytest.raises(DataLost, match="chunk 4"):
             run_conversion(options(), InlineEngine())
     run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean

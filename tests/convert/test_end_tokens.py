@@ -110,9 +110,9 @@ def test_a_tokenizer_without_such_an_entry_is_refused(here: Path, capfd: pytest.
     assert not list(here.glob("out*"))
     assert main([*command, "--dry-run"]) == 2
     for value in ("", True, 1.5):
-        with pytest.raises(UsageError, match="--prepend-token must be the text or the id"):
+        with pytest.raises(UsageError, match="--prepend-token"):
             ConvertOptions(["en.txt"], "tok.json", "out", prepend_token=value)  # type: ignore[arg-type]
-    with pytest.raises(BadArgument, match="--append-token 319"):
+    with pytest.raises(BadArgument, match="--append-token"):
         run("en.txt", "out", append_token=319)
 
 
@@ -138,7 +138,7 @@ def test_other_ends_do_not_go_on_with_the_work(here: Path) -> None:
     (here / "bad.jsonl").write_text('{"text": "x"}\n{\n')
     with pytest.raises(BadInput):
         run(["en.txt", "bad.jsonl"], "out", append_token=END, text_chunk_bytes=500)
-    with pytest.raises(Refused, match=r"begun with --append-token '<\|endoftext\|>' \(now not given\)"):
+    with pytest.raises(Refused, match="--append-token"):
         run(["en.txt", "bad.jsonl"], "out", on_error="skip", text_chunk_bytes=500)
     run(["en.txt", "bad.jsonl"], "out", on_error="skip", append_token=END, text_chunk_bytes=500)
 

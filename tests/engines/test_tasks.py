@@ -68,7 +68,7 @@ def test_the_first_error_ends_it_and_nothing_else_is_begun() -> None:
         return number
 
     taken: list[int] = []
-    with pytest.raises(BadInput, match="no more"):
+    with pytest.raises(BadInput):
         list(run_tasks(InlineEngine(), fail_at_3, drawn(9, taken), 2, str))
     assert len(taken) <= 5
 
@@ -96,7 +96,7 @@ def test_what_an_executor_does_to_a_task_names_it() -> None:
     for executor, told in cases:
         with pytest.raises(WorkerLost, match=told):
             list(run_tasks(executor, twice, [3], 1, lambda number: f"number {number}"))
-    with pytest.raises(EOFError, match="the worker has gone") as raised:
+    with pytest.raises(EOFError) as raised:
         list(run_tasks(Raising(), twice, [3], 1, lambda number: f"number {number}"))
     assert raised.value.__notes__ == ["while a worker was at number 3"]
 

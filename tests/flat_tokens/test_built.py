@@ -40,7 +40,7 @@ def test_ids_are_decoded_and_the_largest_found(size: int) -> None:
     ids = np.full(size, 7, np.uint32)
     assert core.decode_ids(encoded, ids) == encoded.max(initial=0)
     assert np.array_equal(ids, encoded >> np.uint32(1))
-    with pytest.raises(ValueError, match=f"ids has {4 * size + 4} bytes, it must have {4 * size}"):
+    with pytest.raises(ValueError, match=f"ids.*{4 * size + 4}.*{4 * size}"):
         core.decode_ids(encoded, np.empty(size + 1, np.uint32))
 
 

@@ -20,7 +20,7 @@ STORED: Any = SimpleNamespace(shard_elements=8, chunk_elements=4, dtype="<u4", i
 )
 def test_an_index_that_points_outside_the_file(entry: tuple[int, int]) -> None:
     data = np.array([(0, 40), entry], "<u8").tobytes()
-    with pytest.raises(DatasetError, match="the shard's index points outside the file"):
+    with pytest.raises(DatasetError):
         parse_index(STORED, data, 100, "shard")
 
 

@@ -49,7 +49,7 @@ def test_decoders_say_what_entries_are(decoder: Any, text: str, newline: bytes, 
 )
 def test_a_decoder_that_is_none_is_refused(decoder: Any, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps({"model": {"vocab": {"a": 0}}, "decoder": decoder}))
-    with pytest.raises(DatasetError, match="no tokenizer.json whose entries can be shown"):
+    with pytest.raises(DatasetError, match="tokenizer.json"):
         load_entries(tmp_path / "t.json")
 
 

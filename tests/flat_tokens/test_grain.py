@@ -59,7 +59,7 @@ def test_packs_and_the_tail(source: RowSource) -> None:
     assert len(rows) == source.array.row_count(7) + 1
     marked = RowSource(source.array, 7, start_id=99)
     assert marked[0]["inputs"][0] == 99
-    with pytest.raises(ArgumentError, match="seq_len must be the packs' max_seq_len = 12, got 7"):
+    with pytest.raises(ArgumentError, match="seq_len.*max_seq_len"):
         RowSource(packed, 7)
 
 
@@ -76,10 +76,10 @@ def test_batches_as_items(source: RowSource) -> None:
     assert repr(batches) == repr(BatchSource(Loader(source.array, 5, 4, 2)))
     assert repr(batches) != repr(BatchSource(Loader(source.array, 5, 4, 3)))
     mixture = Mixture([source.array], [1], 5, 4)
-    with pytest.raises(ArgumentError, match="steps must be given for a Mixture"):
+    with pytest.raises(ArgumentError, match="steps"):
         BatchSource(mixture)
     assert len(BatchSource(mixture, 7)) == 7
-    with pytest.raises(ArgumentError, match="loader must be a flat_tokens.Loader or a Mixture, got 5"):
+    with pytest.raises(ArgumentError, match="loader.*flat_tokens.Loader"):
         BatchSource(5)  # type: ignore[arg-type]
 
 

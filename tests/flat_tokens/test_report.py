@@ -211,7 +211,7 @@ def test_datasets_of_next_to_nothing(train: Any, make_dataset: Callable[..., Pat
 
 @pytest.mark.parametrize("bounds", [{"tokens": 0}, {"shown_tokens": 0}, {"entries": -1}])
 def test_bounds_are_checked(bounds: dict[str, int]) -> None:
-    with pytest.raises(ArgumentError, match="must be at least 1, got"):
+    with pytest.raises(ArgumentError):
         Bounds(**bounds)
 
 

@@ -79,7 +79,7 @@ def test_a_last_token_that_is_damaged(make_dataset: Any) -> None:
         chunks = ChunkReader(flat_tokens.open(root).train.encoded_tokens)
         if byte == 0:
             assert chunks.last_token(0) == 0
-        with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+        with pytest.raises(DatasetError, match="encoded_tokens/0"):
             chunks.load(0) if byte == 0 else chunks.last_token(0)
 
 
@@ -96,5 +96,5 @@ def test_a_last_token_is_compared(make_dataset: Any) -> None:
         np.array([0]), window, chunks
     )  # tokens 0 to 3 of the first zarr chunk, which is decoded whole
     assert window.tokens[int(window.firsts[0])] & 1
-    with pytest.raises(DatasetError, match="id 9 at position 7 is above max_token_id 5"):
+    with pytest.raises(DatasetError, match="id 9.*max_token_id"):
         source.fill(np.array([2]), window, chunks)

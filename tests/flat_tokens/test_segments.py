@@ -59,7 +59,7 @@ def test_random_flags(seed: int) -> None:
 
 def test_too_many_tokens() -> None:
     flags = np.broadcast_to(np.zeros((1, 1), np.bool_), (2**16, 2**15))
-    with pytest.raises(ArgumentError, match="2147483648 tokens are too many for int32 cu_seqlens"):
+    with pytest.raises(ArgumentError, match="cu_seqlens"):
         segments.segment_bounds(flags, None)
 
 
@@ -118,9 +118,9 @@ def test_start_ids(train: Any) -> None:
             plain, marked = make(0).batch(2), make(99).batch(2)
             assert np.array_equal(marked.targets, plain.targets)
             assert np.array_equal(marked.inputs, np.where(plain.is_seq_start, 99, plain.inputs))
-    with pytest.raises(ArgumentError, match="dtype uint16 does not hold start_id = 70000"):
+    with pytest.raises(ArgumentError, match="start_id"):
         Loader(train, 10, 4, start_id=70_000, dtype="uint16")
-    with pytest.raises(ArgumentError, match=r"start_id must be in \[0, 2147483647\], got -1"):
+    with pytest.raises(ArgumentError, match=r"start_id.*\[0"):
         Loader(train, 10, 4, start_id=-1)
 
 

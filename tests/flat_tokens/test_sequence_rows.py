@@ -62,9 +62,9 @@ def test_starts_are_looked_at_group_by_group_where_rows_are_split(
     make_dataset: Any, group: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sequence_rows, "GROUP", group)
-    with pytest.raises(DatasetError, match=r"seq_starts\[\d+\] = \d+ is (not above|above the token count)"):
+    with pytest.raises(DatasetError):
         SequenceRows(wrong(make_dataset, {6: 25}), 4, "split", 0)
-    with pytest.raises(DatasetError, match=r"seq_starts\[3\] = 4 is not above"):
+    with pytest.raises(DatasetError, match=r"seq_starts\[3\]"):
         SequenceRows(wrong(make_dataset, {3: 4}), 4, "split", 0)
 
 

@@ -75,5 +75,5 @@ def test_numbers_of_any_kind_are_taken_exactly() -> None:
 
 @pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf"), "1", None, [1], 1j])
 def test_refused(weight: Any) -> None:
-    with pytest.raises(ArgumentError, match="weights must be positive numbers, got "):
+    with pytest.raises(ArgumentError, match="weights"):
         Shares([1, weight])

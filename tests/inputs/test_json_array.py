@@ -80,7 +80,7 @@ def test_a_damaged_array_names_the_byte(tmp_path: Path, text: str, offset: int) 
     path.write_text(text)
     with pytest.raises(json.JSONDecodeError):
         json.loads(text)
-    with pytest.raises(BadInput, match=f"a.json: byte {offset}: "):
+    with pytest.raises(BadInput, match=f"a.json.*{offset}"):
         read(path, on_error="fail")
     for block_bytes in (1 << 16, 64):
         documents, intake = read(path, on_error="skip", block_bytes=block_bytes)

@@ -120,7 +120,7 @@ def test_a_number_without_end_and_nesting_cost_no_memory_of_the_line() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(ValueError, match="path is empty"):
+    with pytest.raises(ValueError, match="path"):
         _core.JsonLongLine([])
-    with pytest.raises(ValueError, match="out has room for 3 bytes"):
+    with pytest.raises(ValueError, match="out"):
         _core.JsonLongLine([b"a"]).feed(b'{"a":1}', True, np.empty(3, np.uint8))

@@ -35,7 +35,7 @@ def test_a_pointer_was_text_or_damaged_data(suffix: str, on_error: str, tmp_path
         with pytest.raises(TokenmillError) as raised:
             read(path, on_error=on_error)
         message = str(raised.value)
-        with pytest.raises(TokenmillError, match="Git LFS pointer"):
+        with pytest.raises(TokenmillError):
             count_pretokens([path], on_error=on_error)
     assert message.startswith(f"{path}: a Git LFS pointer, not the data; run git lfs pull")
     sources = find_sources([str(path)])

@@ -65,7 +65,7 @@ def test_bad_rows_are_told_by_row(tmp_path: Path) -> None:
         (INVALID_UTF8, 5, True),
     ]
     assert intake.kept[-1].data == b"\xffz"
-    with pytest.raises(BadInput, match=r"in\.csv: row 1: it has 3 values, the header 2: 2; mend it"):
+    with pytest.raises(BadInput, match=r"in\.csv.*row 1"):
         read(path)
     assert read(path, on_error="skip", invalid="replace")[0] == ["good", "ok", "\ufffdz", "end"]
 

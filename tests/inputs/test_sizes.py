@@ -62,9 +62,7 @@ def test_sizes(text: str, size: int) -> None:
     ],
 )
 def test_no_sizes(text: str) -> None:
-    with pytest.raises(
-        BadArgument, match="--threads must be a whole number such as 32000, 32k, 100MB or 1e9, got"
-    ):
+    with pytest.raises(BadArgument, match="--threads"):
         parse_size(text, "--threads")
 
 

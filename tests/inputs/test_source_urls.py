@@ -113,7 +113,7 @@ def test_folders_of_save_to_disk() -> None:
     assert found == [f"/both/{split}{part}" for split in ("train", "test") for part in parts]
     assert len(find_sources([f"{root}/both/test/"])) == 2
     store.delete(["both/test/data-0.arrow"])
-    with pytest.raises(BadArgument, match=r"/both/test/state\.json: lists data-0\.arrow, which is not there"):
+    with pytest.raises(BadArgument, match=r"/both/test/state\.json.*data-0\.arrow"):
         find_sources([f"{root}/both"])
     store.put("lines/state.json", b'{"text": "a"}')  # a name that anything may have
     assert [source.path for source in find_sources([f"{root}/lines/"])] == [f"{root}/lines/state.json"]

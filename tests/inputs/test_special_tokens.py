@@ -37,7 +37,7 @@ def test_a_separator_at_every_place_of_a_block(offset: int) -> None:
 
 
 def test_an_empty_separator_is_refused() -> None:
-    with pytest.raises(ValueError, match="separator is empty"):
+    with pytest.raises(ValueError, match="separator"):
         _core.find_separators(b"ab", b"")
 
 

@@ -150,7 +150,7 @@ def test_a_file_that_shrank_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"abc")
     with (
         TextWindow(Source(str(path), 10, 0)) as window,
-        pytest.raises(BadInput, match="text changed while it was read: it ends at byte 3"),
+        pytest.raises(BadInput, match="byte 3"),
     ):
         list(own_stretches(window, b"|", 0, 10))
 

@@ -30,7 +30,7 @@ def test_on_nfs_other_hosts_read_nothing_of_the_holder(
     lock = lock_of(tmp_path)
     lock.acquire()
     assert [json.loads(data)["process"] for data in synced] == [os.getpid()]
-    with pytest.raises(ValueError, match=rf"^another run \(process {os.getpid()} on .*\) is writing "):
+    with pytest.raises(ValueError, match=f"{os.getpid()}"):
         lock_of(tmp_path).acquire()
     lock.remove_folder()
     assert not tmp_path.exists()

@@ -92,7 +92,7 @@ def test_a_lock_whose_file_another_run_removed_is_not_taken(
         path.unlink()
 
     monkeypatch.setattr(system, "lock", lock)
-    with pytest.raises(RefusedError, match="another run"):
+    with pytest.raises(RefusedError):
         FolderLock(path, tmp_path / "out", RefusedError).acquire()
 
 
