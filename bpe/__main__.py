@@ -30,7 +30,7 @@ from bpe.errors import BadArgument
 from tokenmill.cli.failures import STDOUT, ended_by, reader_gone
 from tokenmill.cli.standard_streams import prepare_standard_streams
 from tokenmill.engines.stop_signals import stop_signals
-from tokenmill.inputs.errors import naming
+from tokenmill.errors import naming
 
 # Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
 _MODULES: Final = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from bpe.hub import download, locate
 from bpe.tokenizer import Tokenizer
-from tokenmill.inputs.errors import BadArgument, printable
+from tokenmill.errors import BadArgument, printable
 from tokenmill.inputs.rules import ChatRules
 from tokenmill.stores import NO_OPTIONS, StoreDenied, StoreNotFound, is_url, open_store, shown_url, split_key
 from tokenmill.stores.url import parse

@@ -1,53 +1,44 @@
-"""What goes wrong, as exceptions that carry the exit code of the command line.
-
-Each message is one line: what, where, which rule, what to do. Names and text that come from files are
-escaped, so that a hostile name cannot drive a terminal.
-"""
+"""Errors of datasets and loaders."""
 
 from __future__ import annotations
 
-from tokenmill.stores.errors import ShortHelp
-from tokenmill.stores.errors import printable as whole_printable
+from tokenmill.errors import BadArgument as ArgumentError
+from tokenmill.errors import Refused as RefusedError
+from tokenmill.errors import TokenmillError as FlatTokensError
+from tokenmill.errors import printable as whole_printable
 
-
-class FlatTokensError(Exception, metaclass=ShortHelp):
-    """Anything this package reports to a user; exit_code is what the command line ends with."""
-
-    exit_code = 1
-
-
-class ArgumentError(FlatTokensError, ValueError):
-    """An argument or option outside its range; nothing was touched."""
-
-    exit_code = 2
+__all__ = [
+    "ArgumentError",
+    "DatasetError",
+    "FlatTokensError",
+    "RangeError",
+    "RefusedError",
+    "SplitError",
+    "printable",
+]
 
 
 class RangeError(ArgumentError, IndexError):
-    """A sequence, row or position outside the array; an IndexError too, so that iteration ends where it
-    should."""
+    """A sequence, row or position outside the array. An IndexError too, so that iteration ends."""
+
+    code = "E-ARGUMENT-002"
 
 
 class SplitError(ArgumentError, KeyError):
-    """A name that is no split's; a KeyError too, as of a mapping."""
+    """An unknown split name. A KeyError too, as for a mapping."""
 
-    __str__ = Exception.__str__  # a KeyError puts its message in quotes
+    code = "E-ARGUMENT-003"
+    __str__ = Exception.__str__  # KeyError would quote the message
 
 
 class DatasetError(FlatTokensError, ValueError):
-    """The dataset is unfinished, foreign or damaged."""
+    """An unfinished or damaged dataset, or one of another format."""
 
     exit_code = 3
-
-
-class RefusedError(FlatTokensError):
-    """Something is in the way that might be somebody's; nothing was touched."""
-
-    exit_code = 6
+    code = "E-DATASET-001"
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """Text with control characters, line ends and lone surrogates escaped, cut to `limit` characters.
-
-    "a\\x1b[2J" -> "a\\\\x1b[2J". Printable Unicode is kept."""
+    """Escape control characters and cut the text to `limit` characters: "a\\x1b[2J" -> "a\\\\x1b[2J"."""
     shown = whole_printable(text)
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."

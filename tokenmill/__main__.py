@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command, rest = words[0], words[1:]
     if command not in COMMANDS:
         from tokenmill.cli.hints import nearest
-        from tokenmill.inputs.errors import shown
+        from tokenmill.errors import shown
 
         if command.startswith("-"):
             complain(

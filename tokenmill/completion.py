@@ -10,7 +10,7 @@ from typing import Final
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.standard_streams import complain
 from tokenmill.cli.words import path_word
-from tokenmill.inputs.errors import BadArgument
+from tokenmill.errors import BadArgument
 
 SHELLS: Final = ("bash", "zsh", "fish")
 _WHERE: Final = (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bpe.encoding import END_OF_TEXT
 from bpe.pretoken_counts.uncut_separator import uncut_note
 from bpe.progress import Progress
-from tokenmill.inputs.errors import printable
+from tokenmill.errors import printable
 from tokenmill.inputs.sizes import counted
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from convert.errors import BrokenInvariant, DataLost
-from flat_tokens.errors import FlatTokensError
-from tokenmill.cli.failures import ended_by, exit_code_of
-from tokenmill.stores.errors import TokenmillError
+from tokenmill.cli.failures import code_of, ended_by, exit_code_of
+from tokenmill.errors import TokenmillError
 
 MODULES = (
+    "tokenmill.errors",
     "bpe.errors",
     "convert.errors",
     "tokenmill.inputs.errors",
@@ -22,6 +23,9 @@ MODULES = (
     "flat_tokens.errors",
     "tokenmill.stores.errors",
 )
+
+
+FOREIGN = (OSError("x"), MemoryError(), KeyboardInterrupt(), ModuleNotFoundError(name="x"), KeyError("x"))
 
 
 def subclasses(of: type[BaseException]) -> set[type[BaseException]]:
@@ -36,23 +40,46 @@ def test_a_bug_was_one_line_that_asked_for_nothing(capsys: pytest.CaptureFixture
     assert "report it" in shown.splitlines()[-1]
 
 
-def test_every_error_of_a_user_has_an_exit_code_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_user_error_has_an_exit_code_and_a_code_of_its_own() -> None:
     for name in MODULES:
         import_module(name)
-    for kind in subclasses(TokenmillError) | subclasses(FlatTokensError):
-        code = getattr(kind, "exit_code", None)
-        assert code in range(2, 7) or (code == 1 and kind in (TokenmillError, FlatTokensError, DataLost)), (
-            kind
-        )
-    for error, expected in (
-        (OSError("x"), 4),
-        (MemoryError(), 5),
-        (KeyboardInterrupt(), 130),
-        (KeyError("x"), None),
-    ):
-        assert exit_code_of(error) == expected
-    assert ended_by(DataLost("damaged"), debug=False) == 1
-    assert capsys.readouterr().err == "tokenmill: error: damaged\n"
+    owners: dict[str, type[BaseException]] = {}
+    for kind in subclasses(TokenmillError):
+        if "code" not in vars(kind):  # internal classes have the code of the public class they derive from
+            assert kind.__module__ not in MODULES, kind
+            continue
+        code = kind.__dict__["code"]
+        assert re.fullmatch(r"E-[A-Z]+-\d{3}", code), kind
+        assert owners.setdefault(code, kind) is kind
+        assert kind.exit_code in range(2, 7) or kind in (TokenmillError, DataLost), kind
+
+
+def test_the_page_of_errors_lists_every_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(E-[A-Z]+-\d{3})` \|.*\| (\d+) \|$", page, re.MULTILINE)
+    classes = {kind.code: kind.exit_code for kind in subclasses(TokenmillError)}
+    foreign = {code_of(error): exit_code_of(error) or 1 for error in FOREIGN}
+    assert {code: int(exit_code) for code, exit_code in rows} == classes | foreign
+
+
+@pytest.mark.parametrize("error", FOREIGN, ids=repr)
+def test_errors_of_python_and_the_system(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = {
+        "OSError": 4,
+        "MemoryError": 5,
+        "KeyboardInterrupt": 130,
+        "ModuleNotFoundError": 2,
+        "KeyError": 1,
+    }
+    assert ended_by(error, debug=True) == expected[type(error).__name__]
+    assert f"tokenmill: error [{code_of(error)}]: " in capsys.readouterr().err
+
+
+def test_debug_shows_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended_by(DataLost("a.zarr: damaged"), debug=False) == 1
+    assert capsys.readouterr().err == "tokenmill: error: a.zarr: damaged\n"
+    assert ended_by(DataLost("a.zarr: damaged"), debug=True) == 1
+    assert capsys.readouterr().err.endswith("tokenmill: error [E-RUN-003]: a.zarr: damaged\n")
 
 
 def test_a_full_disk_was_shown_with_the_free_space_of_another(

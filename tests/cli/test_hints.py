@@ -6,7 +6,7 @@ import pytest
 
 from tokenmill.cli.hints import is_of_other_tools, meant, nearest
 from tokenmill.cli.parser import Parser
-from tokenmill.inputs.errors import BadArgument
+from tokenmill.errors import BadArgument
 
 KNOWN = [
     "--append-to",

@@ -27,7 +27,7 @@ from bpe.tokenizer import Tokenizer
 from convert.planning import plan
 from convert.shards import part_writer
 from flat_tokens.errors import FlatTokensError
-from tokenmill.stores.errors import TokenmillError
+from tokenmill.errors import TokenmillError
 
 END = "<|endoftext|>"
 ERRORS = (FlatTokensError, TokenmillError)

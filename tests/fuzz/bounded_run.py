@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tokenmill.stores.errors import TokenmillError
+from tokenmill.errors import TokenmillError
 
 M_ARENA_MAX = -8  # mallopt: each thread's arena takes 64 MiB of address space
 MOST_SILENT_SECONDS = 120.0  # of the clock, for a child that hangs where no timer of its own ends it

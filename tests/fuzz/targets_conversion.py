@@ -27,7 +27,7 @@ from convert import convert as run_conversion
 from convert.encode.worker import merge_run
 from convert.errors import BadInput, ConvertError
 from tokenmill.engines.inline_engine import InlineEngine
-from tokenmill.stores.errors import TokenmillError
+from tokenmill.errors import TokenmillError
 
 _kept = TemporaryDirectory(prefix="fuzz-corpus-")  # its path and times stand in the plans
 STAGES = (0, 1, 2)  # runs that are merged

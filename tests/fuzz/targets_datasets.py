@@ -36,8 +36,8 @@ from flat_tokens.storage.manifest_head import read_head
 from flat_tokens.storage.manifest_lines import SELF_HASH_NAME, SELF_HASH_ZEROS
 from flat_tokens.storage.versions import Part, Version, describe_part, part_path, read_version, write_version
 from flat_tokens.storage.zarr_metadata import read_array, read_group
+from tokenmill.errors import TokenmillError
 from tokenmill.stores import open_store
-from tokenmill.stores.errors import TokenmillError
 
 ERRORS = (FlatTokensError, TokenmillError)
 

@@ -8,8 +8,8 @@ import pytest
 from readings import read
 
 from bpe import count_pretokens
+from tokenmill.errors import TokenmillError
 from tokenmill.inputs.chunks import Chunks, compressed_count
-from tokenmill.inputs.errors import TokenmillError
 from tokenmill.inputs.kinds import FORMATS, kind_of
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.samples import samples_of

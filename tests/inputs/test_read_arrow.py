@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 from readings import needed, read
 
-from tokenmill.inputs.errors import BadArgument, BadInput
+from tokenmill.errors import BadArgument
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.sources import find_sources
 
 TEXTS = ["", "é", None, "a" * 3000, "漢" * 5, "b"]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tokenmill.inputs.errors import BadArgument
+from tokenmill.errors import BadArgument
 from tokenmill.inputs.sizes import bytes_text, parse_size, parse_sizes
 
 

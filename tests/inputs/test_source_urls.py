@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tokenmill.inputs.errors import BadArgument
+from tokenmill.errors import BadArgument
 from tokenmill.inputs.kinds import Kind
 from tokenmill.inputs.sources import find_sources
 from tokenmill.stores import open_store

@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from tokenmill.inputs.errors import BadArgument, BadInput
+from tokenmill.errors import BadArgument
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.sources import check_unchanged, find_sources, search_sources
 from tokenmill.stores import open_store
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tokenmill.errors import BadArgument
 from tokenmill.inputs import utf8
-from tokenmill.inputs.errors import BadArgument, InvalidText
+from tokenmill.inputs.errors import InvalidText
 
 # Borders of the ranges in Unicode's table 3-7, and plain bytes.
 EDGES = bytes.fromhex("00 41 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")

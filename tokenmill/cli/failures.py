@@ -1,7 +1,7 @@
-"""What ended a command, told in one line, and the exit code it ends with.
+"""Reports the error that ends a command on one line, and chooses the exit code.
 
-Errors of the packages carry theirs. Those of the system and of Python have: 2 a package that is not installed, 4 the
-machine (space, permission, I/O), 5 memory or a worker lost, 130 interrupted. All others are bugs: exit code 1, the
+tokenmill's errors have their own exit codes. Others: 2 for a package that is not installed, 4 for the system (space,
+permission, I/O), 5 for memory or a lost worker, 130 for an interrupt. Anything else is a bug: exit code 1, the
 traceback and a request to report it.
 """
 
@@ -17,14 +17,20 @@ from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 
 from tokenmill.cli.standard_streams import complain
-from tokenmill.inputs.errors import TokenmillError, printable
-from tokenmill.stores.errors import without_panic
+from tokenmill.errors import TokenmillError, printable, without_panic
 
 MACHINE, MEMORY = 4, 5
 _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STDOUT = "stdout"  # as the name of a file in an OSError
 _INTERRUPTED = 128 + signal.SIGINT
-_READER_GONE = 128 + 13  # as shells say SIGPIPE, which Windows has no number for
+_READER_GONE = 128 + 13  # SIGPIPE
+# Errors of Python and the system: class, exit code, error code.
+_FOREIGN = (
+    (KeyboardInterrupt, _INTERRUPTED, "E-RUN-004"),
+    (OSError, MACHINE, "E-SYSTEM-004"),
+    (ImportError, 2, "E-SYSTEM-007"),
+    ((MemoryError, BrokenExecutor), MEMORY, "E-SYSTEM-006"),
+)
 
 
 def ended_by(
@@ -32,51 +38,56 @@ def ended_by(
 ) -> int:
     """Report the error that ended the command and return the exit code.
 
-    debug: show the traceback of a user's error too. more: appended to the message. with_less_memory: advice where
-    memory was short. output: the file that a failed write was for, where the system did not name one.
+    debug: show the error's code, and the traceback of a user error too.
+    more: text appended to the message.
+    with_less_memory: advice for when memory ran out.
+    output: file of a failed write, for systems that do not name it.
     """
     error = without_panic(error)
-    code = exit_code_of(error)
+    exit_code = exit_code_of(error)
     if isinstance(error, OSError) and error.errno in _WRITE_ERRORS and error.filename is None:
         error.filename = output
-    if code is None or debug:
+    if exit_code is None or debug:
         with suppress(OSError, ValueError, AttributeError):  # stderr is full, closed or absent
             traceback.print_exception(error)
+    kind = f"error [{code_of(error)}]" if debug else "error"
     line = one_line(error)
-    if code is None:
-        complain(f"{line}{more}; this is a bug in tokenmill: please report it with the traceback above")
+    if exit_code is None:
+        complain(
+            f"{line}{more}. This is a bug in tokenmill: please report it with the traceback above.", kind
+        )
         return 1
     if isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError):
         line += f"; {with_less_memory}" if with_less_memory else ""
-    complain(line + more)
-    return code
+    complain(line + more, kind)
+    return exit_code
 
 
 def reader_gone() -> int:
-    """The exit code where whoever read stdout has gone, which is no error."""
-    # Or the interpreter would flush into it once more at its end, and complain.
+    """Return the exit code for a closed stdout, as in `tokenmill head | head`; that is not an error."""
+    # The interpreter flushes stdout once more when it exits, and would print an error.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _READER_GONE
 
 
 def exit_code_of(error: BaseException) -> int | None:
-    """The exit code an error asks for, None for one that is a bug and deserves its traceback."""
+    """Return the exit code of an error, or None for a bug, which is shown with its traceback."""
     code = getattr(error, "exit_code", None)
     if isinstance(code, int):
         return code
-    if isinstance(error, KeyboardInterrupt):
-        return _INTERRUPTED
-    if isinstance(error, OSError):
-        return MACHINE
-    if isinstance(error, ImportError):
-        return 2
-    if isinstance(error, (MemoryError, BrokenExecutor)):
-        return MEMORY
-    return None
+    return next((exit_code for kind, exit_code, _ in _FOREIGN if isinstance(error, kind)), None)
+
+
+def code_of(error: BaseException) -> str:
+    """Return the stable code of an error: E-BUG-001 for a bug."""
+    code = getattr(error, "code", None)
+    if isinstance(error, TokenmillError) and isinstance(code, str):
+        return code
+    return next((code for kind, _, code in _FOREIGN if isinstance(error, kind)), "E-BUG-001")
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error as one line; an OSError says its reason and path, and what to do."""
+    """Return the message of an error on one line. An OSError gets its path and, if known, the fix."""
     if isinstance(error, OSError) and error.strerror:
         where = error.filename2 or error.filename
         message = f"{error.strerror} (errno {error.errno})"
@@ -85,11 +96,13 @@ def one_line(error: BaseException) -> str:
         message += _way_out(error, where)
     elif isinstance(error, ImportError):
         missing = (
-            "the core is not built" if "_core" in str(error) else f"{error.name or error} is not installed"
+            "the C++ core is not built"
+            if "_core" in str(error)
+            else f"{error.name or error} is not installed"
         )
-        message = f"{missing}; install the package first: pip install . (in its folder)"
+        message = f"{missing}. Run pip install . in the checkout, or pip install tokenmill."
     elif isinstance(error, MemoryError) and not isinstance(error, TokenmillError):
-        message = "out of memory"  # which library could not get how much helps nobody
+        message = "out of memory"  # the failed allocation's size would not help
     elif isinstance(error, KeyboardInterrupt):
         message = str(error) or "interrupted"
     else:
@@ -98,30 +111,30 @@ def one_line(error: BaseException) -> str:
 
 
 def _way_out(error: OSError, where: object) -> str:
-    """What to do about it, where that is known."""
+    """Return how to fix a system error, or "" if that is unknown."""
     if error.errno == errno.ENOSPC:
         free = _free_bytes(where)
-        there = f" ({free:,} bytes are free there)" if free is not None else ""
-        return f"{there}; free some space and run the same command again"
+        space = f" ({free:,} bytes are free)" if free is not None else ""
+        return f"{space}. Free some space and run the same command again."
     if error.errno == errno.EDQUOT:
-        return "; free some of your quota and run the same command again"
+        return ". Free some of your quota and run the same command again."
     if error.errno == errno.EFBIG:
-        return "; raise the limit on the size of a file (ulimit -f) and run the same command again"
+        return ". Raise the limit on file size (ulimit -f) and run the same command again."
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        return "; raise the limit on open files (ulimit -n) or lower --workers"
+        return ". Raise the limit on open files (ulimit -n) or lower --workers."
     if error.errno == errno.EAGAIN:
-        return "; raise the limit on processes (ulimit -u) or lower --workers"
+        return ". Raise the limit on processes (ulimit -u) or lower --workers."
     if error.errno == getattr(errno, "ESTALE", -1):
-        return "; another host replaced or removed it, run the same command again"
+        return ". Another host replaced or removed the file; run the same command again."
     if error.errno == errno.EIO:
-        return "; check the disk, then run the same command again"
+        return ". Check the disk, then run the same command again."
     if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
-        return "; this file system has no locks, choose an --output on another"
+        return ". This file system has no locks; choose an --output on another one."
     return ""
 
 
 def _free_bytes(where: object) -> int | None:
-    """The free bytes on the disk of a file; None if the file or its disk is unknown."""
+    """Return the free bytes on the disk of a file, or None if the disk is unknown."""
     if where is None or where == STDOUT:
         return None
     place = str(where).split(" at byte ")[0]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tokenmill.cli.hints import is_of_other_tools, meant, nearest
-from tokenmill.inputs.errors import BadArgument, printable, shown
+from tokenmill.errors import BadArgument, printable, shown
 
 # Marks a word that stood behind "--": argparse would take it for an option if it looks like one.
 _BEHIND = "\0behind\0"

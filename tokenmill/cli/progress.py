@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
-from tokenmill.inputs.errors import BadArgument, shown
+from tokenmill.errors import BadArgument, shown
 from tokenmill.inputs.sizes import bytes_text, counted
 
 # In a log a long stage says now and then that it is alive; JSON is for programs, which may want more.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from tokenmill.inputs.errors import BadArgument, shown
+from tokenmill.errors import BadArgument, shown
 from tokenmill.inputs.sizes import parse_size, parse_sizes
 
 _T = TypeVar("_T")

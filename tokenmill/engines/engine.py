@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 from tokenmill.engines.errors import EngineMissing
-from tokenmill.stores.errors import without_panic
+from tokenmill.errors import without_panic
 
 
 class Notice(Protocol):

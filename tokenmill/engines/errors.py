@@ -1,37 +1,41 @@
-"""What can go wrong where tasks run; exit code 5 of commands, but for a package that is missing."""
+"""Errors of the engines that run tasks."""
 
-# ruff: noqa: N818 - named for what is wrong: WorkerLost
+# ruff: noqa: N818 - named after the fault: WorkerLost
 from __future__ import annotations
 
 from concurrent.futures import BrokenExecutor
 from typing import Any
 
-from tokenmill.stores.errors import TokenmillError
+from tokenmill.errors import TokenmillError
 
 
 class WorkerLost(TokenmillError, BrokenExecutor):
-    """A worker process ended before its task was done.
+    """A worker process that ended before its task was done.
 
-    place: what the task said it was at (`take_step`), None where it did not. crashed: by a fault in the program.
+    place: where the task was, as reported by `take_step`; None if it reported nothing.
+    crashed: whether a fault in the program ended the worker.
     """
 
     exit_code = 5
+    code = "E-ENGINE-001"
     place: Any = None
     crashed = False
 
 
 class EngineFailure(TokenmillError):
-    """What runs the tasks is not there, or has workers that cannot do them."""
+    """A scheduler that does not answer, or workers that cannot run the tasks."""
 
     exit_code = 5
+    code = "E-ENGINE-002"
 
 
 class EngineMissing(TokenmillError):
     """An engine whose package is not installed."""
 
     exit_code = 2
+    code = "E-ENGINE-003"
 
 
 def cause_of(error: BaseException) -> str:
-    """What an error of an engine's package says, as one line."""
+    """Return the message of an engine package's error on one line."""
     return " ".join(str(error).split()) or type(error).__name__

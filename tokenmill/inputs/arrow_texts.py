@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokenmill.errors import printable
 from tokenmill.inputs import _core, utf8
 from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.documents import Documents, Reading
-from tokenmill.inputs.errors import BadInput, printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import BadRecord
 
 # A batch of rows is about so much text by the file's own account.

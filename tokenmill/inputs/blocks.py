@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
+from tokenmill.errors import naming
 from tokenmill.inputs import _core
 from tokenmill.inputs.buffers import GrowingBuffer
-from tokenmill.inputs.errors import BadInput, FatalInput, naming
+from tokenmill.inputs.errors import BadInput, FatalInput
 from tokenmill.inputs.overlapping import overlaps_itself
 from tokenmill.stores import RandomFile
 

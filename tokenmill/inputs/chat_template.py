@@ -22,7 +22,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from tokenmill.inputs.errors import BadArgument, printable
+from tokenmill.errors import BadArgument, printable
 from tokenmill.inputs.marked_records import MarkedText, RecordFault, encoded
 from tokenmill.inputs.messages import messages_for_template, roles_dropped
 from tokenmill.inputs.rules import ChatRules

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
-from tokenmill.inputs.errors import BadInput, naming, printable
+from tokenmill.errors import naming, printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.utf8 import LFS_ADVICE, LFS_POINTER
 from tokenmill.stores import RandomFile
 from tokenmill.stores.files import fill_at

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tokenmill.errors import naming
 from tokenmill.inputs._core import Xxh64
-from tokenmill.inputs.errors import naming
 from tokenmill.inputs.source_list import Source
 from tokenmill.inputs.text_window import TextWindow
 

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.blocks import BLOCK_BYTES, Block, FileRange, FileStream
 from tokenmill.inputs.buffers import GrowingBuffer
-from tokenmill.inputs.errors import BadInput, InvalidText, printable
+from tokenmill.inputs.errors import BadInput, InvalidText
 from tokenmill.inputs.intake import Intake
 from tokenmill.inputs.kinds import FORMATS
 from tokenmill.inputs.long_line import LongLine

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from tokenmill.inputs.errors import FatalInput, printable
+from tokenmill.errors import printable
+from tokenmill.inputs.errors import FatalInput
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tokenmill.errors import printable
 from tokenmill.inputs._core import JsonArray
 from tokenmill.inputs.blocks import FileStream
-from tokenmill.inputs.errors import BadInput, printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.kinds import is_named_lines
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from tokenmill.inputs.errors import BadArgument, printable
+from tokenmill.errors import BadArgument, printable
 
 
 class Format(NamedTuple):

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tokenmill.errors import printable
 from tokenmill.inputs.documents import Event, Reading
-from tokenmill.inputs.errors import BadInput, printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import BadRecord
 from tokenmill.inputs.marked_records import MarkedBatch, MarkedRecords, RecordFault
 from tokenmill.inputs.rules import MarkRules, pointer_path

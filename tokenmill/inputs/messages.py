@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tokenmill.inputs.errors import printable
+from tokenmill.errors import printable
 from tokenmill.inputs.marked_records import RecordFault
 
 ROLES = ("system", "user", "assistant", "tool")  # a template may drop these by design

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tokenmill.errors import printable
 from tokenmill.inputs import _core, utf8
 from tokenmill.inputs.blocks import HEAD_BYTES
 from tokenmill.inputs.documents import LongText
-from tokenmill.inputs.errors import InvalidText, printable
+from tokenmill.inputs.errors import InvalidText
 from tokenmill.inputs.intake import INVALID_UTF8, BadRecord, Intake
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source

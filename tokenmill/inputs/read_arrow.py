@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from tokenmill.errors import naming, printable
 from tokenmill.inputs.arrow_texts import array_documents, inner_field, text_arrays, text_type
 from tokenmill.inputs.documents import Event, Reading
-from tokenmill.inputs.errors import BadInput, FatalInput, naming, printable
+from tokenmill.inputs.errors import BadInput, FatalInput
 from tokenmill.inputs.marked_records import MarkedRecords
 from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows
 from tokenmill.inputs.rules import MarkRules

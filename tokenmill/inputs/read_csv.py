@@ -13,10 +13,11 @@ import io
 import sys
 from collections.abc import Iterator
 
+from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.blocks import ByteStream
 from tokenmill.inputs.documents import DAMAGE, Event, Reading
-from tokenmill.inputs.errors import BadInput, printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED, BadRecord
 from tokenmill.inputs.marked_records import MarkedRecords
 from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
+from tokenmill.errors import printable
 from tokenmill.inputs.arrow_texts import (
     BATCH_BYTES,
     array_documents,
@@ -23,7 +24,7 @@ from tokenmill.inputs.arrow_texts import (
     text_type,
 )
 from tokenmill.inputs.documents import Event, Reading
-from tokenmill.inputs.errors import BadInput, printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.marked_records import MarkedRecords
 from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows
 from tokenmill.inputs.parquet_pages import ColumnChunks, dictionary_page_bytes

@@ -12,10 +12,11 @@ import tarfile
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.blocks import ByteStream
 from tokenmill.inputs.documents import Event, Reading
-from tokenmill.inputs.errors import BadInput, printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED, BadRecord
 
 _BLOCK_BYTES = 512

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tokenmill.inputs.errors import BadArgument
+from tokenmill.errors import BadArgument
 
 # A long line needs no more memory than a short one (tokenmill/inputs/long_line.py); what is longer is most likely none.
 MAX_RECORD_BYTES = 4 << 30

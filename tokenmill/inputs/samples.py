@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokenmill.errors import TokenmillError, printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs._core import json_texts
 from tokenmill.inputs.batch import Batch
@@ -19,7 +20,7 @@ from tokenmill.inputs.blocks import FileRange
 from tokenmill.inputs.chunks import Chunks
 from tokenmill.inputs.decompress import DecompressedFile
 from tokenmill.inputs.documents import Buffers, Documents, Reading, refuse_lfs_pointer
-from tokenmill.inputs.errors import BadInput, TokenmillError, printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import Intake
 from tokenmill.inputs.json_array import is_array, may_be_array
 from tokenmill.inputs.rules import IntakeRules

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tokenmill.inputs.errors import BadArgument, shown
+from tokenmill.errors import BadArgument, shown
 
 # A comma stands between thousands only: "1,5" is one and a half to many, and was 15.
 _SIZE: Final = re.compile(

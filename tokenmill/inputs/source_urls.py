@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
 
-from tokenmill.inputs.errors import BadInput, printable
+from tokenmill.errors import printable
+from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.hints import DATASET_WITHIN, ZARR_METADATA
 from tokenmill.inputs.kinds import FORMATS, PLAIN_TEXT, Rank, kind_of, rank_in_folder
 from tokenmill.inputs.saved_dataset import LISTS, is_list, listed

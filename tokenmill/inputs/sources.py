@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokenmill.inputs.errors import BadArgument, BadInput, FatalInput, printable
+from tokenmill.errors import BadArgument, printable
+from tokenmill.inputs.errors import BadInput, FatalInput
 from tokenmill.inputs.hints import DATASET_WITHIN, is_zarr_group, what_no_text_is, why_missing
 from tokenmill.inputs.kinds import (
     FORMATS,

@@ -11,9 +11,9 @@ import os
 import sys
 from pathlib import Path
 
+from tokenmill.errors import BadArgument, naming
 from tokenmill.inputs._core import Xxh64
 from tokenmill.inputs.digest import BLOCK_BYTES, digest_bytes, source_digest
-from tokenmill.inputs.errors import BadArgument, naming
 from tokenmill.inputs.kinds import Kind, compression_of
 from tokenmill.inputs.source_list import Source
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs._core import find_separators, validate_utf8
 from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.documents import Documents, Text
-from tokenmill.inputs.errors import printable
 from tokenmill.inputs.intake import INVALID_UTF8, BadRecord, Intake
 from tokenmill.inputs.source_list import Source
 

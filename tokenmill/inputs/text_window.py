@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from tokenmill.errors import naming
 from tokenmill.inputs.buffers import GrowingBuffer
-from tokenmill.inputs.errors import FatalInput, naming
+from tokenmill.inputs.errors import FatalInput
 from tokenmill.inputs.source_list import Source
 
 

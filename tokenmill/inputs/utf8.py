@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tokenmill.errors import BadArgument
 from tokenmill.inputs import _core
-from tokenmill.inputs.errors import BadArgument, InvalidText
+from tokenmill.inputs.errors import InvalidText
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

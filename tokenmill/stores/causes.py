@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from tokenmill.errors import printable
 from tokenmill.stores.errors import (
     AlreadyThere,
     StoreChanged,
@@ -15,7 +16,6 @@ from tokenmill.stores.errors import (
     StoreError,
     StoreNotFound,
     UnknownScheme,
-    printable,
 )
 
 _STATUS = re.compile(r"status code: (\d{3})")

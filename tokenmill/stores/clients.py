@@ -15,7 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from tokenmill.stores.errors import StoreError, UnknownScheme, printable, without_panic
+from tokenmill.errors import printable, without_panic
+from tokenmill.stores.errors import StoreError, UnknownScheme
 from tokenmill.stores.store import StorageOptions
 from tokenmill.stores.url import Location
 

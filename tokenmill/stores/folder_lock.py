@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from tokenmill.errors import printable
 from tokenmill.stores import system
-from tokenmill.stores.errors import printable
 from tokenmill.stores.names import has_name, remove_empty
 
 

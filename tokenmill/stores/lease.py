@@ -18,7 +18,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from tokenmill.stores.errors import AlreadyThere, StoreError, StoreNotFound, printable
+from tokenmill.errors import printable
+from tokenmill.stores.errors import AlreadyThere, StoreError, StoreNotFound
 from tokenmill.stores.store import Store, put_own
 from tokenmill.stores.system import start_thread
 

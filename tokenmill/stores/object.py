@@ -10,9 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tokenmill.errors import LibraryPanic
 from tokenmill.stores.causes import code_of, explained, knows_no_range, status_of
 from tokenmill.stores.clients import SCHEMES, check_process, client_of, unretried_client_of
-from tokenmill.stores.errors import AlreadyThere, LibraryPanic, StoreChanged, StoreError, StoreNotFound
+from tokenmill.stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
 from tokenmill.stores.requests import call, read_joined
 from tokenmill.stores.store import (
     NO_OPTIONS,

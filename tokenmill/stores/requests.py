@@ -15,7 +15,7 @@ from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from tokenmill.stores.errors import LibraryPanic, without_panic
+from tokenmill.errors import LibraryPanic, without_panic
 from tokenmill.stores.store import Bytes
 from tokenmill.stores.system import after_fork_in_child, start_thread
 
