@@ -1,9 +1,10 @@
-// Changes of the core that are chosen when it is loaded: TOKENMILL_MUTANT is the number of the one that is made, and the
-// file TOKENMILL_MUTANT_REACHED says when it is come to: "reached", or "invalid" where it does not compile. Included before
-// every source (switched_core.py).
+// Changes of the core that are chosen when it is loaded: TOKENMILL_MUTANT is the number of the one that is
+// made, and the file TOKENMILL_MUTANT_REACHED says when it is come to: "reached", or "invalid" where it does
+// not compile. Included before every source (switched_core.py).
 //
-// An operator keeps its place and its precedence: `a < b` becomes `a < less<7>() < b`. In constant expressions nothing is
-// changed. All names are local to a file: files are compiled for several instruction sets.
+// An operator keeps its place and its precedence: `a < b` becomes `a < less<7>() < b`. In constant
+// expressions nothing is changed. All names are local to a file: files are compiled for several instruction
+// sets.
 #pragma once
 
 #include <cstdio>
@@ -32,63 +33,61 @@ const int active = [] {
   return true;
 }
 
-template <int number>
-constexpr bool on(const char *what = "reached") {
+template <int number> constexpr bool on(const char *what = "reached") {
   if (std::is_constant_evaluated()) {
     return false;
   }
   return active == number && tell(what);
 }
 
-#define TOKENMILL_SWITCH(name, operation, other)                                                                  \
-  template <int number>                                                                                           \
-  struct name {};                                                                                                 \
-  template <class Left, int number>                                                                               \
-  struct name##_begun {                                                                                           \
-    Left left;                                                                                                    \
-  };                                                                                                              \
-  template <class Left, int number>                                                                               \
-  [[gnu::always_inline]] constexpr inline name##_begun<Left, number> operator operation(Left &&left, name<number>) { \
-    return {std::forward<Left>(left)};                                                                            \
-  }                                                                                                               \
-  template <class Left, int number, class Right>                                                                  \
-  [[gnu::always_inline]] constexpr inline auto operator operation(name##_begun<Left, number> &&begun, Right &&right)  \
-      ->decltype(std::forward<Left>(begun.left) operation std::forward<Right>(right)) {                           \
-    using Result = decltype(std::forward<Left>(begun.left) operation std::forward<Right>(right));                 \
-    if constexpr (requires {                                                                                      \
-                    static_cast<Result>(std::forward<Left>(begun.left) other std::forward<Right>(right));         \
-                  }) {                                                                                            \
-      if (on<number>()) {                                                                                         \
-        return static_cast<Result>(std::forward<Left>(begun.left) other std::forward<Right>(right));              \
-      }                                                                                                           \
-    } else {                                                                                                      \
-      static_cast<void>(on<number>("invalid"));                                                                   \
-    }                                                                                                             \
-    return std::forward<Left>(begun.left) operation std::forward<Right>(right);                                   \
+#define TOKENMILL_SWITCH(name, operation, other)                                                             \
+  template <int number> struct name {};                                                                      \
+  template <class Left, int number> struct name##_begun {                                                    \
+    Left left;                                                                                               \
+  };                                                                                                         \
+  template <class Left, int number>                                                                          \
+  [[gnu::always_inline]] constexpr inline name##_begun<Left, number> operator operation(Left &&left,         \
+                                                                                        name<number>) {      \
+    return {std::forward<Left>(left)};                                                                       \
+  }                                                                                                          \
+  template <class Left, int number, class Right>                                                             \
+  [[gnu::always_inline]] constexpr inline auto operator operation(name##_begun<Left, number> &&begun,        \
+                                                                  Right &&right)                             \
+      ->decltype(std::forward<Left>(begun.left) operation std::forward<Right>(right)) {                      \
+    using Result = decltype(std::forward<Left>(begun.left) operation std::forward<Right>(right));            \
+    if constexpr (requires {                                                                                 \
+                    static_cast<Result>(std::forward<Left>(begun.left) other std::forward<Right>(right));    \
+                  }) {                                                                                       \
+      if (on<number>()) {                                                                                    \
+        return static_cast<Result>(std::forward<Left>(begun.left) other std::forward<Right>(right));         \
+      }                                                                                                      \
+    } else {                                                                                                 \
+      static_cast<void>(on<number>("invalid"));                                                              \
+    }                                                                                                        \
+    return std::forward<Left>(begun.left) operation std::forward<Right>(right);                              \
   }
 
-#define TOKENMILL_SWITCH_ASSIGNMENT(name, operation, other)                                                       \
-  template <int number>                                                                                           \
-  struct name {};                                                                                                 \
-  template <class Right, int number>                                                                              \
-  struct name##_begun {                                                                                           \
-    Right right;                                                                                                  \
-  };                                                                                                              \
-  template <class Right, int number>                                                                              \
-  [[gnu::always_inline]] constexpr inline name##_begun<Right, number> operator operation(name<number>, Right &&right) { \
-    return {std::forward<Right>(right)};                                                                          \
-  }                                                                                                               \
-  template <class Left, int number, class Right>                                                                  \
-  [[gnu::always_inline]] constexpr inline decltype(auto) operator operation(Left &left,                               \
-                                                                        name##_begun<Right, number> &&begun) {    \
-    if constexpr (requires { left other std::forward<Right>(begun.right); }) {                                    \
-      if (on<number>()) {                                                                                         \
-        return left other std::forward<Right>(begun.right);                                                       \
-      }                                                                                                           \
-    } else {                                                                                                      \
-      static_cast<void>(on<number>("invalid"));                                                                   \
-    }                                                                                                             \
-    return left operation std::forward<Right>(begun.right);                                                       \
+#define TOKENMILL_SWITCH_ASSIGNMENT(name, operation, other)                                                  \
+  template <int number> struct name {};                                                                      \
+  template <class Right, int number> struct name##_begun {                                                   \
+    Right right;                                                                                             \
+  };                                                                                                         \
+  template <class Right, int number>                                                                         \
+  [[gnu::always_inline]] constexpr inline name##_begun<Right, number> operator operation(name<number>,       \
+                                                                                         Right &&right) {    \
+    return {std::forward<Right>(right)};                                                                     \
+  }                                                                                                          \
+  template <class Left, int number, class Right>                                                             \
+  [[gnu::always_inline]] constexpr inline decltype(auto) operator operation(                                 \
+      Left &left, name##_begun<Right, number> &&begun) {                                                     \
+    if constexpr (requires { left other std::forward<Right>(begun.right); }) {                               \
+      if (on<number>()) {                                                                                    \
+        return left other std::forward<Right>(begun.right);                                                  \
+      }                                                                                                      \
+    } else {                                                                                                 \
+      static_cast<void>(on<number>("invalid"));                                                              \
+    }                                                                                                        \
+    return left operation std::forward<Right>(begun.right);                                                  \
   }
 
 TOKENMILL_SWITCH(less, <, <=)

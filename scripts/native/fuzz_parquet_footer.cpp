@@ -1,7 +1,8 @@
 // Footers of Parquet files, written from drawn column chunks with drawn fields between them, against what was
 // drawn; the same cut off; and footers of any bytes.
 //
-// planted: tokenmill/inputs/native/parquet_footer.cpp: `head >> 4 == 15 ? length()` -> `head >> 4 == 14 ? length()`
+// planted: tokenmill/inputs/native/parquet_footer.cpp: `head >> 4 == 15 ? length()` -> `head >> 4 == 14 ?
+// length()`
 #include "fuzz_input.hpp"
 
 #include "parquet_footer.hpp"

@@ -1,5 +1,5 @@
-// The module tokenmill.inputs._core: UTF-8, separators, special tokens, hashes, JSON Lines, Parquet; arguments checked,
-// the GIL released. tokenmill/inputs/_core.pyi says what each call takes and gives.
+// The module tokenmill.inputs._core: UTF-8, separators, special tokens, hashes, JSON Lines and Parquet. Calls
+// check their arguments and release the GIL around loops; tokenmill/inputs/_core.pyi describes each.
 #include "json_array.hpp"
 #include "json_line.hpp"
 #include "json_lines.hpp"
