@@ -38,7 +38,9 @@ class TokenDataLoader(BaseDataLoader):
         self._is_flat = "num_tokens_per_batch" in sizes  # Grain-based torchtitan: one row of many tokens
         if self._is_flat:
             seq_len = sizes["max_context_length"]
-            rows = sizes["num_tokens_per_batch"] // seq_len
+            rows, rest = divmod(sizes["num_tokens_per_batch"], seq_len)
+            if rest:
+                raise ValueError(f"tokens per microbatch must be a multiple of max_context_length = {seq_len}")
         else:
             seq_len, rows = sizes["seq_len"], sizes["local_batch_size"]
         loader = flat_tokens.Loader(
