@@ -1,11 +1,11 @@
-"""Evaluate on every token of a split exactly once, over any number of ranks: bits a token and bits a byte.
+"""Bits per token and bits per byte of a split with NumPy, counting every token once on any number of ranks.
 
     python docs/examples/evaluate.py data/demo/dataset.zarr --ranks 3
 
-The model is the frequencies of the ids of `train`, so numpy is enough; a real one gives its losses in their place. Each
-rank adds up losses and counts of its own batches, and the sums are added over the ranks: what torch.distributed's
-all_reduce does. All ranks have as many batches of one shape; what is padding, or not to be learned, is -100 in
-`targets`. Special tokens stand for no bytes of text, so what they cost is in the bits a token alone.
+The model is the frequency of each ID in `train`; replace its losses with the losses of a real model. Each rank sums
+losses and counts over its batches, then the sums of all ranks are added, as torch.distributed's all_reduce does. All
+ranks have the same number of batches, and targets are -100 at padding and where the dataset has a loss mask. Special
+tokens contain no text, so their loss counts per token but not per byte.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
 def evaluate(
     split: Any, bits: Any, token_bytes: Any, rank: int, world_size: int
 ) -> tuple[float, float, int, int]:
-    """Bits, bits of tokens that stand for text, tokens and bytes of the batches of one rank."""
+    """(bits, bits of text tokens, tokens, bytes) in the batches of one rank."""
     loader = flat_tokens.Loader(
         split, SEQ_LEN, BATCH_SIZE, shuffle=False, drop_last=False, rank=rank, world_size=world_size
     )
@@ -61,13 +61,13 @@ def evaluate(
 
 
 def bytes_of_ids(tokenizer: bpe.Tokenizer, id_count: int) -> Any:
-    """Bytes of text of each id."""
+    """int64[id_count]: bytes of text of each ID, 0 for special tokens."""
     special = set(tokenizer.special_tokens.values())
     return np.array([0 if id in special else len(tokenizer.vocab.get(id, b"")) for id in range(id_count)])
 
 
 def bits_of_ids(train: Any, id_count: int) -> Any:
-    """What each id costs by its frequency, one added to each count."""
+    """float64[id_count]: bits of each ID by its frequency, with add-one smoothing."""
     counts = np.ones(id_count)
     for _, encoded in train.encoded_tokens.blocks(0, train.token_count):
         counts += np.bincount(encoded >> np.uint32(1), minlength=id_count)

@@ -1,11 +1,10 @@
-"""Does a model stop? Two small models, trained on the same documents with and without a token at the end of each.
+"""Train two small models on the same documents, with and without end tokens, and compare how their output ends.
 
     python docs/examples/learn_to_stop.py          # a minute on a CPU; writes to a temporary folder
 
-The documents count: "Count to 3: 1 2 3". Both datasets are made by `tokenmill convert`, one with --append-token. Each
-model is then asked to go on from "Count to N:" for every N and takes the likeliest token at each place, up to a limit.
-Trained with end tokens it predicts one where the count is complete, and that is where the text ends. Without, no
-token says so: whatever the model has learned, it goes on until it is cut off.
+The documents count, as in "Count to 3: 1 2 3". `tokenmill convert` writes both datasets, one with --append-token. Each
+model then completes "Count to N:" for every N by choosing the most likely token, up to a limit. With end tokens, the
+model predicts one after the last number and stops. Without them it can only run into the limit.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ import bpe
 import flat_tokens
 
 END = "<|endoftext|>"
-LARGEST = 20  # what the documents count to
-LIMIT = 64  # tokens of a generated document, more than any has
+LARGEST = 20  # number that the documents count to
+LIMIT = 64  # tokens per generated document, more than any document needs
 
 
 def document(number: int) -> str:
@@ -34,7 +33,7 @@ def document(number: int) -> str:
 
 
 def prepare(folder: Path) -> bpe.Tokenizer:
-    """A corpus, its tokenizer, and the datasets "with" and "without" in the folder."""
+    """Write a corpus, its tokenizer, and the datasets "with" and "without" to the folder."""
     numbers = np.random.default_rng(0).integers(1, LARGEST + 1, 4000)
     corpus, tokenizer = folder / "corpus.txt", folder / "tokenizer.json"
     corpus.write_text(END.join(document(number) for number in numbers.tolist()))
@@ -57,7 +56,7 @@ def prepare(folder: Path) -> bpe.Tokenizer:
 
 @torch.no_grad()
 def generate(run: Run, prompt: list[int], end: int) -> tuple[list[int], bool]:
-    """The prompt with what the model adds, and whether it ended by itself; the end token is not among the ids."""
+    """(prompt and completion without the end token, whether the model predicted an end token)."""
     ids = list(prompt)
     while len(ids) < LIMIT:
         inputs = torch.tensor([[run.start_id, *ids]])
@@ -70,9 +69,9 @@ def generate(run: Run, prompt: list[int], end: int) -> tuple[list[int], bool]:
 
 
 def main() -> None:
-    """Train both models and say how their documents end."""
+    """Train both models and print how their documents end."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=100, help="of training, for each model (default 100)")
+    parser.add_argument("--steps", type=int, default=100, help="training steps per model (default: 100)")
     steps = parser.parse_args().steps
     options = argparse.Namespace(
         seed=0, seq_len=LIMIT + 1, batch_size=16, steps=steps, checkpoint_every=steps

@@ -40,7 +40,9 @@ class TokenDataLoader(BaseDataLoader):
             seq_len = sizes["max_context_length"]
             rows, rest = divmod(sizes["num_tokens_per_batch"], seq_len)
             if rest:
-                raise ValueError(f"tokens per microbatch must be a multiple of max_context_length = {seq_len}")
+                raise ValueError(
+                    f"tokens per microbatch must be a multiple of max_context_length = {seq_len}"
+                )
         else:
             seq_len, rows = sizes["seq_len"], sizes["local_batch_size"]
         loader = flat_tokens.Loader(

@@ -1,12 +1,12 @@
-"""Train a small language model on a flat-tokens dataset, on a CPU, in about a minute; stop and go on at any step.
+"""Train a small language model on a CPU in about a minute, and resume it at any step.
 
     python docs/examples/train_small_model.py data/demo/dataset.zarr               # 200 steps, a checkpoint every 50
-    python docs/examples/train_small_model.py data/demo/dataset.zarr --resume 100  # again from 100: the same losses
+    python docs/examples/train_small_model.py data/demo/dataset.zarr --resume 100  # from step 100, with the same losses
     python docs/examples/train_small_model.py data/demo/dataset.zarr --check       # does both and compares
 
-Nothing of the data is in the checkpoint: batch(step) is a function of the dataset and the loader's arguments, so model,
-optimizer and the number of the step are all that a run needs to go on. A model of 1.5 million parameters on a
-vocabulary of 8,000; it sees no token of another document (segment_ids), and none of the loss is asked across a border.
+The checkpoint holds model and optimizer but nothing of the data, because batches depend only on the dataset, the
+loader's arguments and the step. With a vocabulary of 8,000 the model has 1.5 million parameters. Attention stays within
+each document (segment_ids), and the first token of a document is predicted from a separate start ID.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ except ImportError:
 
 
 class Block(nn.Module):
-    """Attention within each document, then a layer for each token by itself."""
+    """Attention within each document, then an MLP."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """states: float[rows, tokens, width]; mask: bool[rows, 1, tokens, tokens], true where a query may look."""
+        """states: float[rows, tokens, width]; mask: bool[rows, 1, tokens, tokens], True where a query may attend."""
         rows, tokens, width = states.shape
         mixed = self.query_key_value(self.before_attention(states))
         query, key, value = mixed.view(rows, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
@@ -52,7 +52,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """A transformer that says the next token."""
+    """A transformer that predicts the next token."""
 
     def __init__(
         self, vocab_size: int, seq_len: int, width: int = 128, layers: int = 2, heads: int = 4
@@ -66,7 +66,7 @@ class Model(nn.Module):
             nn.init.normal_(weight, std=0.02)
 
     def forward(self, inputs: Tensor, positions: Tensor, segment_ids: Tensor) -> Tensor:
-        """int64[rows, tokens] each -> scores float[rows, tokens, vocabulary]."""
+        """int64[rows, tokens] each -> logits float[rows, tokens, vocabulary]."""
         same = segment_ids[:, :, None] == segment_ids[:, None, :]
         mask = (same & torch.ones_like(same[0]).tril())[:, None]
         states = self.entry(inputs) + self.place(positions)
@@ -76,12 +76,12 @@ class Model(nn.Module):
 
 
 class Run:
-    """A model in training: everything that a step changes, and how a step is done."""
+    """A model, its optimizer and its data."""
 
     def __init__(self, dataset: flat_tokens.Dataset, options: argparse.Namespace) -> None:
         torch.manual_seed(options.seed)
         self.options = options
-        self.start_id = dataset.vocab_size  # one more ID: the input at the first token of each sequence
+        self.start_id = dataset.vocab_size  # an extra ID: the input at the first token of each sequence
         self.train = self._loader(dataset.train)
         self.validation = dataset.validation
         self.model = Model(self.start_id + 1, options.seq_len)
@@ -95,7 +95,7 @@ class Run:
         )
 
     def loss(self, batch: flat_tokens.Batch) -> Tensor:
-        """The mean over the batch of -log(probability) of each target."""
+        """Mean cross entropy of a batch, in nats."""
         inputs = np.where(batch.is_seq_start, self.start_id, batch.inputs)
         given = (
             torch.from_numpy(values.astype(np.int64))
@@ -105,12 +105,12 @@ class Run:
         return functional.cross_entropy(self.model(*given).flatten(0, 1), targets.flatten())
 
     def learning_rate(self, step: int) -> float:
-        """Rises over 20 steps, then falls to a tenth along a cosine."""
+        """Warm up over 20 steps, then decay to a tenth along a cosine."""
         done = min(step / self.options.steps, 1.0)
         return 3e-3 * min((step + 1) / 20, 0.55 + 0.45 * math.cos(math.pi * done))
 
     def steps(self, first: int) -> list[float]:
-        """Train from step `first` to the last; the losses."""
+        """Train from step `first` to the last. Return the losses."""
         losses = []
         started = time.perf_counter()
         for step, batch in enumerate(self.train.from_step(first, self.options.steps), first):
@@ -131,7 +131,7 @@ class Run:
 
     @torch.no_grad()
     def validation_loss(self, most_batches: int = 8) -> float | None:
-        """The mean loss over the first batches of the validation split; None if it fills none."""
+        """Mean loss of the first validation batches, None if the split fills no batch."""
         rows = self.validation.row_count(self.options.seq_len) if self.validation.token_count else 0
         if rows < self.options.batch_size:
             return None
@@ -143,13 +143,13 @@ class Run:
         return self.options.checkpoints / f"step-{step}.pt"
 
     def save(self, step: int) -> None:
-        """Write the checkpoint in front of a step."""
+        """Write the checkpoint before a step."""
         self.options.checkpoints.mkdir(parents=True, exist_ok=True)
         state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         torch.save(state, self._checkpoint(step))
 
     def load(self, step: int) -> None:
-        """Go back to the checkpoint in front of a step."""
+        """Load the checkpoint before a step."""
         path = self._checkpoint(step)
         if not path.is_file():
             sys.exit(f"error: {path}: no such checkpoint; train first, --checkpoint-every {step}")
@@ -159,20 +159,22 @@ class Run:
 
 
 def main() -> None:
-    """Train, or go on, or check that going on changes nothing."""
+    """Train, resume, or check that resuming changes nothing."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("dataset", type=Path, help="such as data/demo/dataset.zarr, which scripts/demo makes")
-    parser.add_argument("--steps", type=int, default=200, help="steps in all (default 200)")
-    parser.add_argument("--resume", type=int, metavar="STEP", help="go on at the checkpoint in front of STEP")
     parser.add_argument(
-        "--check", action="store_true", help="train, go on from the middle, compare the losses"
+        "dataset", type=Path, help="a dataset such as data/demo/dataset.zarr from scripts/demo"
     )
-    parser.add_argument("--seq-len", type=int, default=128, help="tokens a row (default 128)")
-    parser.add_argument("--batch-size", type=int, default=16, help="rows a step (default 16)")
+    parser.add_argument("--steps", type=int, default=200, help="total steps (default: 200)")
+    parser.add_argument("--resume", type=int, metavar="STEP", help="resume from the checkpoint before STEP")
+    parser.add_argument(
+        "--check", action="store_true", help="train, resume from the middle, and compare the losses"
+    )
+    parser.add_argument("--seq-len", type=int, default=128, help="tokens per row (default: 128)")
+    parser.add_argument("--batch-size", type=int, default=16, help="rows per step (default: 16)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--checkpoint-every", type=int, default=50, metavar="STEPS")
     parser.add_argument(
-        "--checkpoints", type=Path, metavar="FOLDER", help="default: checkpoints, beside the dataset"
+        "--checkpoints", type=Path, metavar="FOLDER", help="(default: checkpoints, next to the dataset)"
     )
     options = parser.parse_args()
     if options.checkpoints is None:
