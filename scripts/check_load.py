@@ -198,9 +198,9 @@ class Parts:
         return watched, 64 * MB, "" if f"{steps} {steps * 1024}" in watched.output else watched.output[-300:]
 
     def driver(self) -> tuple[Watched, int, str]:
-        """The driver of 200 workers that answer at once (scripts/bench/driver.py)."""
+        """The driver of 200 workers that answer at once (scripts/simulated_driver.py)."""
         tasks = int(self._options.tasks)
-        script = str(ROOT / "scripts" / "bench" / "driver.py")
+        script = str(ROOT / "scripts" / "simulated_driver.py")
         watched = self._run(script, "--tasks", str(tasks), "--workers", "200")
         print("  " + watched.output.strip().replace("\n", "\n  "))
         return watched, 64 * MB + 1500 * tasks, ""

@@ -1,10 +1,10 @@
-"""What the driver of a conversion costs: tasks that return at once, with results as large as true ones.
+"""Measure the parent process of a conversion with tasks that return at once and results of realistic size.
 
-    python scripts/bench/driver.py [--tasks 1000000] [--workers 500] [--zarr-format 3]
+    python scripts/simulated_driver.py [--tasks 1000000] [--workers 500] [--zarr-format 3]
 
-The engine is simulated: so many tasks are in work at a time and end in any order. All else is the driver's own: the
-ledger, the log on the disk, what is submitted, the manifest at the end. Printed are processor seconds a GB of text,
-tasks a second, bytes of memory a task, and bytes of log.
+Only the engine is simulated: tasks end in random order. The ledger, the log on the disk, the submission of tasks and
+the manifest are the real code. The output gives processor seconds per GB of text, tasks per second, memory per task and
+the size of the log. `scripts/bench conversion` measures the parent with real files.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
-
-import harness  # noqa: F401 - the packages of this checkout
 
 from convert import ConvertOptions
 from convert.driver.context import Context
@@ -159,7 +157,7 @@ def main() -> None:
 
 
 def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
-    """Print what a conversion of so many text chunks costs the driver."""
+    """Print the cost of a conversion for the parent process."""
     size = chunks * CHUNK_BYTES // FILES_OF_SOURCES
     sources = SourceList(Source(f"corpus/{n:06}.txt", size, 1) for n in range(FILES_OF_SOURCES))
     plan = make_plan(sources, CHUNK_BYTES)
