@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
             summary = _converted(options, parsed, started)
             is_made = True
             if not parsed.quiet and summary is not None:
-                _print("\n".join(summary.lines(parsed.timings)))
+                _print("\n".join(summary.lines(parsed.debug)))
             elif not parsed.quiet:
                 _print(f"{printable(output)}: an earlier run had made this part, which is listed now")
         return 0

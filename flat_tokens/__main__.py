@@ -14,6 +14,7 @@ import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from flat_tokens import commands
 from flat_tokens.errors import ArgumentError, printable
@@ -21,8 +22,8 @@ from flat_tokens.exchange import command as exchange
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.places import Place, StorePath, locate
 from tokenmill.cli.failures import ended_by, reader_gone
-from tokenmill.cli.input_arguments import add_storage_option
 from tokenmill.cli.parser import Parser
+from tokenmill.cli.shared_arguments import add_debug, add_storage_option
 from tokenmill.cli.standard_streams import prepare_standard_streams
 from tokenmill.cli.words import path_word, whole
 from tokenmill.stores import is_url
@@ -79,129 +80,27 @@ def _is_stdout_in(dataset: Path) -> bool:
 
 def build_parser(prog: str = "python -m flat_tokens") -> Parser:
     """The parser of all commands. prog: how the program was called."""
-    about = "Look at a flat-tokens dataset, check it, or make it of and into files of other tools."
     parser = Parser(
         prog=prog,
-        description=about,
-        epilog="examples:\n"
-        "  %(prog)s info owt.zarr\n"
-        "  %(prog)s verify owt.zarr && echo sound\n"
-        "  %(prog)s head owt.zarr -n 5 --split validation\n"
-        "  %(prog)s report owt.zarr -o owt.html\n"
-        "  %(prog)s verify s3://bucket/owt.zarr --storage-option region=eu-west-1\n"
-        "  %(prog)s export owt.zarr --to megatron --output owt-megatron\n"
-        "  %(prog)s import train.bin --from nanogpt --separator-token 50256 -o owt.zarr\n\n"
-        "Each command has its own --help. Exit codes: 0 done and sound, 2 arguments or no such path,\n"
-        "3 no dataset or a damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory\n"
-        "lost, 6 refused (a file is in the way), 130 interrupted.",
+        description="Inspect, verify, export and import datasets of token IDs.",
+        examples=(
+            "info owt.zarr",
+            "verify s3://bucket/owt.zarr --storage-option region=eu-west-1",
+            "export owt.zarr --to megatron --output owt-megatron",
+        ),
+        epilog="Run '%(prog)s COMMAND --help' for the options of a command.",
     )
-    subparsers = parser.add_subparsers(
-        required=True, metavar="info | verify | head | report | export | import | compact"
-    )
-    about = "counts, lengths, sizes, tokenizer, options, sources"
-    info = subparsers.add_parser("info", help=about, description=f"Print what a dataset is: {about}.")
-    info.add_argument("--json", action="store_true", help="the same as one JSON object")
-    info.set_defaults(run=commands.info)
-    about = "check every file and every token"
-    verify = subparsers.add_parser(
-        "verify",
-        help=about,
-        description="Check every file and every token; exit 0 if all is sound, 3 if not.",
-    )
-    verify.add_argument(
-        "--workers",
-        type=whole(MAX_WORKERS),
-        default=DEFAULT_WORKERS,
-        metavar="N",
-        help="processes (default %(default)s: the cores)",
-    )
-    verify.set_defaults(run=commands.verify)
-    about = "the first sequences, as ids and text"
-    head = subparsers.add_parser("head", help=about, description=f"Print {about}.")
-    head.add_argument(
-        "-n",
-        "--sequences",
-        type=whole(MAX_COUNT),
-        default=3,
-        metavar="N",
-        help="how many sequences (default 3)",
-    )
-    head.add_argument("--split", choices=SPLITS, default="train", help="whose sequences (default train)")
-    head.add_argument(
-        "--tokens",
-        type=whole(MAX_COUNT),
-        default=64,
-        metavar="N",
-        help="ids shown of each sequence (default 64)",
-    )
-    head.add_argument(
-        "--tokenizer",
-        type=path_word,
-        metavar="PATH",
-        help="tokenizer.json to decode with (default: the dataset's own)",
-    )
-    head.set_defaults(run=commands.head)
-    about = "one HTML page: sizes, lengths, entries, sequences with their tokens coloured"
-    report = subparsers.add_parser(
-        "report",
-        help=about,
-        description=f"Write {about}. It holds all it needs; large datasets are sampled, and the page says so.",
-    )
-    report.add_argument(
-        "-o",
-        "--output",
-        type=path_word,
-        metavar="FILE",
-        help="where to; - is stdout (default: NAME.report.html in the current folder, for the dataset NAME.zarr)",
-    )
-    report.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace FILE even if it is no earlier report (those are replaced anyway)",
-    )
-    report.add_argument(
-        "-n",
-        "--sequences",
-        type=whole(MAX_COUNT),
-        default=6,
-        metavar="N",
-        help="sequences shown of each split (default 6)",
-    )
-    report.add_argument(
-        "--tokens",
-        type=whole(MAX_COUNT),
-        default=400,
-        metavar="N",
-        help="tokens shown of each of them (default 400)",
-    )
-    report.add_argument(
-        "--sample-tokens",
-        type=whole(MAX_COUNT),
-        default=2**23,
-        metavar="N",
-        help="tokens counted of each split, spread evenly (default 8,388,608)",
-    )
-    report.add_argument(
-        "--tokenizer",
-        type=path_word,
-        metavar="PATH",
-        help="tokenizer.json to show text by (default: the dataset's own)",
-    )
-    report.set_defaults(run=commands.report)
-    for command, what in (
-        (verify, "the verdict as one JSON object"),
-        (head, "one JSON object a sequence and line"),
-    ):
-        command.add_argument("--json", action="store_true", help=what)
+    subparsers = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
+    info, verify = _add_info(subparsers), _add_verify(subparsers)
+    head, report = _add_head(subparsers), _add_report(subparsers)
     export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
     compact = exchange.add_compact(subparsers)
-    with_versions: list[argparse.ArgumentParser] = [info, head, report, export, compact]
-    for reads in with_versions:
+    for reads in (info, head, report, export, compact):
         reads.add_argument(
             "--version",
             type=whole(MAX_COUNT, 0),
             metavar="N",
-            help="of a dataset to which was appended (default: the newest)",
+            help="version of the dataset (default: the newest)",
         )
     for reads in (info, head, export):
         reads.add_argument(
@@ -209,20 +108,105 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
             action="append",
             default=[],
             metavar="NAME",
-            help="of this source alone, as info shows it, or of all that a glob such as 'en/*' stands for; as often as "
-            "needed",
+            help="only sequences of this source, or of all that match a glob such as 'en/*'; repeatable",
         )
-    for reads in (*with_versions, verify):
+    for reads in (info, verify, head, report, export, compact):
         reads.add_argument(
             "dataset",
             type=_dataset,
             metavar="DATASET",
-            help="its folder or URL, such as s3://bucket/owt.zarr",
+            help="dataset folder or URL, such as s3://bucket/owt.zarr",
         )
-    for reads in (*with_versions, verify, import_):
-        add_storage_option(reads.add_argument)
-        reads.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    for command in (info, verify, head, report, export, import_, compact):
+        add_storage_option(command.add_argument)
+        add_debug(command.add_argument)
     return parser
+
+
+def _add_info(subparsers: Any) -> argparse.ArgumentParser:
+    info: argparse.ArgumentParser = subparsers.add_parser(
+        "info",
+        help="describe a dataset",
+        usage="%(prog)s DATASET [options]",
+        description="Describe a dataset: token counts, sequence lengths, storage, tokenizer, options, and sources.",
+        examples=("owt.zarr", "owt.zarr --json", "owt.zarr --source 'en/*'"),
+    )
+    info.add_argument("--json", action="store_true", help="print JSON")
+    info.set_defaults(run=commands.info)
+    return info
+
+
+def _add_verify(subparsers: Any) -> argparse.ArgumentParser:
+    verify: argparse.ArgumentParser = subparsers.add_parser(
+        "verify",
+        help="check every file and token of a dataset",
+        usage="%(prog)s DATASET [options]",
+        description="Check every file and every token of a dataset. The exit code is 3 if the dataset is damaged.",
+        examples=("owt.zarr && echo sound", "s3://bucket/owt.zarr --storage-option region=eu-west-1"),
+    )
+    verify.add_argument("--json", action="store_true", help="print JSON")
+    verify.add_argument(
+        "--workers",
+        type=whole(MAX_WORKERS),
+        default=DEFAULT_WORKERS,
+        metavar="N",
+        help="number of worker processes (default: number of CPUs, at most 16)",
+    )
+    verify.set_defaults(run=commands.verify)
+    return verify
+
+
+def _add_head(subparsers: Any) -> argparse.ArgumentParser:
+    head: argparse.ArgumentParser = subparsers.add_parser(
+        "head",
+        help="print the first sequences of a dataset",
+        usage="%(prog)s DATASET [options]",
+        description="Print the first sequences of a dataset as token IDs and text.",
+        examples=("owt.zarr", "owt.zarr -n 5 --split validation", "owt.zarr --source 'en/*' --json"),
+    )
+    add = head.add_argument
+    add("--json", action="store_true", help="print one JSON object per sequence")
+    _add_count(head, "-n", "--sequences", default=3, help="number of sequences (default: %(default)s)")
+    _add_count(head, "--tokens", default=64, help="number of IDs per sequence (default: %(default)s)")
+    add("--split", choices=SPLITS, default="train", help="split to read (default: train)")
+    exchange.add_tokenizer(head, "tokenizer.json to decode with (default: the dataset's own)")
+    head.set_defaults(run=commands.head)
+    return head
+
+
+def _add_report(subparsers: Any) -> argparse.ArgumentParser:
+    report: argparse.ArgumentParser = subparsers.add_parser(
+        "report",
+        help="write an HTML report on a dataset",
+        usage="%(prog)s DATASET [options]",
+        description="Write a standalone HTML page with sizes, sequence lengths, token frequencies, and sequences with\n"
+        "colored tokens. Large datasets are sampled.",
+        examples=("owt.zarr", "owt.zarr --output owt.html -n 20"),
+    )
+    report.add_argument(
+        "-o",
+        "--output",
+        type=path_word,
+        metavar="FILE",
+        help="page to write, or - for stdout (default: NAME.report.html in the current folder)",
+    )
+    report.add_argument(
+        "--overwrite", action="store_true", help="replace FILE even if it is not an earlier report"
+    )
+    _add_count(
+        report, "-n", "--sequences", default=6, help="sequences to show per split (default: %(default)s)"
+    )
+    _add_count(report, "--tokens", default=400, help="tokens to show per sequence (default: %(default)s)")
+    _add_count(
+        report, "--sample-tokens", default=2**23, help="tokens to sample per split (default: %(default)s)"
+    )
+    exchange.add_tokenizer(report, "tokenizer.json to decode with (default: the dataset's own)")
+    report.set_defaults(run=commands.report)
+    return report
+
+
+def _add_count(command: argparse.ArgumentParser, *names: str, **how: Any) -> None:
+    command.add_argument(*names, type=whole(MAX_COUNT), metavar="N", **how)
 
 
 def _dataset(text: str) -> Path | str:

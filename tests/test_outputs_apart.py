@@ -272,9 +272,7 @@ def takes_text(action: argparse.Action) -> bool:
 def test_the_table_has_every_option() -> None:
     found = {
         (package, name): {
-            action.option_strings[-1]
-            if package == "flat_tokens" and action.option_strings
-            else (action.option_strings or [action.dest])[0]
+            f"--{action.dest.replace('_', '-')}" if action.option_strings else action.dest
             for action in parser._actions
             if takes_text(action)
         }

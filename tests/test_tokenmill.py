@@ -69,7 +69,7 @@ def test_from_text_to_a_sound_dataset(here: Path, capfd: pytest.CaptureFixture[s
         ),
         (["head", "a.zarr", "--storage-option", "x"], "--storage-option must be NAME=VALUE"),
         (["verify", "no.zarr"], "no.zarr: does not exist"),
-        (["info"], "the following arguments are required: tokenizer; see tokenmill info --help"),
+        (["info"], "the following arguments are required: TOKENIZER; see tokenmill info --help"),
         *(
             (
                 [*command.split(), "s3://bucket/x"],
@@ -104,6 +104,14 @@ def test_a_command_helps_by_its_own_name(command: str, capfd: pytest.CaptureFixt
     out = capfd.readouterr().out
     assert out.startswith(f"usage: tokenmill {command} ")
     assert "python -m" not in out
+    assert max(one.count("\n  -") for one in out.split("usage: ")) <= 30, "hide rare options"
+
+
+def test_hidden_options_are_accepted(here: Path) -> None:
+    assert main(["train", "a.txt", "--vocab-size=260", "-o", "t.json", "--seed=1", "--quiet"]) == 0
+    convert = "convert a.txt --tokenizer t.json -o a.zarr --executor process --compression none --seed 1"
+    assert main([*convert.split(), "--column", "text", "--stall-timeout", "60", "--quiet"]) == 0
+    assert main(["convert", "a.txt", "--tokenizer=t.json", "-o", "b", "--compression=lz4"]) == 2
 
 
 def test_every_command_is_there(capfd: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +119,7 @@ def test_every_command_is_there(capfd: pytest.CaptureFixture[str]) -> None:
     assert set(COMMANDS) == own | set(bpe_parser().commands()) | set(dataset_parser().commands())
     assert main(["--help"]) == 0
     out = capfd.readouterr().out
-    assert all(f"tokenmill {command} " in out for command in COMMANDS)
+    assert [command for command in COMMANDS if f"\n  {command} " not in out] == []
     assert main(["--version"]) == 0
     assert capfd.readouterr().out == f"{version('tokenmill')}\n"
 
@@ -123,6 +131,7 @@ def test_a_shell_completes_commands_and_options(shell: str, capfd: pytest.Captur
     out = capfd.readouterr().out
     assert "retokenize" in out
     assert "vocab-size" in out
+    assert "stall-timeout" not in out
     actions = whole_parser()._subparsers._group_actions[0].choices["verify"]._actions  # type: ignore[union-attr, index]
     assert [hasattr(action, "complete") for action in actions if action.dest == "dataset"] == [True]
 

@@ -1,4 +1,4 @@
-"""tokenmill COMMAND ...: the commands of bpe, convert and flat_tokens under one name; each parses and helps itself."""
+"""tokenmill COMMAND [options]: the commands of bpe, convert and flat_tokens; each has its own parser and help."""
 
 from __future__ import annotations
 
@@ -18,34 +18,37 @@ from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_st
 
 _BPE: Final = "bpe.__main__"
 _DATASET: Final = "flat_tokens.__main__"
-_TOLD: Final = (_BPE, _DATASET)
-# Where a command's `main` is, and an example. Tokenizers and datasets have `info` and `report` (tokenmill/kinds.py).
-COMMANDS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
-    "train": (
-        (_BPE,),
-        "train corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tokenizer.json",
-    ),
-    "count": ((_BPE,), "count corpus/ --special-token '<|endoftext|>' --output corpus.counts"),
-    "encode": ((_BPE,), "encode --tokenizer tokenizer.json text.txt --output ids.npy"),
-    "decode": ((_BPE,), "decode --tokenizer tokenizer.json ids.npy"),
-    "convert": (("convert.__main__",), "convert corpus/ --tokenizer tokenizer.json --output corpus.zarr"),
-    "retokenize": (
-        ("convert.retokenize.__main__",),
-        "retokenize corpus.zarr --tokenizer other.json --output other.zarr",
-    ),
-    "info": (_TOLD, "info tokenizer.json; tokenmill info corpus.zarr"),
-    "report": (_TOLD, "report tokenizer.json text.txt; tokenmill report corpus.zarr -o corpus.html"),
-    "compare": ((_BPE,), "compare mine.json theirs.json --output compare.html"),
-    "verify": ((_DATASET,), "verify corpus.zarr"),
-    "head": ((_DATASET,), "head corpus.zarr -n 5"),
-    "export": ((_DATASET,), "export corpus.zarr --to megatron --output corpus-megatron"),
-    "import": ((_DATASET,), "import train.bin --from nanogpt --separator-token 50256 --output corpus.zarr"),
-    "compact": ((_DATASET,), "compact corpus.zarr --output whole.zarr"),
-    "completion": (
-        ("tokenmill.completion",),
-        "completion bash > ~/.local/share/bash-completion/completions/tokenmill",
-    ),
+_BOTH: Final = (_BPE, _DATASET)
+# The modules whose `main` runs a command, and its line of help. Two modules: tokenmill/kinds.py chooses.
+_GROUPS: Final[dict[str, dict[str, tuple[tuple[str, ...], str]]]] = {
+    "Tokenizers": {
+        "train": ((_BPE,), "Train a BPE tokenizer on text"),
+        "count": ((_BPE,), "Count the pretokens of text, to train on later"),
+        "encode": ((_BPE,), "Encode text to token IDs"),
+        "decode": ((_BPE,), "Decode token IDs to text"),
+        "compare": ((_BPE,), "Write an HTML page that compares two tokenizers"),
+    },
+    "Datasets": {
+        "convert": (("convert.__main__",), "Convert text, JSON Lines, Parquet and more to a token dataset"),
+        "retokenize": (("convert.retokenize.__main__",), "Encode a dataset with another tokenizer"),
+        "verify": ((_DATASET,), "Check every file and token of a dataset"),
+        "head": ((_DATASET,), "Print the first sequences of a dataset"),
+        "export": ((_DATASET,), "Export a dataset to the format of another tool"),
+        "import": ((_DATASET,), "Import the token files of another tool"),
+        "compact": ((_DATASET,), "Merge the parts of a dataset, or change its layout"),
+    },
+    "Other": {
+        "info": (_BOTH, "Describe a tokenizer, a counts file, or a dataset"),
+        "report": (_BOTH, "Write a report on a tokenizer or a dataset"),
+        "completion": (("tokenmill.completion",), "Print a completion script for your shell"),
+    },
 }
+COMMANDS: Final = {name: command for group in _GROUPS.values() for name, command in group.items()}
+_EXAMPLES: Final = (
+    "train corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tokenizer.json",
+    "convert corpus/ --tokenizer tokenizer.json --output corpus.zarr",
+    "info corpus.zarr",
+)
 _OTHER_NAMES: Final = {
     **{
         "tokenize": "encode",
@@ -88,12 +91,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"no such command: {shown(command)}{known}; see tokenmill --help")
         return 2
     modules = COMMANDS[command][0]
-    asks = modules == _TOLD and any(word in ("-h", "--help") for word in rest)
-    if modules == _TOLD and not asks:
+    asks = modules == _BOTH and any(word in ("-h", "--help") for word in rest)
+    if modules == _BOTH and not asks:
         from tokenmill.kinds import are_of_dataset
 
         modules = (_DATASET,) if are_of_dataset(rest) else (_BPE,)
-    for module in modules:
+    for number, module in enumerate(modules):
+        if number:
+            print()
         code = _run(module, command, rest)
     return code
 
@@ -119,16 +124,19 @@ def _run(module: str, command: str, rest: list[str]) -> int:
 
 def _help() -> str:
     lines = [
-        "usage: tokenmill COMMAND ...",
+        "usage: tokenmill COMMAND [options]",
         "",
-        "Raw text in, a BPE tokenizer and a training-ready token dataset out.",
-        "",
+        "Train BPE tokenizers, and convert text to token datasets for training language models.",
     ]
-    for name, (_, example) in COMMANDS.items():
-        lines.append(f"  {name:<11} tokenmill {example}")
-    return "\n".join(
-        [*lines, "", "tokenmill COMMAND --help says what a command does; tokenmill --version the version."]
-    )
+    for title, group in _GROUPS.items():
+        lines += ["", f"{title}:", *(f"  {name:<11} {about}" for name, (_, about) in group.items())]
+    lines += ["", "Examples:", *(f"  tokenmill {example}" for example in _EXAMPLES)]
+    lines += [
+        "",
+        "Run 'tokenmill COMMAND --help' for the options of a command,",
+        "'tokenmill --version' for the version.",
+    ]
+    return "\n".join(lines)
 
 
 def run() -> NoReturn:

@@ -1,4 +1,4 @@
-"""tokenmill completion SHELL: what the shell reads to complete commands, options, choices and files (by shtab)."""
+"""tokenmill completion SHELL: a script, made by shtab, that completes commands, options, choices and files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from tokenmill.cli.words import path_word
 from tokenmill.errors import BadArgument
 
 SHELLS: Final = ("bash", "zsh", "fish")
-_WHERE: Final = (
-    "  bash: tokenmill completion bash > ~/.local/share/bash-completion/completions/tokenmill\n"
-    "  zsh:  tokenmill completion zsh > a folder of $fpath/_tokenmill\n"
-    "  fish: tokenmill completion fish > ~/.config/fish/completions/tokenmill.fish"
-)
 
 
 def build_parser(prog: str = "tokenmill completion") -> Parser:
     """The parser. prog: how the program was called."""
     parser = Parser(
-        prog=prog, description="Print what a shell reads to complete tokenmill's words.", epilog=_WHERE
+        prog=prog,
+        usage="%(prog)s SHELL",
+        description="Print a completion script for your shell.",
+        examples=(
+            "bash > ~/.local/share/bash-completion/completions/tokenmill",
+            "zsh > ~/.zsh/completions/_tokenmill",
+            "fish > ~/.config/fish/completions/tokenmill.fish",
+        ),
+        epilog="With zsh, the folder must be in $fpath.",
     )
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
     return parser
@@ -45,21 +48,19 @@ def main(arguments: Sequence[str] | None = None, prog: str = "tokenmill completi
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """One parser of all commands, as shtab wants it; of `info` and `report` the options of both are in it."""
+    """One parser of all commands for shtab; `info` and `report` have the options of both their parsers."""
     import shtab
 
     from tokenmill.__main__ import COMMANDS
 
     whole = argparse.ArgumentParser(prog="tokenmill")
     commands = whole.add_subparsers()
-    for name, (modules, _) in COMMANDS.items():
+    for name, (modules, about) in COMMANDS.items():
         parents = []
         for module in modules:
             built: Parser = import_module(module).build_parser()
             parents.append(built.commands().get(name, built))
-        parser = commands.add_parser(
-            name, help=parents[0].description, conflict_handler="resolve", add_help=False
-        )
+        parser = commands.add_parser(name, help=about, conflict_handler="resolve", add_help=False)
         for action in [action for parent in parents for action in parent._actions]:
             is_file = not action.option_strings or action.type in (None, path_word)
             if is_file and action.choices is None and action.nargs != 0:

@@ -1,52 +1,78 @@
-"""Options that several commands have: records, tokenizers."""
+"""Options that several commands of `python -m bpe` share."""
 
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
-from tokenmill.cli.input_arguments import add_input_arguments
+from tokenmill.cli.shared_arguments import INPUT_HELP, add_input_format, add_storage_option
+
+TOKENIZER_HELP: Final = (
+    "tokenizer.json, vocab.json, *.tiktoken, *.model, a folder, or org/model[@revision] on the Hugging Face "
+    "Hub"
+)
 
 
-def add_records(command: argparse.ArgumentParser) -> None:
-    add_input_arguments(command.add_argument)
+def add_inputs(command: argparse.ArgumentParser, metavar: str = "INPUT") -> None:
+    command.add_argument("inputs", nargs="*", metavar=metavar, help=INPUT_HELP)
+
+
+def add_counts(command: argparse.ArgumentParser, about: str) -> None:
     command.add_argument(
+        "--counts",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help=about,
+    )
+
+
+def add_records(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The group of options that say how inputs are read."""
+    group = command.add_argument_group("input")
+    add_input_format(group.add_argument)
+    add_storage_option(group.add_argument)
+    group.add_argument(
         "--on-error",
         choices=["fail", "skip"],
         default="fail",
-        help="records without a text, documents that are no UTF-8: stop (default), or leave them out",
+        help="handling of bad records: stop, or skip and count them (default: fail)",
     )
-    add_invalid(command)
-
-
-def add_invalid(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
+    group.add_argument(
         "--invalid",
         choices=["error", "replace"],
         default="error",
-        help="bytes that are not UTF-8: stop (default), or replace by U+FFFD as Python does",
+        help="handling of invalid UTF-8: a bad record, or U+FFFD for each invalid sequence (default: error)",
     )
+    return group
 
 
 def add_tokenizer(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--tokenizer",
-        required=True,
-        metavar="PATH",
-        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or org/model[@revision] of the "
-        "Hugging Face Hub",
+    command.add_argument("--tokenizer", required=True, metavar="PATH", help=TOKENIZER_HELP)
+
+
+def add_rank_file_options(command: argparse.ArgumentParser, several: bool = False) -> None:
+    """--pattern and --special-token for files that lack them. several: --pattern may be given for each file."""
+    add = command.add_argument_group("tokenizer").add_argument
+    once = "; give it once, or once per tokenizer" if several else ""
+    add(
+        "--pattern",
+        action="append" if several else "store",
+        help=f"pre-tokenization pattern of *.tiktoken or vocab.json, by name or as a regular expression{once}",
     )
-    add_rank_file_options(command)
-
-
-def add_rank_file_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--pattern", help="for *.tiktoken and vocab.json: the pattern's name or expression")
-    add_special_token(command)
-
-
-def add_special_token(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
+    add(
         "--special-token",
         action="append",
         metavar="TOKEN[=ID]",
-        help="for *.tiktoken and vocab.json; may be repeated; without =ID the next free id",
+        help="special token of *.tiktoken or vocab.json; repeatable (default ID: the next free one)",
     )
+
+
+def add_output(command: argparse.ArgumentParser, what: str) -> None:
+    """--output of a command that writes to stdout by default."""
+    command.add_argument("-o", "--output", default="-", metavar="FILE", help=f"{what} (default: -, stdout)")
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print JSON")

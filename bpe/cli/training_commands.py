@@ -139,10 +139,11 @@ def count(options: Namespace) -> int:
 
 def _engine(options: Namespace) -> EngineOptions | None:
     """Where `count` counts: None for threads of this process, where no executor is named."""
-    if options.executor is None:
-        from tokenmill.engines.choose import STALL_SECONDS
+    from tokenmill.engines.choose import STALL_SECONDS, executor_of, quiet_loggers
 
-        for flag in ("workers", "scheduler", "address", "scratch", "text_chunk_bytes", "stall_timeout"):
+    executor = executor_of(options.executor, options.scheduler, options.address)
+    if executor is None:
+        for flag in ("workers", "scratch", "text_chunk_bytes", "stall_timeout"):
             if getattr(options, flag) not in (None, "", STALL_SECONDS):
                 raise BadArgument(
                     f"--{flag.replace('_', '-')} belongs to --executor process, dask or ray; name it"
@@ -154,11 +155,10 @@ def _engine(options: Namespace) -> EngineOptions | None:
                 f"--{flag.replace('_', '-')} is for counting on one machine; leave --executor out, or it"
             )
     from bpe.pretoken_counts.count_files import engine_options
-    from tokenmill.engines.choose import quiet_loggers
 
-    quiet_loggers(options.executor)
+    quiet_loggers(executor)
     return engine_options(
-        options.executor,
+        executor,
         options.workers,
         options.scheduler,
         options.address,

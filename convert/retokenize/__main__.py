@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 
 from convert.errors import printable
-from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
+from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import ended_by
-from tokenmill.cli.input_arguments import add_storage_option
 from tokenmill.cli.parser import Parser
+from tokenmill.cli.shared_arguments import add_debug, add_layout, add_storage_option
 from tokenmill.cli.standard_streams import prepare_standard_streams
 from tokenmill.cli.words import path_word, whole
 from tokenmill.stores import shown_url
@@ -61,37 +61,46 @@ def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
     """The parser. prog: how the program was called."""
     parser = Parser(
         prog=prog,
-        description="Encode the documents of a dataset by another tokenizer, from its ids alone: the same documents,\n"
-        "splits and order. Each document must encode to its ids again, else it is told and nothing is written.",
-        epilog="examples:\n"
-        "  %(prog)s owt.zarr --tokenizer o200k.json --output owt-o200k.zarr\n"
-        "  %(prog)s owt.zarr --tokenizer llama.json --append-token '</s>' --output llama.zarr\n"
-        "  %(prog)s old.zarr --from-tokenizer gpt2.json --tokenizer new.json --output new.zarr",
+        usage="%(prog)s DATASET --tokenizer PATH --output PATH [options]",
+        description="Encode the documents of a dataset with another tokenizer. Splits and order stay the same.\n"
+        "Nothing is written if the text of a document does not encode to its old IDs again.",
+        examples=(
+            "owt.zarr --tokenizer o200k.json --output owt-o200k.zarr",
+            "owt.zarr --tokenizer llama.json --append-token '</s>' --output llama.zarr",
+            "old.zarr --from-tokenizer gpt2.json --tokenizer new.json --output new.zarr",
+        ),
     )
     add = parser.add_argument
-    add("dataset", metavar="DATASET", help="its folder or URL")
-    add("--tokenizer", required=True, metavar="PATH", help="the new one, as for convert")
-    add("--output", "-o", required=True, type=path_word, metavar="PATH", help="the dataset to make, a folder")
-    add("--from-tokenizer", metavar="PATH", help="the one that made the ids (default: the dataset's own)")
+    add("dataset", metavar="DATASET", help="dataset folder or URL")
+    add(
+        "--tokenizer",
+        required=True,
+        metavar="PATH",
+        help="new tokenizer: tokenizer.json, its URL, a folder, or org/model[@revision] on the Hugging Face Hub",
+    )
+    add("-o", "--output", required=True, type=path_word, metavar="PATH", help="dataset folder to write")
+    add("--from-tokenizer", metavar="PATH", help="old tokenizer (default: the dataset's own)")
     add(
         "--append-token",
         metavar="TOKEN",
-        help="behind each document: an entry of the new tokenizer by its text or id, or none (default: the one of the "
-        "same text, if the dataset has one)",
+        help="token to add after each document, by text or ID, or none (default: as in DATASET, by text)",
     )
-    add("--prepend-token", metavar="TOKEN", help="likewise in front of each document")
+    add(
+        "--prepend-token",
+        metavar="TOKEN",
+        help="token to add before each document, by text or ID, or none (default: as in DATASET, by text)",
+    )
     add(
         "--threads",
         type=whole(MOST_THREADS),
         default=os.cpu_count() or 1,
         metavar="N",
-        help="(default %(default)s: the cores)",
+        help="number of threads (default: number of CPUs)",
     )
-    add("--zarr-format", type=int, choices=(2, 3), default=2, help="layout (default 2)")
-    add("--compression", choices=COMPRESSIONS, default="zstd", help="(default zstd)")
-    add("--overwrite", action="store_true", help="replace an earlier dataset")
+    add_layout(add)
+    add("--overwrite", action="store_true", help="replace an existing dataset")
     add_storage_option(add)
-    add("--debug", action="store_true", help="show the traceback of an error")
+    add_debug(add)
     return parser
 
 

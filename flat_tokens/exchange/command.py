@@ -10,7 +10,7 @@ from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange.blocks import NO_TOKEN
 from flat_tokens.exchange.formats import FORMATS, Format
 from flat_tokens.format import SPLITS
-from flat_tokens.storage.layout import COMPRESSIONS
+from tokenmill.cli.shared_arguments import add_layout
 from tokenmill.cli.standard_streams import complain
 from tokenmill.cli.words import path_word
 
@@ -21,44 +21,42 @@ def add_export(subparsers: Any) -> argparse.ArgumentParser:
     """The parser of export, without DATASET."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "export",
-        help="write the tokens as files of another tool",
-        description="Write the tokens of a dataset as files of another tool, in a folder: one set a split, and\n"
-        f"export.json, which says what they are.\n\nformats:\n{_table('writes')}",
-        epilog="examples:\n"
-        "  %(prog)s owt.zarr --to megatron --output owt-megatron\n"
-        "      --data-path owt-megatron/train is Megatron's prefix then\n"
-        "  %(prog)s owt.zarr --to nanogpt --append-token 50256 --output data/owt\n"
-        "      data/owt/train.bin and val.bin, the end of each document marked by a token\n"
-        "  %(prog)s owt.zarr --to npy --split validation --output owt-npy\n"
-        "  %(prog)s owt.zarr --to jsonl --text --output owt-jsonl",
+        help="export a dataset to the format of another tool",
+        usage="%(prog)s DATASET --to FORMAT --output FOLDER [options]",
+        description="Export a dataset to a folder of files in the format of another tool, one set per split.\n"
+        "export.json in the folder describes the files.",
+        examples=(
+            "owt.zarr --to megatron --output owt-megatron",
+            "owt.zarr --to nanogpt --append-token 50256 --output data/owt",
+            "owt.zarr --to npy --split validation --output owt-npy",
+            "owt.zarr --to jsonl --text --output owt-jsonl",
+        ),
+        epilog=_table("writes"),
     )
-    parser.add_argument(
-        "--to", required=True, choices=_names("writes"), metavar="FORMAT", help="one of those above"
+    add = parser.add_argument
+    add(
+        "--to",
+        required=True,
+        choices=_names("writes"),
+        metavar="FORMAT",
+        help="output format; see the list below",
     )
-    parser.add_argument(
-        "-o", "--output", required=True, type=path_word, metavar="FOLDER", help="the folder to make"
-    )
-    parser.add_argument("--split", choices=(*SPLITS, "both"), default="both", help="which (default both)")
-    parser.add_argument(
+    _add_output(parser, "folder to write", "FOLDER")
+    add("--split", choices=(*SPLITS, "both"), default="both", help="splits to export (default: both)")
+    add(
         "--append-token",
         type=_token,
         metavar="ID",
-        help="put this token behind each document, or none. Must be said where a format marks documents by a token "
-        "alone (nanogpt) and the dataset's documents end with none",
+        help="token to add after each document, or none; nanogpt needs it if documents have no end token",
     )
-    parser.add_argument(
+    add(
         "--dtype",
         metavar="TYPE",
-        help="of the ids: uint16, uint32 or int32 (default: uint16 of nanogpt, else the narrowest that holds them)",
+        help="type of the IDs: uint16, uint32, or int32 (default: uint16 in nanogpt, else the narrowest)",
     )
-    parser.add_argument("--text", action="store_true", help="jsonl: the text of each document, too")
-    parser.add_argument(
-        "--tokenizer",
-        type=path_word,
-        metavar="PATH",
-        help="tokenizer.json for --text (default: the dataset's own)",
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace an earlier export")
+    add("--text", action="store_true", help="also write the text of each document (jsonl)")
+    add_tokenizer(parser, "tokenizer.json to decode with (default: the dataset's own)")
+    add("--overwrite", action="store_true", help="replace an earlier export")
     parser.set_defaults(run=export)
     return parser
 
@@ -67,61 +65,53 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
     """The parser of import."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "import",
-        help="make a dataset of the token files of another tool",
-        description="Make a dataset of token files of another tool, verified at the end. Inputs are paths or URLs,\n"
-        f"read one after the other.\n\nformats:\n{_table('reads')}",
-        epilog="examples:\n"
-        "  %(prog)s data/owt/train.bin --from nanogpt --validation data/owt/val.bin \\\n"
-        "      --separator-token 50256 --output owt.zarr\n"
-        "  %(prog)s owt_text_document --from megatron --output owt.zarr\n"
-        "  %(prog)s mds/train --from mds --validation mds/val --output owt.zarr\n"
-        "  %(prog)s tokenized/ --from datatrove --tokenizer tokenizer.json --output owt.zarr",
+        help="import the token files of another tool",
+        usage="%(prog)s INPUT... --from FORMAT --output DATASET [options]",
+        description="Import the token files of another tool into a dataset and verify it.",
+        examples=(
+            "data/owt/train.bin --from nanogpt --separator-token 50256 --output owt.zarr",
+            "owt_text_document --from megatron --output owt.zarr",
+            "mds/train --from mds --validation mds/val --output owt.zarr",
+            "tokenized/ --from datatrove --tokenizer tokenizer.json --output owt.zarr",
+        ),
+        epilog=_table("reads"),
     )
-    parser.add_argument(
-        "inputs", nargs="+", metavar="INPUT", help="the train split: files, prefixes or folders"
+    add = parser.add_argument
+    add(
+        "inputs", nargs="+", metavar="INPUT", help="files, file prefixes, folders, or URLs of the train split"
     )
-    parser.add_argument(
+    add(
         "--from",
         required=True,
         choices=_names("reads"),
         metavar="FORMAT",
         dest="source",
-        help="one of those above",
+        help="input format; see the list below",
     )
-    parser.add_argument("--validation", nargs="+", default=[], metavar="INPUT", help="the validation split")
-    parser.add_argument(
-        "-o", "--output", required=True, type=path_word, metavar="DATASET", help="the folder to make"
-    )
-    parser.add_argument(
+    _add_output(parser, "dataset to write", "DATASET")
+    add("--validation", nargs="+", default=[], metavar="INPUT", help="inputs of the validation split")
+    add(
         "--separator-token",
         type=_token,
         metavar="ID",
-        help="cut documents at this token and nowhere else, or none: one document an input (default: as the files "
-        "say; those of nanogpt do not)",
+        help="token that separates documents, or none for one document per input (default: as the files say)",
     )
-    parser.add_argument(
+    add(
         "--separator-place",
         choices=SEPARATOR_PLACES,
         default="last",
-        help="whether that token is the last of a document (default), its first, or left out",
+        help="position of that token in its document; dropped leaves it out (default: last)",
     )
-    parser.add_argument(
+    add(
         "--dtype",
         metavar="TYPE",
-        help="of the ids, where the files do not tell: nanogpt (default uint16), datatrove without an index, mds with "
-        "bytes",
+        help="type of the IDs in files that do not record it (default: uint16 in nanogpt)",
     )
-    parser.add_argument("--column", metavar="NAME", help="mds: the column of the ids, if there are several")
-    parser.add_argument(
-        "--tokenizer",
-        type=path_word,
-        metavar="PATH",
-        help="tokenizer.json that made the ids: kept with the dataset; an id that it lacks is refused",
-    )
-    parser.add_argument("--vocabulary", type=_count, metavar="N", help="refuse ids of N and above")
-    parser.add_argument("--zarr-format", type=int, choices=(2, 3), default=2, help="layout (default 2)")
-    parser.add_argument("--compression", choices=COMPRESSIONS, default="zstd", help="(default zstd)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an earlier dataset")
+    add("--column", metavar="NAME", help="column of the IDs in mds, if there are several")
+    add_tokenizer(parser, "tokenizer.json that made the IDs; checks them and is stored with the dataset")
+    add("--vocabulary", type=_count, metavar="N", help="reject IDs of N and above")
+    add_layout(add)
+    add("--overwrite", action="store_true", help="replace an existing dataset")
     parser.set_defaults(run=import_)
     return parser
 
@@ -130,21 +120,29 @@ def add_compact(subparsers: Any) -> argparse.ArgumentParser:
     """The parser of compact, without DATASET."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "compact",
-        help="write the parts of a dataset that grew as one, or a dataset in another layout",
-        description="Write all sequences of a dataset, parts and all, as one dataset: the same batches, and plain\n"
-        "zarr readers see it whole. The dataset stays as it is.",
-        epilog="examples:\n"
-        "  %(prog)s owt.zarr --output owt-whole.zarr\n"
-        "  %(prog)s owt.zarr --zarr-format 3 --output owt-3.zarr",
+        help="merge the parts of a dataset, or change its layout",
+        usage="%(prog)s DATASET --output FOLDER [options]",
+        description="Write a copy of a dataset that merges its parts or has another layout. Sequences and batches\n"
+        "stay the same.",
+        examples=(
+            "owt.zarr --output owt-whole.zarr",
+            "owt.zarr --zarr-format 3 --output owt-3.zarr",
+        ),
     )
-    parser.add_argument(
-        "-o", "--output", required=True, type=path_word, metavar="FOLDER", help="the dataset to make"
-    )
-    parser.add_argument("--zarr-format", type=int, choices=(2, 3), help="layout (default: the dataset's)")
-    parser.add_argument("--compression", choices=COMPRESSIONS, help="(default: the dataset's, or zstd)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an earlier dataset")
+    _add_output(parser, "dataset to write", "FOLDER")
+    add_layout(parser.add_argument, is_copy=True)
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing dataset")
     parser.set_defaults(run=compact)
     return parser
+
+
+def add_tokenizer(parser: argparse.ArgumentParser, about: str) -> None:
+    """--tokenizer, a file."""
+    parser.add_argument("--tokenizer", type=path_word, metavar="PATH", help=about)
+
+
+def _add_output(parser: argparse.ArgumentParser, about: str, metavar: str) -> None:
+    parser.add_argument("-o", "--output", required=True, type=path_word, metavar=metavar, help=about)
 
 
 def _names(way: str) -> list[str]:
@@ -153,7 +151,7 @@ def _names(way: str) -> list[str]:
 
 def _table(way: str) -> str:
     shown: list[tuple[str, Format]] = [(name, FORMATS[name]) for name in _names(way)]
-    return "\n".join(f"  {name:<10} {described.about}" for name, described in shown)
+    return "\n".join(["formats:", *(f"  {name:<10} {described.about}" for name, described in shown)])
 
 
 def _token(text: str) -> int:

@@ -24,12 +24,12 @@ class Format(NamedTuple):
 
 FORMATS = {
     "megatron": Format("PREFIX.bin and PREFIX.idx of Megatron-LM, NeMo, GPT-NeoX", True, True),
-    "nanogpt": Format("train.bin and val.bin of nanoGPT, shards of llm.c and modded-nanogpt", True, True),
-    "npy": Format("NAME.npy, and NAME.offsets.npy where documents begin", True, True),
-    "jsonl": Format('a line a document, {"tokens": [...]}', False, True),
+    "nanogpt": Format("train.bin and val.bin of nanoGPT; shards of llm.c and modded-nanogpt", True, True),
+    "npy": Format("NAME.npy with IDs, NAME.offsets.npy with document offsets", True, True),
+    "jsonl": Format('one document per line, {"tokens": [...]}', False, True),
     "mds": Format("a folder of mosaicml-streaming (MDSWriter)", True, False),
     "litdata": Format("a folder of litdata (optimize with TokensLoader)", True, False),
-    "datatrove": Format("NAME.ds and NAME.ds.index of datatrove, or a folder of them", True, False),
+    "datatrove": Format("NAME.ds and NAME.ds.index of datatrove, or a folder with several", True, False),
 }
 
 

@@ -323,6 +323,7 @@ def test_an_input_that_changes(tmp_path: Path) -> None:
         (["--scratch", "x"], "--scratch belongs to --executor"),
         (["--executor", "process", "--threads", "2"], "--threads is for counting on one machine"),
         (["--executor", "process", "--sample-bytes", "20"], "--sample-bytes is for counting on one machine"),
+        (["--scheduler", "x", "--address", "y"], "--executor ray and --address ADDRESS belong together"),
         (["--executor", "dask"], "--executor dask and --scheduler ADDRESS belong together"),
         (
             ["--executor", "process", "--address", "auto"],

@@ -144,7 +144,7 @@ def _choose_options(rng: random.Random, corpus: Corpus) -> None:
         layouts += [("2", 1 << 16), ("3", 100)]
     zarr_format, chunk_tokens = rng.choice([("3", 30), ("3", 100)] if corpus.for_store else layouts)
     options += ["--zarr-format", zarr_format, "--chunk-tokens", str(chunk_tokens)]
-    options += ["--compression", rng.choice(["zstd", "zstd", "none", "lz4"])]
+    options += ["--compression", rng.choice(["zstd", "zstd", "none"])]
     how = rng.choice(["fraction", "fraction", "fraction", "count", "files"])
     if how == "fraction":
         corpus.fraction = rng.choice([0.0, 0.005, 0.1, 0.5, 1.0])

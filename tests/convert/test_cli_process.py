@@ -42,7 +42,7 @@ def cli(*arguments: str, **more: object) -> subprocess.Popen[str]:
 
 def test_the_whole_command(here: Path) -> None:
     process = cli(
-        *command("--workers", "2", "--text-chunk-bytes", "500", "--timings", "--validation-fraction", "0.3")
+        *command("--workers", "2", "--text-chunk-bytes", "500", "--debug", "--validation-fraction", "0.3")
     )
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err

@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from tokenmill.cli.hints import is_of_other_tools, meant, nearest
 from tokenmill.errors import BadArgument, printable, shown
@@ -19,22 +19,31 @@ from tokenmill.errors import BadArgument, printable, shown
 _BEHIND = "\0behind\0"
 _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"  # hyphens, and what word processors make of them
 _LONGEST = 400  # characters of a message
+EXIT_CODES: Final = (
+    "exit codes: 0 success, 2 usage, 3 bad data, 4 environment, 5 memory or worker, 6 refused, "
+    "130 interrupted"
+)
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser, and with `add_subparsers` that of several commands."""
+    """An argparse parser, and with `add_subparsers` that of several commands.
 
-    epilog_of: Callable[[], str] | None = None  # made when the help is shown
+    examples: command lines, which begin with the program unless they name it; the help ends with them, the epilog and
+    the exit codes.
+    """
+
     _is_mixing = False
     _words: Sequence[str] = ()
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**({"formatter_class": argparse.RawDescriptionHelpFormatter} | options))
-
-    def format_help(self) -> str:
-        if self.epilog_of is not None:
-            self.epilog = self.epilog_of()
-        return super().format_help()
+    def __init__(self, *, examples: Sequence[str] = (), epilog: str = "", **options: Any) -> None:
+        lines = [line if "%(prog)s" in line else f"%(prog)s {line}" for line in examples]
+        ends = ["\n  ".join(["examples:", *lines])] if lines else []
+        super().__init__(
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog="\n\n".join([*ends, *filter(None, [epilog]), EXIT_CODES]),
+            **options,
+        )
+        self._positionals.title = "arguments"
 
     def commands(self) -> dict[str, Parser]:
         """The parsers of its commands by name; none if it has none."""

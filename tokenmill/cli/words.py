@@ -12,7 +12,6 @@ from tokenmill.errors import BadArgument, shown
 from tokenmill.inputs.sizes import parse_size, parse_sizes
 
 _T = TypeVar("_T")
-TEXT_FIELD_ALIASES: Final = ("--text-key", "--json-key", "--column")  # other tools' names of --text-field
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from importlib import import_module
@@ -49,45 +48,9 @@ def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> N
         raise ValueError(f"--workers is for --executor process; {executor} says itself how many there are")
 
 
-def add_engine_arguments(
-    add: Callable[..., Any],
-    whole: Callable[[str], int],
-    seconds: Callable[[str], float],
-    executor: str | None = EXECUTORS[0],
-    without: str = "worker processes (default)",
-) -> None:
-    """The flags of an `argparse` parser by which an engine is chosen. whole, seconds: its types of numbers.
-
-    executor, without: what is meant without --executor, and how the help says it.
-    """
-    add("--workers", type=whole, metavar="N", help="worker processes (default: one a usable core)")
-    add(
-        "--executor",
-        choices=EXECUTORS,
-        default=executor,
-        help=f"where the work is done: {without}, or a cluster that sees inputs and output",
-    )
-    add("--scheduler", default="", metavar="ADDRESS", help="of dask, such as tcp://host:8786")
-    add(
-        "--address",
-        default="",
-        metavar="ADDRESS",
-        help="of Ray, such as host:6379; auto: the one that runs here",
-    )
-    add(
-        "--start-method",
-        choices=START_METHODS,
-        default="auto",
-        help="how workers start; auto (default): fork on Linux where it is safe, else spawn",
-    )
-    add(
-        "--stall-timeout",
-        type=seconds,
-        default=STALL_SECONDS,
-        metavar="S",
-        help="end a worker that uses no processor time for S seconds, or S seconds of it without a step forward "
-        "(default %(default)g; 0: never)",
-    )
+def executor_of(executor: str | None, scheduler: str, address: str) -> str | None:
+    """The engine that a command line chooses: --executor, else dask with --scheduler and Ray with --address."""
+    return executor or ("dask" if scheduler else "ray" if address else None)
 
 
 def quiet_loggers(executor: str) -> None:

@@ -1,0 +1,108 @@
+"""Options that several commands share. Each function takes the `add_argument` of a parser or of one of its groups."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS
+from collections.abc import Callable
+from typing import Any, Final
+
+from tokenmill.cli.words import integer, name_and_value, seconds
+from tokenmill.engines.choose import EXECUTORS, STALL_SECONDS, START_METHODS
+from tokenmill.inputs.kinds import INPUT_FORMATS
+
+INPUT_HELP: Final = "files, folders, quoted globs, URLs (s3, gs, az, https, hf), or - for standard input"
+COMPRESSIONS: Final = ("zstd", "none")  # of datasets that commands write
+_Add = Callable[..., Any]
+
+
+def add_input_format(add: _Add) -> None:
+    """--input-format and --text-field, which has names of other tools too."""
+    add(
+        "--input-format",
+        choices=INPUT_FORMATS,
+        default="auto",
+        help="format of all inputs (default: auto, by file extension; text if unknown)",
+    )
+    add(
+        "--text-field",
+        default="text",
+        metavar="NAME",
+        help="field or column with the text, or a JSON pointer such as /a/b (default: text)",
+    )
+    add("--text-key", "--json-key", "--column", dest="text_field", default=SUPPRESS, help=SUPPRESS)
+
+
+def add_exclude(add: _Add) -> None:
+    """--exclude, which may be repeated."""
+    add(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="skip files and folders that match, such as '*.md' or 'drafts/*'; repeatable",
+    )
+
+
+def add_storage_option(add: _Add) -> None:
+    """--storage-option, which may be repeated."""
+    add(
+        "--storage-option",
+        type=name_and_value,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="object store setting, such as region=eu-west-1; repeatable (default: environment variables)",
+    )
+
+
+def add_layout(add: _Add, is_copy: bool = False) -> None:
+    """--zarr-format and --compression of a new dataset. is_copy: without them, those of the dataset that is copied."""
+    add(
+        "--zarr-format",
+        type=integer,
+        choices=(2, 3),
+        default=None if is_copy else 2,
+        help=f"Zarr format; 3 has shards and checksums (default: {'as in DATASET' if is_copy else 2})",
+    )
+    default = "as in DATASET, or zstd with --zarr-format" if is_copy else "zstd"
+    add(
+        "--compression",
+        choices=COMPRESSIONS,
+        default=None if is_copy else "zstd",
+        help=f"compression of the arrays (default: {default})",
+    )
+
+
+def add_engine(add: _Add, executor_help: str = SUPPRESS) -> None:
+    """The options that choose where tasks run; `tokenmill.engines.choose.executor_of` reads them."""
+    add("--executor", choices=EXECUTORS, help=executor_help)
+    add(
+        "--workers",
+        type=integer,
+        metavar="N",
+        help="number of worker processes (default: number of usable CPUs)",
+    )
+    add(
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="run on the dask cluster with this scheduler, such as tcp://host:8786",
+    )
+    add(
+        "--address",
+        default="",
+        metavar="ADDRESS",
+        help="run on the Ray cluster at this address, such as host:6379; auto finds a running cluster",
+    )
+    add(
+        "--scratch",
+        metavar="DIR",
+        help="folder for temporary files, visible to all workers (default: next to the output)",
+    )
+    add("--start-method", choices=START_METHODS, default="auto", help=SUPPRESS)
+    add("--stall-timeout", type=seconds, default=STALL_SECONDS, metavar="S", help=SUPPRESS)
+
+
+def add_debug(add: _Add) -> None:
+    """--debug, which `main` of each package looks for."""
+    add("--debug", action="store_true", help="print the traceback of an error")
