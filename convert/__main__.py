@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
             if not parsed.quiet and summary is not None:
                 _print("\n".join(summary.lines(parsed.debug)))
             elif not parsed.quiet:
-                _print(f"{printable(output)}: an earlier run had made this part, which is listed now")
+                _print(f"{printable(output)}: an earlier run wrote this part; it is listed now")
         return 0
     except SystemExit:
         raise

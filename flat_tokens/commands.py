@@ -37,20 +37,20 @@ def info(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(facts))
         return 0
-    print(f"{printable(facts['path'])}: flat-tokens, zarr format {facts['zarr_format']}")
+    print(f"{printable(facts['path'])}: flat-tokens, Zarr format {facts['zarr_format']}")
     for name, split in facts["splits"].items():
         ids = f", ids up to {split['max_token_id']:,}" if split["token_count"] else ""
         print("\n".join(_of_split(name, split, ids)))
         if split["seq_tokens"]:
             print(
-                f"  on disk: {split['disk_bytes']:,} bytes, {split['disk_bytes_per_token']:.2f} a token, "
+                f"  on disk: {split['disk_bytes']:,} bytes, {split['disk_bytes_per_token']:.2f} per token, "
                 f"{split['compression']}, {_cuts(split)}"
             )
             if split["chunk_tokens"] is not None:
-                more = "; verify compares the files" if facts["has_manifest"] else ""
-                print(f"  checksums: {split['checksum'] or f'none that reading compares{more}'}")
+                more = "; verify checks the files" if facts["has_manifest"] else ""
+                print(f"  checksums: {split['checksum'] or f'none that reading checks{more}'}")
     if facts["parts"]:
-        print(f"version {facts['version']}, of {len(facts['parts'])} parts:")
+        print(f"version {facts['version']} with {len(facts['parts'])} parts:")
         for part in facts["parts"][:SHOWN_PARTS]:
             print(f"  {printable(part['path'])}: {sum(part['tokens'].values()):,} tokens")
         if len(facts["parts"]) > SHOWN_PARTS:
@@ -72,7 +72,7 @@ def info(arguments: argparse.Namespace) -> int:
     if source_count > SHOWN_SOURCES:
         print(f"  ... and {source_count - SHOWN_SOURCES:,} more")
     if not facts["has_manifest"]:
-        print("manifest: none, so changed files cannot be noticed")
+        print("manifest: none, so changed files cannot be detected")
     return 0
 
 
@@ -97,11 +97,11 @@ def _of_split(name: str, split: dict[str, Any], more: str = "") -> list[str]:
     """Counts and lengths, in lines."""
     lines = [f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences{more}"]
     if split["trained_tokens"] is not None:
-        lines.append(f"  to be learned: {split['trained_tokens']:,} tokens")
+        lines.append(f"  trained: {split['trained_tokens']:,} tokens")
     if split["seq_tokens"]:
         tokens = split["seq_tokens"]
         lines.append(
-            f"  tokens a sequence: median {tokens['median']:,.10g}, mean {tokens['mean']:,.10g}, "
+            f"  tokens per sequence: median {tokens['median']:,.10g}, mean {tokens['mean']:,.10g}, "
             f"{tokens['min']:,} to {tokens['max']:,}"
         )
     return lines
@@ -157,9 +157,9 @@ def _source(source: dict[str, Any]) -> str:
 
 def _cuts(split: dict[str, Any]) -> str:
     if split["chunk_tokens"] is None:
-        return "zarr chunks unknown"
+        return "Zarr chunks unknown"
     shards = f", shards of {split['shard_tokens']:,}" if split["shard_tokens"] else ""
-    return f"zarr chunks of {split['chunk_tokens']:,} tokens{shards}"
+    return f"Zarr chunks of {split['chunk_tokens']:,} tokens{shards}"
 
 
 def verify(arguments: argparse.Namespace) -> int:
@@ -228,12 +228,12 @@ class _Bar:
 def _verdict(report: VerifyReport) -> str:
     where = printable(str(report.path))
     if not report.ok:
-        return f"{where}: DAMAGED, {len(report.problems)} problem{'s' if len(report.problems) != 1 else ''}, told above"
+        return f"{where}: DAMAGED, {len(report.problems)} problem{'s' if len(report.problems) != 1 else ''}, listed above"
     read = f"{report.file_count:,} files, {report.byte_count:,} bytes"
     checked = (
         "all files match the manifest"
         if report.has_manifest
-        else "no manifest, only the format's rules were checked"
+        else "no manifest, so only the format was checked"
     )
     return f"{where}: sound, {report.token_count:,} tokens, {report.seq_count:,} sequences, {read}; {checked}"
 
@@ -270,7 +270,7 @@ def head(arguments: argparse.Namespace) -> int:
         if text is not None:
             print(f"  text: {printable(text, 2**31)}{more}")
         if mask is not None:
-            print(f"  learned: {_learned(ids, mask, known)}{more}")
+            print(f"  trained: {_learned(ids, mask, known)}{more}")
     if array.seq_count == 0 and not arguments.json:
         print(f"{split}: no sequences")
     return 0

@@ -118,7 +118,7 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     from bpe.reports.measuring_encoder import is_measurable
     from bpe.reports.report import describe_entries
 
-    merges = "of a rank file: all that make an entry" if tokenizer.is_rank_file else len(tokenizer.merges)
+    merges = "every pair that forms an entry (rank file)" if tokenizer.is_rank_file else len(tokenizer.merges)
     entries = describe_entries(tokenizer)
     facts: dict[str, Any] = {
         "entries": tokenizer.vocab_size,
@@ -173,7 +173,7 @@ def describe_counts(path: Path) -> dict[str, Any]:
         "replaced": facts.replaced,
         "complete": facts.complete,
         "sample": facts.sample or "none",
-        "sources": f"{done} of {len(facts.sources)} read to the end",
+        "sources": f"{done} of {len(facts.sources)} complete",
         "written by": facts.tool,
     }
 

@@ -33,9 +33,7 @@ def compare(options: Namespace) -> int:
     with open_output(options.output) as file:
         file.write(page)
     if options.output != STANDARD:
-        print(
-            f"{printable(options.output)}: {bytes_text(len(page))}, all that the page needs", file=sys.stderr
-        )
+        print(f"{printable(options.output)}: {bytes_text(len(page))}, standalone", file=sys.stderr)
     return 0
 
 

@@ -65,7 +65,7 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
         measured_on = _listed(options.held_out)
     else:
         counts = training.counts
-        measured_on = "the text it was trained on (--held-out names a better one)"
+        measured_on = "the training text (use --held-out for other text)"
     if training.budget is not None:
         trim_memory()
         check_room(report_bytes(len(counts)), "the tokenizer is written; the report", training.budget)
@@ -73,7 +73,7 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
     _write(made, training.tokenizer, options.report, _form(options.report), Path(options.output).name)
     if not options.quiet:
         print(
-            f"{printable(options.report)}: {made['text']['bytes_per_token']:.3f} bytes a token on {measured_on}",
+            f"{printable(options.report)}: {made['text']['bytes_per_token']:.3f} bytes per token on {measured_on}",
             file=sys.stderr,
         )
 

@@ -40,8 +40,8 @@ def compare_page(names: tuple[str, str], tokenizers: tuple[Tokenizer, Tokenizer]
         for part in ("text_cuts", "encoder", "comparison")
     ]
     return page(
-        f"{shown[0]} beside {shown[1]}",
-        "Type or paste a text: both tokenizers cut it as <code>tokenmill encode</code> does, special tokens included.",
+        f"{shown[0]} and {shown[1]}",
+        "Type or paste text. Both tokenizers encode it like <code>tokenmill encode</code>, including special tokens.",
         [],
         [_typing(text), _sides(shown), _facts(shown, names, tokenizers)],
         kind="comparison of tokenizers",
@@ -70,15 +70,15 @@ def _typing(text: str) -> str:
 def _sides(names: tuple[str, str]) -> str:
     sides = []
     for name, series in zip(names, SERIES, strict=True):
-        label = f"tokens of {name}; arrow keys go from token to token"
+        label = f"tokens of {name}; arrow keys move between tokens"
         sides.append(
             f'<div><h3>{legend(name, series)}</h3><p class="note" id="{series}-facts"></p>'
             f'<p class="t" id="{series}-tokens" dir="auto" tabindex="0" role="group" aria-label="{escaped(label)}"></p>'
-            f'<details open><summary>Ids</summary><p class="t ids" id="{series}-ids" tabindex="0"></p></details></div>'
+            f'<details open><summary>IDs</summary><p class="t ids" id="{series}-ids" tabindex="0"></p></details></div>'
         )
     note = (
-        "A box is a token; where several make one character, they share a box. Hover, tap, or go along with the arrow "
-        "keys for its id and bytes. A box with an outline is cut elsewhere by the other tokenizer."
+        "Each box is a token. Tokens that form one character together share a box. Hover, tap, or use the arrow keys to "
+        "see IDs and bytes. An outline marks tokens with boundaries that the other tokenizer does not have."
     )
     return section("Tokens", pair(sides), note)
 
@@ -93,10 +93,12 @@ def _facts(shown: tuple[str, str], names: tuple[str, str], tokenizers: tuple[Tok
         ["pattern", *(f'<span class="wrap">{escaped(each.pattern)}</span>' for each in tokenizers)],
         ["file", *(f'<span class="wrap">{escaped(name)}</span>' for name in names)],
     ]
-    return section("The tokenizers", table(["", *heads(shown)], rows, "bars facts"))
+    return section("Tokenizers", table(["", *heads(shown)], rows, "bars facts"))
 
 
 def _merges(tokenizer: Tokenizer) -> str:
     return (
-        "all that make an entry" if tokenizer.is_rank_file else f"{tokenizer.parts.vocabulary.merge_count:,}"
+        "every pair that forms an entry"
+        if tokenizer.is_rank_file
+        else f"{tokenizer.parts.vocabulary.merge_count:,}"
     )

@@ -101,7 +101,7 @@ function show() {
       place += box.tokens.length;
     }
     const rate = side.tokens.length ? (bytes.length / side.tokens.length).toFixed(2) : "–";
-    side.facts.textContent = side.error || `${many(side.tokens.length, "token")}, ${rate} bytes a token`;
+    side.facts.textContent = side.error || `${many(side.tokens.length, "token")}, ${rate} bytes per token`;
     side.facts.classList.toggle("wrong", Boolean(side.error));
     side.ids.textContent = side.tokens.map((token) => token.id).join(" ");
   });
@@ -114,11 +114,11 @@ function wordsOf(size, compared) {
   const fewer = Math.min(first, second), more = Math.max(first, second);
   const which = first < second ? "The first" : "The second";
   const share = (100 * (1 - fewer / more)).toFixed(1);
-  const counts = first === second ? "Both have as many tokens" : `${which} has ${share} % fewer tokens`;
+  const counts = first === second ? "Both have the same number of tokens" : `${which} has ${share} % fewer tokens`;
   const differing = sides.map((side) => side.differing.toLocaleString("en")).join(" and ");
-  let told = "; they cut it alike";
-  if (!compared) told = "; what they cut elsewhere is not marked, since one of them changes the text";
-  else if (differing !== "0 and 0") told = `; outlined is what the other cuts elsewhere: ${differing}`;
+  let told = "; their boundaries are the same";
+  if (!compared) told = "; boundaries are not compared, because a tokenizer changes the text";
+  else if (differing !== "0 and 0") told = `; outlined tokens with other boundaries: ${differing}`;
   return `${many(size, "byte")}. ${counts}${told}.`;
 }
 

@@ -1,4 +1,4 @@
-"""A report as one HTML page, in the components of `reports`: no figure is computed here but shares of the greatest."""
+"""A report as one HTML page; only shares of the maximum are computed here."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def _cards(report: dict[str, Any]) -> list[tuple[str, str]]:
         (f"{about['entries']:,}", "entries"),
         (
             f"{about['special_tokens']:,}",
-            f"special token{'s' if about['special_tokens'] != 1 else ''} among them",
+            f"special token{'s' if about['special_tokens'] != 1 else ''}",
         ),
     ]
     if text := report.get("text"):
         cards += [
-            (f"{text['bytes_per_token']:.3f}", "bytes of text a token"),
+            (f"{text['bytes_per_token']:.3f}", "bytes of text per token"),
             (percent(text["pretokens_in_one_token"], 1), "of pretokens are one token"),
             (percent(report["unused"]["share"], 1), "of entries do not occur in the text"),
         ]
     else:
         cards += [
-            (f"{report['strange']['count']:,}", "strange entries"),
-            (f"{report['unreachable']['count']:,}", "entries never produced"),
+            (f"{report['strange']['count']:,}", "unusual entries"),
+            (f"{report['unreachable']['count']:,}", "entries that are never produced"),
         ]
     return cards
 
@@ -71,8 +71,8 @@ def _measured(report: dict[str, Any]) -> list[str]:
     facts = [
         ["size", f"{bytes_text(text['bytes'])} in {many(text['documents'], 'document')}"],
         ["tokens", f"{text['tokens']:,}"],
-        ["pretokens", f"{text['pretokens']:,}, {text['distinct_pretokens']:,} different"],
-        ["tokens a pretoken", f"{text['tokens_per_pretoken']:.3f}"],
+        ["pretokens", f"{text['pretokens']:,}, {text['distinct_pretokens']:,} distinct"],
+        ["tokens per pretoken", f"{text['tokens_per_pretoken']:.3f}"],
     ]
     note = f"Measured on {escaped(text['measured_on'])}"
     note += f": {escaped(text['note'])}." if "note" in text else "."
@@ -81,22 +81,22 @@ def _measured(report: dict[str, Any]) -> list[str]:
             Point(
                 point["vocab_size"],
                 point["bytes_per_token"],
-                f"{point['vocab_size']:,} entries: {point['bytes_per_token']:.3f} bytes a token, "
+                f"{point['vocab_size']:,} entries: {point['bytes_per_token']:.3f} bytes per token, "
                 f"{point['tokens']:,} tokens",
             )
             for point in points
         ],
-        "entries, special tokens included",
-        "bytes a token",
+        "vocabulary size, including special tokens",
+        "bytes per token",
     )
     rows = [[f"{p['vocab_size']:,}", f"{p['bytes_per_token']:.3f}", f"{p['tokens']:,}"] for p in points]
-    numbers = folded("The numbers", table(["entries", "bytes a token", "tokens"], rows))
+    numbers = folded("The numbers", table(["entries", "bytes per token", "tokens"], rows))
     return [
         section("The text", table(["", ""], facts), note),
         section(
-            "Compression by size of the vocabulary",
+            "Compression by vocabulary size",
             drawn + numbers,
-            "Each point is the text encoded with the first merges alone: what a smaller vocabulary would have given.",
+            "Each point encodes the text with the first merges only, as a smaller vocabulary would.",
         ),
         _scripts(report["scripts"]),
     ]
@@ -118,10 +118,8 @@ def _scripts(scripts: dict[str, Any]) -> str:
         ]
         for row in rows
     ]
-    note = (
-        f"By the first letter of each pretoken; {percent(scripts['covered'], 1)} of the text was looked at."
-    )
-    heads = ["script", "share of bytes", "bytes a token", "charac&shy;ters a token", "entries"]
+    note = f"By the first letter of each pretoken, in {percent(scripts['covered'], 1)} of the text."
+    heads = ["script", "share of bytes", "bytes per token", "charac&shy;ters per token", "entries"]
     return section("Scripts", table(heads, cells, "bars"), note)
 
 
@@ -144,7 +142,7 @@ def _strange(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
         return ""
     most = max(strange["by_reason"].values())
     reasons = table(
-        ["what", "entries"],
+        ["reason", "entries"],
         [[escaped(what), bar(count / most, f"{count:,}")] for what, count in strange["by_reason"].items()],
         "bars",
     )
@@ -152,18 +150,18 @@ def _strange(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
         [str(each["id"]), entry_html(each["id"], entries[each["id"]]), escaped("; ".join(each["reasons"]))]
         for each in strange["listed"]
     ]
-    listed = table(["id", "entry", "why"], rows, "entries left why")
+    listed = table(["ID", "entry", "reason"], rows, "entries left why")
     share = percent(strange["count"], report["tokenizer"]["entries"])
-    note = f"Entries that a person would look at twice: {strange['count']:,}"
-    return section("Strange entries", reasons + listed, f"{note}, {share} of all.")
+    note = f"{strange['count']:,} entries, {share} of the vocabulary."
+    return section("Unusual entries", reasons + listed, note)
 
 
 def _never_produced(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
     unreachable = report["unreachable"]
     if not unreachable["count"]:
-        return section("Never produced", "", "Merges reach every entry: some text makes each of them.")
+        return section("Never produced", "", "Merges reach every entry, so some text produces each of them.")
     note = (
-        f"{unreachable['count']:,} of the entries come of no text: what they stand for becomes other tokens."
+        f"{unreachable['count']:,} of the entries are never produced: their text is encoded as other tokens."
     )
     return section("Never produced", _entry_table(unreachable["listed"], entries), note)
 
@@ -171,11 +169,11 @@ def _never_produced(report: dict[str, Any], entries: Mapping[int, bytes]) -> str
 def _unused(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
     unused = report["unused"]
     note = (
-        f"{unused['count']:,} entries. {unused['bytes_never_in_utf8']} are bytes that no UTF-8 text has, "
-        f"{unused['other_single_bytes']} other bytes, {unused['cut_by_the_pattern']} the pattern cuts where they stand "
-        "alone. Below, the longest."
+        f"{unused['count']:,} entries. {unused['bytes_never_in_utf8']} are bytes that never occur in UTF-8, "
+        f"{unused['other_single_bytes']} are other bytes, and the pattern splits {unused['cut_by_the_pattern']}. The "
+        "table lists the longest of the others."
     )
-    return section("Not in this text", _entry_table(unused["listed"], entries), note)
+    return section("Entries that do not occur in this text", _entry_table(unused["listed"], entries), note)
 
 
 def _entry_table(listed: list[dict[str, Any]], entries: Mapping[int, bytes]) -> str:
@@ -185,4 +183,4 @@ def _entry_table(listed: list[dict[str, Any]], entries: Mapping[int, bytes]) -> 
         [f"{each['bytes']:,}", entry_html(each["id"], entries[each["id"]]), str(each["id"])]
         for each in listed
     ]
-    return table(["bytes", "entry", "id"], rows, "entries left")
+    return table(["bytes", "entry", "ID"], rows, "entries left")

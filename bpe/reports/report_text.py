@@ -28,24 +28,22 @@ def _facts(report: dict[str, Any]) -> list[str]:
     lines = []
     if text := report.get("text"):
         lines = [
-            f"{text['bytes_per_token']:.3f} bytes a token on {text['measured_on']}: {bytes_text(text['bytes'])} in "
+            f"{text['bytes_per_token']:.3f} bytes per token on {text['measured_on']}: {bytes_text(text['bytes'])} in "
             f"{text['tokens']:,} tokens",
             f"{100 * text['pretokens_in_one_token']:.1f} % of {text['pretokens']:,} pretokens are one token; "
-            f"{text['tokens_per_pretoken']:.3f} tokens a pretoken",
+            f"{text['tokens_per_pretoken']:.3f} tokens per pretoken",
         ]
         lines += [text["note"]] if "note" in text else []
         unused = report["unused"]
         lines.append(
             f"{unused['count']:,} entries ({100 * unused['share']:.1f} %) do not occur in this text; "
-            f"{unused['bytes_never_in_utf8']} are bytes that no UTF-8 text has, {unused['other_single_bytes']} other "
-            f"bytes, {unused['cut_by_the_pattern']} the pattern cuts where they stand alone"
+            f"{unused['bytes_never_in_utf8']} of them are bytes that never occur in UTF-8, "
+            f"{unused['other_single_bytes']} are other bytes, and the pattern splits {unused['cut_by_the_pattern']}"
         )
     unreachable, strange = report["unreachable"], report["strange"]
-    lines.append(
-        f"{unreachable['count']:,} entries are never produced, whatever the text: merges do not reach them"
-    )
+    lines.append(f"{unreachable['count']:,} entries can never be produced, because merges do not reach them")
     reasons = ", ".join(f"{number:,} {_verb(reason)}" for reason, number in strange["by_reason"].items())
-    lines.append(f"{strange['count']:,} entries are strange{': ' if reasons else ''}{reasons}")
+    lines.append(f"{strange['count']:,} entries are unusual{': ' if reasons else ''}{reasons}")
     return lines
 
 
@@ -61,8 +59,8 @@ def tables(report: dict[str, Any]) -> list[Table]:
     if "curve" in report:
         found.append(
             (
-                "Bytes a token by size of the vocabulary",
-                ("entries", "bytes a token", "tokens"),
+                "Bytes per token by vocabulary size",
+                ("entries", "bytes per token", "tokens"),
                 [
                     (f"{p['vocab_size']:,}", f"{p['bytes_per_token']:.3f}", f"{p['tokens']:,}")
                     for p in report["curve"]
@@ -72,8 +70,8 @@ def tables(report: dict[str, Any]) -> list[Table]:
         scripts = report["scripts"]
         found.append(
             (
-                f"Scripts ({100 * scripts['covered']:.1f} % of the text looked at)",
-                ("script", "share", "bytes a token", "characters a token", "entries"),
+                f"Scripts ({100 * scripts['covered']:.1f} % of the text examined)",
+                ("script", "share", "bytes per token", "characters per token", "entries"),
                 [
                     (
                         row["script"],
@@ -91,21 +89,21 @@ def tables(report: dict[str, Any]) -> list[Table]:
         found.append(
             ("Scripts", ("script", "entries"), [(name, f"{count:,}") for name, count in by_script.items()])
         )
-    found.append(("Longest entries", ("id", "bytes", "entry"), _entries(report["longest"])))
+    found.append(("Longest entries", ("ID", "bytes", "entry"), _entries(report["longest"])))
     strange = report["strange"]["listed"]
     found.append(
         (
-            "Strangest entries",
-            ("id", "entry", "why"),
+            "Unusual entries",
+            ("ID", "entry", "reason"),
             [(entry["id"], entry["text"], "; ".join(entry["reasons"])) for entry in strange],
         )
     )
-    found.append(("Never produced", ("id", "bytes", "entry"), _entries(report["unreachable"]["listed"])))
+    found.append(("Never produced", ("ID", "bytes", "entry"), _entries(report["unreachable"]["listed"])))
     if "unused" in report:
         found.append(
             (
-                "Not in this text, longest first",
-                ("id", "bytes", "entry"),
+                "Longest entries that do not occur in this text",
+                ("ID", "bytes", "entry"),
                 _entries(report["unused"]["listed"]),
             )
         )

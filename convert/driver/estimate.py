@@ -36,7 +36,7 @@ from tokenmill.stores import is_url
 # Beside the array of an entry: metadata and the manifest, which names every file.
 FIXED_BYTES = 4 << 20
 START_SECONDS = 0.3
-# Of the driver, by zarr format: processor seconds for each GB of text, bytes of memory for each text chunk.
+# Of the driver, by zarr format: CPU seconds per GB of text, bytes of memory for each text chunk.
 DRIVER_SECONDS = {2: 0.028, 3: 0.015}
 DRIVER_CHUNK_BYTES = {2: 11_400, 3: 650}
 DRIVER_BASE_BYTES = 60 << 20
@@ -205,16 +205,16 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
     else:
         held_out = f"about {options.fraction:.3%} of the documents"
     return [
-        f"{printable(options.output)}: nothing written (--dry-run); by a sample of {bytes_text(found.sampled_bytes)}:",
+        f"{printable(options.output)}: nothing written (--dry-run); estimated from a sample of {bytes_text(found.sampled_bytes)}:",
         f"  inputs     {counted(len(plan.sources), 'file')}: {listed}",
         f"  plan       {counted(plan.chunk_count, 'text chunk')} of up to {bytes_text(plan.chunk_bytes)}, "
-        f"{counted(options.worker_count, 'worker')}, zarr format {layout.zarr_format}, "
+        f"{counted(options.worker_count, 'worker')}, Zarr format {layout.zarr_format}, "
         f"compression {options.compression}",
         f"  documents  about {found.documents:,} with {bytes_text(found.text_bytes)} of text; validation {held_out}",
-        f"  tokens     about {tokens_text(found.tokens)}, {bytes_per_token:.2f} bytes of text each",
+        f"  tokens     about {tokens_text(found.tokens)}, {bytes_per_token:.2f} bytes of text per token",
         *ends_lines(found.ends, options.messages_field is not None),
         f"  disk       about {bytes_text(found.dataset_bytes)} for the dataset and {bytes_text(found.working_bytes)} "
-        f"on the way{room}",
+        f"for temporary files{room}",
         f"  time       about {_duration(found.seconds)}",
         *_scaling_lines(found, plan, options, layout),
         *(f"  warning    {fault}" for fault in found.faults),
@@ -233,7 +233,7 @@ def _scaling_lines(
     if options.executor != "process" or requests:
         memory = DRIVER_BASE_BYTES + DRIVER_CHUNK_BYTES[zarr_format] * plan.chunk_count
         seconds = DRIVER_SECONDS[zarr_format] * gigabytes
-        yield f"  driver     about {_duration(seconds)} of processor time in it, {bytes_text(memory)} of memory"
+        yield f"  driver     about {_duration(seconds)} of CPU time and {bytes_text(memory)} of memory"
     if requests:
         yield f"  requests   about {requests:,.0f} to stores"
 

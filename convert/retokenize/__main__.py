@@ -52,7 +52,7 @@ def _run(parsed: argparse.Namespace) -> int:
     written = retokenize(options)
     print(f"{printable(str(parsed.output))}: verified, from {printable(shown_url(parsed.dataset))}")
     for split, found in written.items():
-        empty = f", {found.empty_documents:,} without tokens left out" if found.empty_documents else ""
+        empty = f", {found.empty_documents:,} empty documents skipped" if found.empty_documents else ""
         print(f"{split}: {found.record.token_count:,} tokens in {found.record.seq_count:,} documents{empty}")
     return 0
 

@@ -16,12 +16,12 @@ def ends_lines(ends: DocumentEnds, of_chats: bool, usual_end: str | None = None)
         lines.append(f"  ends       each document {ends.added}")
     elif usual_end is not None and not of_chats:
         lines.append(
-            f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{usual_end}' "
-            "adds it to each"
+            f"  ends       no token ends a document, so a model can't learn to stop; add one with "
+            f"--append-token '{usual_end}'"
         )
     if ends.template.per_document and ends.differ and not of_chats:
         lines.append(
-            f"  template   differs: by the tokenizer's own template each document {ends.template}; --template adds "
-            "exactly that"
+            f"  template   differs: with the tokenizer's own template, each document {ends.template}; add those "
+            "tokens with --template"
         )
     return lines

@@ -86,7 +86,7 @@ class Summary:
             )
         if self.has_mask:
             lines.append(
-                f"  loss mask  {counted(self.trained_tokens, 'token')} to be learned, "
+                f"  loss mask  {counted(self.trained_tokens, 'token')} trained, "
                 f"{self.tokens - self.trained_tokens:,} not"
             )
         if self.intake.dropped:
@@ -95,14 +95,14 @@ class Summary:
         size = f"  size       {bytes_text(self.disk_bytes)} on disk"
         if self.tokens:
             size += (
-                f", in the arrays {self.array_bytes / self.tokens:.2f} bytes a token of "
+                f", {self.array_bytes / self.tokens:.2f} bytes per token in the arrays for "
                 f"{self.text_bytes / self.tokens:.2f} bytes of text"
             )
         lines.append(size)
         if self.without_checksums:
             lines.append(
-                f"  checksums  {self.without_checksums} has none that reading compares: damage is read as other tokens "
-                "until `tokenmill verify` finds it"
+                f"  checksums  {self.without_checksums} has none that reading checks; `tokenmill verify` "
+                "detects damage"
             )
         lines += ends_lines(self.ends, self.of_chats, self.usual_end)
         if self.intake.longest:
@@ -117,30 +117,32 @@ class Summary:
             lines.append(f"  skipped    {counted(count, 'record')}: {reason}")
         if self.unreadable:
             lines.append(
-                f"  unreadable {counted(len(self.unreadable), 'file')}, left out from the damage on:"
+                f"  unreadable {counted(len(self.unreadable), 'file')}, skipped from the damaged part on:"
             )
             lines += [f"             {error}" for error in self.unreadable[:SHOWN_FILES]]
             if len(self.unreadable) > SHOWN_FILES:
                 more = len(self.unreadable) - SHOWN_FILES
-                lines.append(f"             and {more:,} more, which the manifest lists")
+                lines.append(f"             and {more:,} more, listed in the manifest")
         if self.quarantine:
-            lines.append(f"  quarantine {printable(self.output)}/{self.quarantine} holds them")
+            lines.append(f"  quarantine {printable(self.output)}/{self.quarantine} has the bad records")
         if self.intake.blank:
             lines.append(f"  blank      {counted(self.intake.blank, 'line')}")
         if self.intake.with_special:
             lines.append(
-                f"  special    {counted(self.intake.with_special, 'document')} held the text of a special token, "
-                f"encoded as ordinary text"
+                f"  special    {counted(self.intake.with_special, 'document')} contain the text of a special token, "
+                f"which was encoded as ordinary text"
             )
         if self.replaced:
-            lines.append(f"  replaced   {counted(self.replaced, 'invalid UTF-8 sequence')} by U+FFFD")
+            lines.append(f"  replaced   {counted(self.replaced, 'invalid UTF-8 sequence')} with U+FFFD")
         if self.reused_shards:
             lines.append(
                 f"  reused     {self.reused_shards:,} of {counted(self.shards, 'temporary shard')} from an earlier run"
             )
         lines.append("  seconds    " + _times(self.seconds))
         if timings and self.worker_seconds:
-            lines.append(f"  workers    {_times(self.worker_seconds)} (of {self.workers} together)")
+            lines.append(
+                f"  workers    {_times(self.worker_seconds)} (sum of {counted(self.workers, 'worker')})"
+            )
         return lines
 
 

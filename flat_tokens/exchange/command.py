@@ -193,7 +193,7 @@ def export(arguments: argparse.Namespace) -> int:
         files = ", ".join(f"{arguments.output}/{name}" for name in facts["files"])
         print(f"{split}: {facts['tokens']:,} tokens in {_documents(facts['documents'])}: {printable(files)}")
     print(
-        f"ids: {exported.dtype or 'text'}; "
+        f"IDs: {exported.dtype or 'text'}; "
         + ("no token" if exported.end_token is None else f"token {exported.end_token}")
         + " ends each document"
     )
@@ -228,14 +228,12 @@ def import_(arguments: argparse.Namespace) -> int:
         complain(note, "note")
     print(f"{printable(str(arguments.output))}: verified")
     for split, written in imported.splits.items():
-        empty = f", {written.empty_documents:,} empty ones left out" if written.empty_documents else ""
+        empty = f", {written.empty_documents:,} empty documents skipped" if written.empty_documents else ""
         print(
             f"{split}: {written.record.token_count:,} tokens in {_documents(written.record.seq_count)}{empty}"
         )
     if arguments.separator_token not in (None, NO_TOKEN):
-        how = {"last": "ends", "first": "begins", "dropped": "was left out between"}[
-            arguments.separator_place
-        ]
+        how = {"last": "ends", "first": "begins", "dropped": "was dropped between"}[arguments.separator_place]
         print(f"token {arguments.separator_token} {how} documents")
     return 0
 

@@ -1,6 +1,4 @@
-"""The page: what the figures look like, in the components of `reports`. No figure is computed here but shares and
-bins, nothing is read.
-"""
+"""The page of a dataset report. Only shares and bins are computed here, and nothing is read."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ def render(figures: Figures, name: str) -> str:
     sections = [
         _comparison(figures),
         _lengths(figures),
-        _bytes_a_token(figures),
+        _bytes_per_token(figures),
         commonest(figures),
         longest(figures),
         sequences(figures),
         _origin(figures),
     ]
-    where = f"flat-tokens dataset, zarr format {figures.facts['zarr_format']}, {escaped(str(figures.facts['path']))}"
+    where = f"flat-tokens dataset, Zarr format {figures.facts['zarr_format']}, {escaped(str(figures.facts['path']))}"
     return page(
         name, where, _cards(figures), sections, kind="dataset report", made_by="tokenmill report", mark=MARK
     )
@@ -51,12 +49,12 @@ def _cards(figures: Figures) -> list[tuple[str, str]]:
         cards.append((f"{len(figures.entries):,}", "entries in the vocabulary"))
         text, counted = _text_bytes(figures.splits[0], figures)
         if counted:
-            cards.append((f"{text / counted:.2f}", "bytes of text a token"))
+            cards.append((f"{text / counted:.2f}", "bytes of text per token"))
     return cards
 
 
 def _trained(split: SplitFigures) -> str:
-    """How many tokens are to be learned, of a split with a loss mask."""
+    """The number of trained tokens of a split with a loss mask."""
     count = split.facts["trained_tokens"]
     return "" if count is None else f"{count:,}"
 
@@ -69,26 +67,26 @@ def _comparison(figures: Figures) -> str:
             "share of all tokens",
             *(numbers.percent(split.token_count, _all_tokens(figures)) for split in figures.splits),
         ],
-        *([["to be learned", *map(_trained, figures.splits)]] if any(map(_trained, figures.splits)) else []),
-        ["mean tokens a sequence", *(_mean(split.lengths) for split in figures.splits)],
+        *([["trained", *map(_trained, figures.splits)]] if any(map(_trained, figures.splits)) else []),
+        ["mean tokens per sequence", *(_mean(split.lengths) for split in figures.splits)],
     ]
     for percent in PERCENTILES:
-        label = "median" if percent == 50 else f"{percent} % are at most"
+        label = "median" if percent == 50 else f"{percent}{'st' if percent == 1 else 'th'} percentile"
         rows.append([label, *(_percentile(split.lengths, percent) for split in figures.splits)])
     rows.append(["longest", *(_percentile(split.lengths, 100) for split in figures.splits)])
     if figures.entries is not None:
-        rows.append(["bytes of text a token", *(_rate(split, figures) for split in figures.splits)])
+        rows.append(["bytes of text per token", *(_rate(split, figures) for split in figures.splits)])
     rows += [
-        ["different ids", *(f"{len(split.ids):,}" for split in figures.splits)],
-        ["greatest id", *(f"{split.facts['max_token_id']:,}" for split in figures.splits)],
+        ["distinct IDs", *(f"{len(split.ids):,}" for split in figures.splits)],
+        ["largest ID", *(f"{split.facts['max_token_id']:,}" for split in figures.splits)],
         ["on disk", *(numbers.storage(split.facts["disk_bytes"]) for split in figures.splits)],
         [
-            "bytes on disk a token",
+            "bytes on disk per token",
             *(numbers.ratio(split.facts["disk_bytes"], split.token_count) for split in figures.splits),
         ],
         ["compression", *(escaped(str(split.facts["compression"])) for split in figures.splits)],
     ]
-    return section("Train beside validation", table(["", *heads(figures.names)], rows), _sample_note(figures))
+    return section("Train and validation", table(["", *heads(figures.names)], rows), _sample_note(figures))
 
 
 def _lengths(figures: Figures) -> str:
@@ -115,20 +113,20 @@ def _lengths(figures: Figures) -> str:
         step = max(-(-(high - low) // 9), 1)
         plots.append(histogram(series, split.name, note, shares.tolist(), top, labels[low:high], tips, step))
         counted.append((seqs[low:high].tolist(), tokens[low:high].tolist()))
-    columns = ["tokens a sequence"]
+    columns = ["tokens per sequence"]
     columns += [f"{head}: {what}" for head in heads(figures.names) for what in ("sequences", "tokens")]
     rows = [
         [span, *(f"{column[at]:,}" for both in counted for column in both)] for at, span in enumerate(ranges)
     ]
     return section(
-        "How long sequences are",
+        "Sequence lengths",
         pair(plots) + folded("The numbers", table(columns, rows)),
-        "Tokens a sequence, in steps that grow by a third to a half; the height is the share of the split's sequences, "
-        "on one scale for both.",
+        "Tokens per sequence, in bins that grow by a third to a half. The height is the share of the split's "
+        "sequences, on the same scale for both splits.",
     )
 
 
-def _bytes_a_token(figures: Figures) -> str:
+def _bytes_per_token(figures: Figures) -> str:
     if figures.entries is None:
         return ""
     plots, columns = [], []
@@ -151,9 +149,9 @@ def _bytes_a_token(figures: Figures) -> str:
         for at, label in enumerate(labels)
     ]
     return section(
-        "How many bytes a token stands for",
+        "Bytes per token",
         pair(plots) + folded("The numbers", table(["bytes", *heads(figures.names)], rows)),
-        "Bytes of text; the height is the share of the split's tokens, special tokens left out.",
+        "Bytes of text per token. The height is the share of the split's tokens, without special tokens.",
     )
 
 
@@ -180,13 +178,9 @@ def _origin(figures: Figures) -> str:
         if facts["source_count"] > len(sources)
         else ""
     )
-    made = (
-        table(["", ""], rows, "origin")
-        if rows
-        else "<p class=note>The dataset has no manifest that says.</p>"
-    )
+    made = table(["", ""], rows, "origin") if rows else "<p class=note>The dataset has no manifest.</p>"
     files = f"{table(['source', *SOURCE_FIGURES.values()], listed, 'origin')}{more}" if listed else ""
-    return section("Where it comes from", made + files)
+    return section("Provenance", made + files)
 
 
 def _value(value: Any) -> str:
@@ -216,10 +210,10 @@ def _sample_note(figures: Figures) -> str:
                 f"the lengths of {split.lengths.seq_count:,} of {split.seq_count:,} sequences of {split.name}"
             )
     if not said:
-        return "Every token and every sequence was counted."
+        return "All tokens and sequences were counted."
     return (
-        f"Counted in an even sample: {'; '.join(said)}. Counts of sequences and tokens and the sizes are "
-        "of the whole."
+        f"Counted in an evenly spaced sample: {'; '.join(said)}. The numbers of sequences and tokens "
+        "and the sizes are for the whole dataset."
     )
 
 

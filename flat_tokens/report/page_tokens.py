@@ -47,18 +47,20 @@ def commonest(figures: Figures) -> str:
         )
     covered = sum(count for _, count in chosen) / totals[leading]
     used = len(set(counts[0]) | set(counts[1]))
-    usage = "" if figures.entries is None else f" {used:,} of {len(figures.entries):,} entries occur at all."
-    body = table(["", "entry", "id", *heads(figures.names)], rows, "entries left shares")
-    note = f"Together they are {percent(covered, 1)} of the tokens of {figures.splits[leading].name}.{usage}"
-    return section("The commonest entries", body, note)
+    usage = "" if figures.entries is None else f" {used:,} of {len(figures.entries):,} entries occur."
+    body = table(["", "entry", "ID", *heads(figures.names)], rows, "entries left shares")
+    note = (
+        f"Together they make up {percent(covered, 1)} of the tokens of {figures.splits[leading].name}.{usage}"
+    )
+    return section("Most frequent entries", body, note)
 
 
 def longest(figures: Figures) -> str:
     if figures.entries is None:
         return section(
-            "The longest entries",
+            "Longest entries",
             "",
-            "The dataset has no tokenizer at its root, so ids are all that can be shown: give "
+            "The dataset has no tokenizer, so only IDs are shown. Give one with "
             "<code>--tokenizer tokenizer.json</code>.",
         )
     counts = [split.count_of for split in figures.splits]
@@ -68,12 +70,12 @@ def longest(figures: Figures) -> str:
         [f"{len(data):,}", _entry(figures, id_), str(id_), *(f"{count.get(id_, 0):,}" for count in counts)]
         for id_, data in chosen
     ]
-    body = table(["bytes", "entry", "id", *heads(figures.names)], rows, "entries left")
+    body = table(["bytes", "entry", "ID", *heads(figures.names)], rows, "entries left")
     return section(
-        "The longest entries",
+        "Longest entries",
         body,
-        "Of the vocabulary, by bytes, and how often each occurs in what was counted. Long ones that never occur tell "
-        "of text that the tokenizer was trained on and the dataset lacks.",
+        "The longest entries of the vocabulary, with their counts in the splits. Long entries that never occur hint at "
+        "training text of the tokenizer that the dataset lacks.",
     )
 
 
@@ -84,17 +86,17 @@ def sequences(figures: Figures) -> str:
         nothing = "<p class=note>No sequences.</p>"
         columns.append(f"<div><h3>{legend(split.name, series)}</h3>{shown or nothing}</div>")
     what = (
-        "A box is a token; where several make one character, they share a box. Hover, tap, or go along with the "
-        "arrow keys for its id. The colours only tell neighbours apart."
+        "Each box is a token. Tokens that form one character together share a box. Hover, tap, or use the arrow keys "
+        "to see IDs and bytes. Colors only separate neighbors."
         if figures.entries is not None
-        else "The ids; there is no tokenizer to show text by."
+        else "IDs only, because there is no tokenizer to decode them."
     )
     spread = (
-        "evenly spread over the split"
+        "The sequences are spaced evenly over the split."
         if any(len(split.shown) < split.seq_count for split in figures.splits)
-        else "all"
+        else "All sequences are shown."
     )
-    return section("Sequences", pair(columns), f"{what} The sequences are {spread}.")
+    return section("Sequences", pair(columns), f"{what} {spread}")
 
 
 def _sequence(figures: Figures, split: SplitFigures, shown: Shown) -> str:
@@ -108,10 +110,10 @@ def _sequence(figures: Figures, split: SplitFigures, shown: Shown) -> str:
             place += len(box.ids)
         of_text = [id_ for id_ in shown.ids if id_ not in figures.special_ids]
         size = sum(len(figures.entries.get(id_, b"")) for id_ in of_text)
-        facts += [f"{size / len(of_text):.2f} bytes a token"] if of_text else []
+        facts += [f"{size / len(of_text):.2f} bytes per token"] if of_text else []
     rest = shown.token_count - len(shown.ids)
-    more = f'<p class="more">and {rest:,} tokens more</p>' if rest else ""
-    label = f"{split.name} sequence {shown.index}, {facts[0]}; arrow keys go from token to token"
+    more = f'<p class="more">and {rest:,} more tokens</p>' if rest else ""
+    label = f"{split.name} sequence {shown.index}, {facts[0]}; arrow keys move between tokens"
     return (
         f'<div class="head"><b>{split.name}[{shown.index:,}]</b><small>{", ".join(facts)}</small></div>'
         f'<p class="{kind}" dir="auto" tabindex="0" role="group" aria-label="{escaped(label)}">{body}</p>{more}'

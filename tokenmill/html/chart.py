@@ -39,7 +39,7 @@ def histogram(
     return (
         f'<figure class="{series}"><figcaption><span class="key"></span>{escaped(title)} <small>{escaped(note)}</small>'
         f'</figcaption><div class="frame">{_lines(top, ticks, " %")}<div class="plot" tabindex="0" role="group" '
-        f'aria-label="{escaped(title)}: {len(shares)} bars, by the arrow keys">{bars}</div></div>'
+        f'aria-label="{escaped(title)}: {len(shares)} bars; use the arrow keys">{bars}</div></div>'
         f'<div class="axis" aria-hidden="true">{axis}</div></figure>'
     )
 
@@ -81,7 +81,7 @@ def curve(points: Sequence[Point], x_title: str, y_title: str) -> str:
         f'<div class="frame curve">{_lines(top, y_ticks)}<svg viewBox="0 0 100 100" '
         f'preserveAspectRatio="none" aria-hidden="true"><polyline points="{line}"/></svg>{last}'
         f'<div class="dots" tabindex="0" role="group" aria-label="{escaped(y_title)} by {escaped(x_title)}: '
-        f'{len(points)} points, by the arrow keys">{dots}</div></div>'
+        f'{len(points)} points; use the arrow keys">{dots}</div></div>'
         f'<div class="ticks" aria-hidden="true">{axis}</div>'
         f'<p class="x"><small>{escaped(x_title)}</small></p></figure>'
     )

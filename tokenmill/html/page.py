@@ -46,7 +46,7 @@ def page(
         f'<header><h1>{escaped(title)}</h1><div class="sub">{subtitle}</div>'
         f"{cards(figures) if figures else ''}</header>"
         f"<main>{''.join(sections)}</main>"
-        f"<footer>Made by <code>{escaped(made_by)}</code>. The page holds all it needs and asks no network.</footer>"
+        f"<footer>Made by <code>{escaped(made_by)}</code>. This page works offline.</footer>"
         f'<div id="tip" role="tooltip" hidden></div><div id="live" aria-live="polite" style="{_UNSEEN}"></div>{held}'
         + "".join(f"<script>{each}</script>" for each in all_scripts)
         + "</body></html>\n"
