@@ -1,7 +1,7 @@
-"""What a conversion is asked to do, checked in one place before anything is touched.
+"""The options of a conversion, checked in one place before anything is written.
 
-Every rule a flag must keep stands in `ConvertOptions.__post_init__`; an error names the flag, the rule and the
-value. `recorded()` holds those options that decide the dataset's bytes, and only those: a number of workers never.
+`ConvertOptions.__post_init__` checks every rule; an error names the flag, the rule and the value. `recorded()` holds
+only the options that decide the bytes of the dataset; the number of workers is not among them.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ RECORDED_OF_MARKS = (
     "completion_field",
     "messages_field",
     "chat_date",
-)  # where they are given
-CHAT_RULES = "chat_rules_sha256"  # as it is recorded what template chats have
+)  # if given
+CHAT_RULES = "chat_rules_sha256"  # the manifest's field for the chat template
 _MAX_UINT64 = 2**64 - 1
-# What options may be; None as well where that is the default.
+# The ranges of options; None is allowed where it is the default.
 LIMITS = {
     "seed": (0, _MAX_UINT64),
     "validation_docs": (0, 10_000_000),
@@ -79,34 +79,55 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "start_method": START_METHODS,
 }
 _FIELDS = ("text_field", "prompt_field", "completion_field", "messages_field")
-_MASK_BITS = 8  # tokens a byte of a loss mask
+_MASK_BITS = 8  # tokens per byte of a loss mask
 
 
 @dataclass(frozen=True)
 class ConvertOptions:
     """One conversion: `ConvertOptions(["en.txt"], "tokenizer.json", "en.zarr", workers=2)`.
 
-    inputs, validation: files, folders, globs, "-" for standard input; documents of `validation` files are the
-    validation split, else a document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or
-    0 with `validation`); or validation_docs names how many documents, those with the smallest hashes, are.
-    exclude: globs of files to leave out, matched with the whole path or with its end after a slash.
-    input_format: auto (by the file's name), text, jsonl, parquet, arrow, csv, tsv or tar. text_field: the field or
-    column of the text, or a JSON pointer ("/a/b"). prompt_field, completion_field: the two fields of records whose
-    completion alone is to be learned, in place of text_field. messages_field: the field of chats, whose assistant
-    messages are to be learned; chat_template: the file or URL of their template (None: the tokenizer's own); chat_date:
-    the date, YYYY-MM-DD, for templates that write the current date. on_error: the handling of bad records; max_errors:
-    how many are tolerated, None for any number.
-    special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
-    for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each
-    document that has tokens; None: nothing. template: add the tokens that the tokenizer's own files put around a text.
-    executor: where tasks run: "process", workers of this machine; "dask", the cluster whose scheduler is at the address
-    `scheduler`; "ray", that at `address` ("auto": the one that runs here). workers None: one a usable core; of a
-    cluster, all. scratch: a folder that all workers see, for temporary shards; None: beside the output.
-    storage_options: of the stores that URLs name, such as {"region": "eu-west-1"}, above environment variables.
-    source_places: whether the dataset says of each sequence where it begins in its source; auto: if
-    those of a sample have 512 bytes of text or more on average (at most 2 % of the dataset, there).
-    text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None: flat_tokens' default. UsageError (exit
-    2) for a value outside its range.
+    A value outside its range raises UsageError (exit code 2).
+
+    inputs: files, folders, globs, URLs, or "-" for standard input.
+    tokenizer: a tokenizer.json, its URL, a folder, or org/model[@revision] on the Hugging Face Hub.
+    output: the path or URL of the dataset.
+    validation: the files of the validation split.
+    validation_fraction: the fraction of documents in validation, those with hash < fraction * 2^64; None: 0.005, or 0
+    with validation or validation_docs.
+    validation_docs: the number of documents in validation, those with the smallest hashes.
+    seed: the seed of the hash that chooses validation documents.
+    exclude: globs of files to skip, matched with the whole path or with its end after a slash.
+    input_format: text, jsonl, parquet, arrow, csv, tsv or tar; auto: by file extension.
+    text_field: the field or column of the text, or a JSON pointer such as "/a/b".
+    prompt_field, completion_field: fields that replace text_field; only the completion is trained on.
+    messages_field: the field of chat messages; only the assistant's messages are trained on.
+    chat_template: the file or URL of a Jinja template; None: the tokenizer's own.
+    chat_date: YYYY-MM-DD, for templates that write the current date.
+    on_error: fail, skip or quarantine bad records.
+    max_errors: the number of bad records to skip before the run fails; None: any number.
+    invalid: what invalid UTF-8 is: an error (a bad record), replace (by U+FFFD), or skip (the document).
+    max_record_bytes: the longest JSON line or CSV row; longer ones are bad records.
+    max_window_bytes: the largest window that a zst or xz file may ask for.
+    separator: the text between the documents of a text file.
+    special_in_text: how the text of a special token in a document is encoded: encode (its ID), text, or error (a bad
+    record); None: encode for text files, text for records.
+    prepend_token, append_token: an entry of the tokenizer, by text or ID, to add to each document that has tokens.
+    template: add the tokens that the tokenizer's own files put around a text.
+    zarr_format: 2 or 3; None: 2 on disks, 3 on object stores.
+    compression: zstd, lz4, lz4-bitshuffle or none. In Zarr format 2, only zstd has checksums that reading compares.
+    chunk_tokens: tokens per Zarr chunk; None: 65,536, or 262,144 without compression in format 2.
+    source_places: store where each sequence begins in its source: yes, no, or auto (if the documents of a sample have
+    512 bytes of text or more on average, so that it takes at most 2 % of the dataset).
+    overwrite: replace an existing dataset, or an unfinished run with other options.
+    executor: process (workers on this machine), dask or ray.
+    workers: the number of worker processes; None: one per usable CPU. A cluster uses all its workers.
+    scheduler, address: the addresses of the dask scheduler and of the Ray cluster; address auto: a running cluster.
+    scratch: the folder of temporary shards, which all workers see; None: next to the output.
+    storage_options: settings of object stores, such as {"region": "eu-west-1"}; they override environment variables.
+    text_chunk_bytes: text per task; None: 4 to 32 MiB, depending on the size of the corpus.
+    start_method: fork, spawn or forkserver; auto: fork on Linux where it is safe, else spawn.
+    stall_seconds: end a worker that uses no CPU time for so long, or so much CPU time without a step; 0: never.
+    progress: auto, bar, json or none, on stderr.
     """
 
     inputs: PathsField = PathsField()  # noqa: RUF009 - a descriptor
@@ -149,7 +170,7 @@ class ConvertOptions:
     start_method: str = "auto"
     storage_options: Mapping[str, str] = field(default_factory=dict)
     exclude: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
-    stall_seconds: float = STALL_SECONDS  # a worker that hangs for so long is ended; 0: never
+    stall_seconds: float = STALL_SECONDS
 
     def __post_init__(self) -> None:
         if not self.inputs and not self.validation:
@@ -239,12 +260,12 @@ class ConvertOptions:
 
     @property
     def separator_bytes(self) -> bytes:
-        """The separator as it stands in the files, UTF-8."""
+        """The separator in UTF-8."""
         return self.separator.encode()
 
     @property
     def intake_rules(self) -> IntakeRules:
-        """What counts as a bad record and what is done with it."""
+        """The rules for bad records."""
         names = (self.prompt_field or "", self.completion_field or "", self.messages_field or "")
         return IntakeRules(
             self.text_field,
@@ -284,8 +305,7 @@ class ConvertOptions:
 
     @property
     def worker_count(self) -> int:
-        """How many worker processes, at least 1. (`workers` stays None where it was not given: options that are made of
-        these are checked anew, and a cluster refuses a number.)"""
+        """The number of worker processes. `workers` stays None, because a cluster rejects a number."""
         return available_threads() if self.workers is None else self.workers
 
     def engine(self, executor: Executor | None) -> EngineOptions:
@@ -309,7 +329,7 @@ class ConvertOptions:
         """The options that, with the sources and the tokenizer, decide what shards hold or how the dataset is laid out.
 
         JSON-able. Not `on_error`: shards without bad records are the same whatever is to be done with those, so a run
-        that failed at one may go on with --on-error skip. Those with some are looked at (convert/encode_and_merge.py).
+        that failed at one can resume with --on-error skip. Shards with bad records are checked again on resume.
         """
         found = {name: getattr(self, name) for name in RECORDED}
         found |= {name: value for name in RECORDED_OF_MARKS if (value := getattr(self, name)) is not None}

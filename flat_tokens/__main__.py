@@ -1,5 +1,4 @@
-"""python -m flat_tokens info | verify | head | report | export | import | compact: what a dataset is, whether it is
-sound, how it reads, and the way to and from other tools.
+"""python -m flat_tokens info | verify | head | report | export | import | compact: work on datasets.
 
 stdout holds the answer, stderr errors and progress. Exit codes: 0, 2 usage or no such path, 3 no dataset or a
 damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory lost, 6 refused (a file is in the way),

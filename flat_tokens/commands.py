@@ -1,4 +1,4 @@
-"""What the commands info, verify, head and report do and print; __main__.py parses for them and tells errors."""
+"""The commands info, verify, head and report; __main__.py parses their arguments and reports errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN_SOURCES = SHOWN_PARTS = 20
 
 
 def info(arguments: argparse.Namespace) -> int:
-    """Print what a dataset is; returns the exit code, as all of these."""
+    """Describe a dataset; returns the exit code, like all commands."""
     if arguments.source:
         return _info_of_sources(arguments)
     most_sources = None if arguments.json else SHOWN_SOURCES
@@ -39,7 +39,7 @@ def info(arguments: argparse.Namespace) -> int:
         return 0
     print(f"{printable(facts['path'])}: flat-tokens, Zarr format {facts['zarr_format']}")
     for name, split in facts["splits"].items():
-        ids = f", ids up to {split['max_token_id']:,}" if split["token_count"] else ""
+        ids = f", IDs up to {split['max_token_id']:,}" if split["token_count"] else ""
         print("\n".join(_of_split(name, split, ids)))
         if split["seq_tokens"]:
             print(
@@ -112,7 +112,7 @@ def _open(arguments: argparse.Namespace) -> opening.Dataset:
 
 
 def _lines(title: str, facts: list[str]) -> list[str]:
-    """The facts behind a title, none cut, on lines of at most 100 columns where that can be."""
+    """The facts after a title, on lines of at most 100 columns if no fact is longer."""
     lines = [title]
     for fact in facts:
         begun = lines[-1] not in (title, "  ")
@@ -186,7 +186,7 @@ def worker_pool(workers: int) -> ProcessPoolExecutor:
 
 
 def _begin_worker() -> None:
-    """What a worker does first: leave Ctrl-C to its parent, and end when that ends."""
+    """Leave Ctrl-C to the parent of a worker, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -228,7 +228,8 @@ class _Bar:
 def _verdict(report: VerifyReport) -> str:
     where = printable(str(report.path))
     if not report.ok:
-        return f"{where}: DAMAGED, {len(report.problems)} problem{'s' if len(report.problems) != 1 else ''}, listed above"
+        count = len(report.problems)
+        return f"{where}: DAMAGED, {count} problem{'s' if count != 1 else ''}, listed above"
     read = f"{report.file_count:,} files, {report.byte_count:,} bytes"
     checked = (
         "all files match the manifest"

@@ -1,7 +1,6 @@
-"""The pages of the site that are made: a page a command, from its parser, and a page a package, from its docstrings.
+"""Generated pages of the site: one per command, from its parser, and one per package, from its docstrings.
 
-Packages are read, not imported: mkdocstrings finds what each name is. Parsers are imported, which takes neither numpy
-nor the core.
+Packages are parsed, not imported: mkdocstrings resolves their names. Parsers are imported without numpy or the core.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from tokenmill.cli.parser import Parser  # noqa: E402
 
 FOLDER = "reference/"
 WIDTH = 76  # characters of a line of code on a page
-BAR = r"\|"  # within a table
 PACKAGES = {
     "bpe": "tokenizers: trained, encoded with, decoded with",
     "convert": "from text and a tokenizer to a dataset",
@@ -55,7 +53,7 @@ def pages() -> dict[str, str]:
 
 
 def parsers(command: str) -> Iterator[Parser]:
-    """Those of a command: `info` and `report` have two, one for tokenizers and one for datasets."""
+    """The parsers of a command: `info` and `report` have one for tokenizers and one for datasets."""
     for module in COMMANDS[command][0]:
         build = import_module(module).build_parser
         several = build("tokenmill").commands()
@@ -63,21 +61,17 @@ def parsers(command: str) -> Iterator[Parser]:
 
 
 def commands_page() -> str:
-    lines = ["# Commands", "", "| command | what it does | example |", "|---|---|---|"]
-    for command, (_, example) in COMMANDS.items():
-        about = " ".join(first_sentence(parser.description or "") for parser in parsers(command))
-        examples = "<br>".join(f"`{one.strip()}`" for one in f"tokenmill {example}".split(";"))
-        lines.append(f"| [`{command}`]({command}.md) | {prose(about)} | {examples.replace('|', BAR)} |")
-    return "\n".join([*lines, ""])
+    rows = [f"| [`{name}`]({name}.md) | {prose(about)} |" for name, (_, about) in COMMANDS.items()]
+    return "\n".join(["# Commands", "", "| command | description |", "|---|---|", *rows, ""])
 
 
 def command_page(command: str) -> str:
-    """What `tokenmill COMMAND --help` says, an option an entry."""
+    """The text of `tokenmill COMMAND --help`, with an entry per option."""
     found = list(parsers(command))
     lines = [f"# tokenmill {command}", ""]
     for parser, about in zip(found, ("tokenizer", "dataset"), strict=False):
         if len(found) > 1:
-            lines += [f"## Of a {about}", ""]
+            lines += [f"## For a {about}", ""]
         lines += parser_section(parser, "###" if len(found) > 1 else "##")
     return "\n".join(lines)
 
@@ -95,18 +89,13 @@ def parser_section(parser: Parser, heading: str) -> list[str]:
         for action in actions:
             lines += [f"`{formatter._format_action_invocation(action)}`", ""]
             lines += [f":   {prose(formatter._expand_help(action) if action.help else '')}", ""]
-    parser.format_help()  # which makes the epilog where it is made late
     if parser.epilog:
         lines += ["```text", (parser.epilog % {"prog": parser.prog}).strip("\n"), "```", ""]
     return lines
 
 
-def first_sentence(text: str) -> str:
-    return re.split(r"[.:](?=\s|$)", text.strip(), maxsplit=1)[0] + "."
-
-
 def prose(text: str) -> str:
-    """Plain text as Markdown that reads the same; what stands between backticks stays code."""
+    """Plain text as Markdown; text between backticks stays code."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     plain = [re.sub(r"([*_\[\]{}|\\])", r"\\\1", html.escape(part, quote=False)) for part in parts[::2]]
     return "".join(part for pair in zip(plain, [*parts[1::2], ""], strict=True) for part in pair)

@@ -5,6 +5,7 @@ A warning is a link or an anchor that leads nowhere, a page without a place, a n
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -153,7 +154,8 @@ def check_commands(site: Path) -> None:
         page = (site / "reference" / "commands" / f"{command}.html").read_text(encoding="utf-8")
         for parser in site_reference.parsers(command):
             for action in parser._actions:
-                assert [name for name in action.option_strings if name not in page] == [], command
+                for name in action.option_strings:
+                    assert (name in page) == (action.help != argparse.SUPPRESS), (command, name)
 
 
 def check_bars_in_tables(pages: dict[Path, PageReader]) -> None:
@@ -225,7 +227,6 @@ def test_parameters_become_a_list() -> None:
 
 def test_help_reads_the_same_as_a_page() -> None:
     assert site_reference.prose("a <b> *c* `d_*` [e|f]") == r"a &lt;b&gt; \*c\* `d_*` \[e\|f\]"
-    assert site_reference.first_sentence("Do this: and that. More") == "Do this."
     assert site_reference.public_names("convert")["convert"] == "convert.driver.pipeline"
     for package in (bpe, convert, flat_tokens):
         names = {*package.__all__, *(["open"] if package is flat_tokens else [])}

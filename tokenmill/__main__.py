@@ -19,7 +19,7 @@ from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_st
 _BPE: Final = "bpe.__main__"
 _DATASET: Final = "flat_tokens.__main__"
 _BOTH: Final = (_BPE, _DATASET)
-# The modules whose `main` runs a command, and its line of help. Two modules: tokenmill/kinds.py chooses.
+# The modules with the `main` of a command, and its line of help. Of two modules, tokenmill/kinds.py chooses one.
 _GROUPS: Final[dict[str, dict[str, tuple[tuple[str, ...], str]]]] = {
     "Tokenizers": {
         "train": ((_BPE,), "Train a BPE tokenizer on text"),

@@ -144,11 +144,11 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         "--special-token",
         action="append",
         metavar="TOKEN",
-        help="special token to add and to split the text at; repeatable (default: those of the counts files)",
+        help="special token to add and to split the text at; repeatable (default: as in the counts files)",
     )
     add(
         "--pattern",
-        help="gpt2, cl100k, o200k, llama3, qwen2, or a regular expression (default: that of the counts files, or gpt2)",
+        help="gpt2, cl100k, o200k, llama3, qwen2, or a regular expression (default: as in the counts files, or gpt2)",
     )
     add(
         "--like",

@@ -77,8 +77,8 @@ def _sides(names: tuple[str, str]) -> str:
             f'<details open><summary>IDs</summary><p class="t ids" id="{series}-ids" tabindex="0"></p></details></div>'
         )
     note = (
-        "Each box is a token. Tokens that form one character together share a box. Hover, tap, or use the arrow keys to "
-        "see IDs and bytes. An outline marks tokens with boundaries that the other tokenizer does not have."
+        "Each box is a token. Tokens that form one character together share a box. Hover, tap, or use the arrow keys "
+        "to see IDs and bytes. An outline marks tokens with boundaries that the other tokenizer does not have."
     )
     return section("Tokens", pair(sides), note)
 

@@ -54,7 +54,7 @@ def _verb(reason: str) -> str:
 
 
 def tables(report: dict[str, Any]) -> list[Table]:
-    """The tables of the report, those of no rows left out."""
+    """The tables of the report, without empty ones."""
     found: list[Table] = []
     if "curve" in report:
         found.append(

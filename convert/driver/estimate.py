@@ -205,7 +205,8 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
     else:
         held_out = f"about {options.fraction:.3%} of the documents"
     return [
-        f"{printable(options.output)}: nothing written (--dry-run); estimated from a sample of {bytes_text(found.sampled_bytes)}:",
+        f"{printable(options.output)}: nothing written (--dry-run); estimated from a sample of "
+        f"{bytes_text(found.sampled_bytes)}:",
         f"  inputs     {counted(len(plan.sources), 'file')}: {listed}",
         f"  plan       {counted(plan.chunk_count, 'text chunk')} of up to {bytes_text(plan.chunk_bytes)}, "
         f"{counted(options.worker_count, 'worker')}, Zarr format {layout.zarr_format}, "

@@ -1,1 +1,1 @@
-"""What a person says to a conversion and is shown of it."""
+"""The command line of a conversion, and the text that it prints."""

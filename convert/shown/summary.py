@@ -1,4 +1,4 @@
-"""What a conversion came to: the counts, which must add up, and where the time went."""
+"""The summary of a conversion: its counts, which must add up, and its times."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Summary:
     def lines(self, timings: bool = False) -> list[str]:
         """The summary for people; timings adds the seconds of the workers by step."""
         seconds = max(sum(self.seconds.values()), 1e-9)
-        # What is in compressed files is what takes time, and what other tools' rates are of.
+        # The rate is of uncompressed text, as in other tools.
         text = f" with {bytes_text(self.text_bytes)} of text" if self.text_bytes > self.source_bytes else ""
         lines = [
             f"{printable(self.output)}: {counted(self.tokens, 'token')} from {bytes_text(self.source_bytes)} "

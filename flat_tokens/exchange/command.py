@@ -1,4 +1,4 @@
-"""The commands export, import and compact: their arguments, and what they print."""
+"""The commands export, import and compact: their arguments and their output."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _count(text: str) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Write the files, and print what they are."""
+    """Write the files, and print a line per split."""
     from flat_tokens.exchange.export_dataset import ExportOptions, export_dataset
     from flat_tokens.exchange.unfinished import check_apart
 
@@ -201,7 +201,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def import_(arguments: argparse.Namespace) -> int:
-    """Make the dataset, and print what it holds."""
+    """Make the dataset, and print a line per split."""
     from flat_tokens.exchange.import_dataset import ImportOptions, import_dataset
     from flat_tokens.exchange.unfinished import check_apart
     from flat_tokens.storage.layout import ArrayLayout
@@ -239,7 +239,7 @@ def import_(arguments: argparse.Namespace) -> int:
 
 
 def compact(arguments: argparse.Namespace) -> int:
-    """Write the dataset, and print what it holds."""
+    """Write the dataset, and print a line per split."""
     from flat_tokens.exchange.compact import compact as write
     from flat_tokens.exchange.unfinished import check_apart
     from flat_tokens.storage.layout import ArrayLayout

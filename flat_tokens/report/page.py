@@ -16,7 +16,7 @@ from tokenmill.html.components import SERIES, escaped, folded, heads, pair, sect
 from tokenmill.html.page import page
 
 MARK = "<!-- flat_tokens report -->"  # by which a later report knows that it may replace the file
-LARGEST_BYTES_BAR = 16  # the last bar of bytes a token takes all longer ones
+LARGEST_BYTES_BAR = 16  # the last bar also counts longer tokens
 
 SOURCE_FIGURES = {"bytes": "bytes", "train_tokens": "tokens in train", "validation_tokens": "in validation"}
 

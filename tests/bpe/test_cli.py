@@ -145,13 +145,13 @@ def test_entries_that_are_text(capfdbinary, tmp_path):
     like = ("train", text, "--vocab-size", 290, "--like", "llama-2", "--output", made)
     code, _, err = run(capfdbinary, *like, "--report", tmp_path / "r.html", "--quiet")
     assert code == 0, err
-    assert "bytes of text a token" in (tmp_path / "r.html").read_text()
+    assert "bytes of text per token" in (tmp_path / "r.html").read_text()
     code, out, _ = run(capfdbinary, "info", made)
     assert code == 0
     assert b"never produced" in out
     code, out, _ = run(capfdbinary, "report", made, text)
     assert code == 0
-    assert b"bytes a token on" in out
+    assert b"bytes per token on" in out
     assert run(capfdbinary, "encode", text, "--tokenizer", made, "--output", ids)[0] == 0
     code, out, _ = run(capfdbinary, "decode", ids, "--tokenizer", made)
     assert (code, out.decode()) == (0, text.read_text().replace("\u2581", " "))
@@ -391,4 +391,5 @@ def test_help_is_quick_to_import():
     code += "assert not {'numpy', 'regex', 'tqdm', 'bpe._core'} & set(sys.modules), sys.modules.keys()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert b"train | count | report | compare | encode | decode | info" in ended.stdout
+    commands = (b"train", b"count", b"report", b"compare", b"encode", b"decode", b"info")
+    assert all(b"\n    " + name in ended.stdout for name in commands)

@@ -39,9 +39,9 @@ def test_the_command_writes_a_page(here: Path, capfd: pytest.CaptureFixture[str]
     assert main(["compare", "a.json", "b.json", "--output", "c.html", "--text", "</textarea><b>&"]) == 0
     out, err = capfd.readouterr()
     assert out == ""
-    assert re.fullmatch(r"c\.html: [\d.]+ kB, all that the page needs\n", err)
+    assert re.fullmatch(r"c\.html: [\d.]+ kB, standalone\n", err)
     page = Path("c.html").read_text()
-    assert "a.json beside b.json" in page
+    assert "a.json and b.json" in page
     assert "\n&lt;/textarea&gt;&lt;b&gt;&amp;</textarea>" in page
     assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttpRequest|WebSocket", page)
     policy = re.search(r'content="(default-src[^"]*)"', page)

@@ -201,14 +201,14 @@ def test_text(report: dict[str, Any]) -> None:
     lines = text.splitlines()
     assert lines[0] == "320 entries, 1 special token, pattern gpt2"
     assert lines[1].startswith(
-        f"{report['text']['bytes_per_token']:.3f} bytes a token on <b>held & out: 23 bytes in "
+        f"{report['text']['bytes_per_token']:.3f} bytes per token on <b>held & out: 23 bytes in "
     )
     for heading in (
-        "Bytes a token by size",
+        "Bytes per token by vocabulary size",
         "Scripts (100.0 %",
         "Longest entries",
-        "Strangest",
-        "Not in this text",
+        "Unusual entries",
+        "Longest entries that do not occur",
     ):
         assert any(line.startswith(heading) for line in lines), heading
     assert all(line == line.rstrip() and line.isprintable() for line in lines)
@@ -246,7 +246,7 @@ def test_page(report: dict[str, Any], tokenizer: Tokenizer) -> None:
 
 def test_a_page_without_a_text(tokenizer: Tokenizer) -> None:
     page = report_page(make_report(tokenizer, None, ""), tokenizer.ordinary_entries, "t.json")
-    assert "bytes a token" not in page
+    assert "bytes per token" not in page
     assert "Longest entries" in page
 
 
@@ -287,7 +287,7 @@ def test_command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         *["--report", tmp_path / "r.json", "--held-out", text, "--keep-counts", tmp_path / "c"],
     )
     assert code == 0
-    assert re.search(r"r\.json: \d\.\d{3} bytes a token on .*text\n$", err)
+    assert re.search(r"r\.json: \d\.\d{3} bytes per token on .*text\n$", err)
     made = json.loads((tmp_path / "r.json").read_text())
     assert [point["vocab_size"] for point in made["curve"]] == [300, 320]
     (tmp_path / "320").rename(path)
@@ -298,15 +298,15 @@ def test_command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert json.loads(out)["text"]["tokens"] == made["text"]["tokens"]
     code, out, _ = run(capfd, "report", path)
     assert code == 0
-    assert "entries are never produced, whatever the text" in out
-    assert "bytes a token" not in out
+    assert "entries can never be produced" in out
+    assert "bytes per token" not in out
     code, out, _ = run(capfd, "report", path, text, "--output", tmp_path / "r.html")
     assert (code, out) == (0, "")
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
     code, _, err = run(
         capfd, "train", text, "--vocab-size", 300, "--output", path, "--report", tmp_path / "r.txt"
     )
-    assert "bytes a token on the text it was trained on (--held-out names a better one)" in err
+    assert "bytes per token on the training text" in err
     code, out, _ = run(capfd, "info", tmp_path / "c", "--json")
     assert json.loads(out)["documents"] == 4
     assert run(capfd, "info", tmp_path / "c")[1].startswith("distinct pretokens  ")

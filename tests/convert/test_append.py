@@ -409,7 +409,7 @@ def test_parts_with_and_without_a_loss_mask(here: Path, capsys: pytest.CaptureFi
         assert found[:].tolist() == mask
         capsys.readouterr()
         assert flat_tokens_main(["info", "out"]) == 0
-        assert f"to be learned: {sum(mask)} tokens" in capsys.readouterr().out
+        assert f"trained: {sum(mask)} tokens" in capsys.readouterr().out
         assert flat_tokens_main(["report", "out", "--output", "r.html"]) == 0
 
 

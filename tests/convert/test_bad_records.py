@@ -310,7 +310,7 @@ def test_the_command_line_says_what_was_left_out(
     out = capsys.readouterr().out
     assert "documents  3 = 1 written + 1 empty + 1 skipped" in out
     assert "skipped    1 record: malformed" in out
-    assert "quarantine.jsonl holds them" in out
+    assert "quarantine.jsonl has the bad records" in out
     assert "blank      1 line" in out
 
 

@@ -113,7 +113,7 @@ def test_as_naive(
     wanted = naive_rows(naive, vocab, records)
     assert sorted(rows_of(here / "out")) == sorted(wanted)
     counts = [sum(bits) for _, bits in wanted]
-    assert f"{sum(counts):,} tokens to be learned" in "\n".join(summary.lines())
+    assert f"{sum(counts):,} tokens trained" in "\n".join(summary.lines())
     manifest = read_manifest(here / "out")
     assert manifest is not None
     assert sum(split.trained_tokens or 0 for split in manifest.splits.values()) == sum(counts)

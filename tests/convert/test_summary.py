@@ -32,7 +32,6 @@ def test_a_layout_without_checksums_is_named(tmp_path: Path, zarr_format: int, c
     if zarr_format == 3 or compression == "zstd":
         assert told == []
     else:
-        assert told == [
-            f"  checksums  zarr format 2 with compression {compression} has none that reading compares: damage is read "
-            "as other tokens until `tokenmill verify` finds it"
-        ]
+        (line,) = told
+        assert f"zarr format 2 with compression {compression}" in line
+        assert "tokenmill verify" in line

@@ -27,10 +27,10 @@ def test_info(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_dataset()
     assert main(["info", str(root)]) == 0
     text = capsys.readouterr().out
-    assert "train: 8 tokens in 3 sequences, ids up to 8" in text
+    assert "train: 8 tokens in 3 sequences, IDs up to 8" in text
     assert "median 3, mean 2.67, 2 to 3" in text
     assert "validation: 0 tokens in 0 sequences" in text
-    assert "zstd 1, zarr chunks of 65,536 tokens" in text
+    assert "zstd 1, Zarr chunks of 65,536 tokens" in text
     assert "tokenizer: tokenizer.json, sha256 " in text
     assert "sources: 1\n  a.txt: 3 bytes\n" in text
     assert "options: seed 0\n" in text
@@ -70,9 +70,9 @@ def test_info_of_a_foreign_dataset(make_dataset: Any, capsys: pytest.CaptureFixt
     assert main(["info", str(root)]) == 0
     told = capsys.readouterr().out
     assert "manifest: none" in told
-    assert "verify compares" not in told  # it has nothing to compare with
+    assert "verify checks" not in told  # it has nothing to compare with
     assert main(["verify", "--workers", "1", str(root)]) == 0
-    assert "no manifest, only the format's rules" in capsys.readouterr().out
+    assert "no manifest, so only the format" in capsys.readouterr().out
 
 
 def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +82,7 @@ def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "train/encoded_tokens/0").unlink()
     assert main(["verify", "--workers", "1", str(root)]) == 3
     out, err = capsys.readouterr()
-    assert "DAMAGED, 1 problem, told above" in out
+    assert "DAMAGED, 1 problem, listed above" in out
     assert (
         "tokenmill: error: train/encoded_tokens/0: not there; zarr would read it as zeros. Restore it" in err
     )
@@ -353,7 +353,7 @@ def test_info_says_whether_reading_compares_checksums(
     assert main(["info", "--json", str(root)]) == 0
     assert json.loads(capsys.readouterr().out)["splits"]["train"]["checksum"] == checksum
     assert main(["info", str(root)]) == 0
-    told = checksum or "none that reading compares; verify compares the files"
+    told = checksum or "none that reading checks; verify checks the files"
     assert f"  checksums: {told}\n" in capsys.readouterr().out
     file = root / "train/encoded_tokens" / ("0" if zarr_format == 2 else "c/0")
     data = bytearray(file.read_bytes())

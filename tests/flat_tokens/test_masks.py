@@ -301,7 +301,7 @@ def test_versions_compact_and_export(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert whole.loss_mask is not None
     assert whole.loss_mask[:].tolist() == wanted
     assert main(["info", str(tmp_path / "whole")]) == 0
-    assert f"to be learned: {sum(wanted):,} tokens" in capsys.readouterr().out
+    assert f"trained: {sum(wanted):,} tokens" in capsys.readouterr().out
     export = ["export", str(root), "--split", "train", "--output"]
     assert main([*export, str(tmp_path / "j"), "--to", "jsonl"]) == 0
     lines = [json.loads(line) for line in (tmp_path / "j/train.jsonl").read_text().splitlines()]
@@ -344,8 +344,8 @@ def test_head_shows_what_is_learned(tmp_path: Path, capsys: pytest.CaptureFixtur
     write_dataset(tmp_path / "d", [[5, 6, 7, 8, 9], [1, 2, 3]], [[4]], LAYOUTS["zstd"], mask)
     assert main(["head", str(tmp_path / "d")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if "learned" in line] == ["  learned: gh | j", "  learned: nothing"]
+    assert [line for line in lines if "trained" in line] == ["  trained: gh | j", "  trained: nothing"]
     assert main(["head", "--tokens", "2", str(tmp_path / "d")]) == 0
-    assert "  learned: g ...\n" in capsys.readouterr().out
+    assert "  trained: g ...\n" in capsys.readouterr().out
     assert main(["head", "--json", "-n", "1", "--tokens", "3", str(tmp_path / "d")]) == 0
     assert json.loads(capsys.readouterr().out)["loss_mask"] == [0, 1, 1]

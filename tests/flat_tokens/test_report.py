@@ -114,10 +114,10 @@ def test_a_large_dataset_is_sampled_and_the_page_says_so(
     assert all(len(shown.ids) <= 2 for shown in train.shown)
     page = report_html(dataset, Bounds(tokens=1000, lengths=300))
     assert (
-        f"Counted in an even sample: {train.sampled_tokens:,} of {dataset.train.token_count:,} tokens of train"
+        f"Counted in an evenly spaced sample: {train.sampled_tokens:,} of {dataset.train.token_count:,} tokens of train"
         in page
     )
-    assert "Every token and every sequence was counted." in report_html(dataset)
+    assert "All tokens and sequences were counted." in report_html(dataset)
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_an_empty_split_has_no_highest_bar(with_entries: Callable[..., flat_toke
 def test_special_tokens_are_no_bytes_of_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
     dataset = with_entries([b"the", b"m"], [[0, 1, 2], [1, 2]], special=b"<|endoftext|>")
     text = Parsed(report_html(dataset)).text
-    assert "bytes of text a token1.67" in text  # (3 + 1 + 1) / 3
+    assert "bytes of text per token1.67" in text  # (3 + 1 + 1) / 3
     assert "1.67 on average" in text
-    assert "2.00 bytes a token" in text  # of train[0]
+    assert "2.00 bytes per token" in text  # of train[0]
 
 
 def test_what_made_it_is_told_as_a_person_would() -> None:

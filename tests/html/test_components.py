@@ -65,7 +65,7 @@ def test_the_axis_of_a_histogram_holds_its_bars(highest: float) -> None:
 
 def test_the_axis_of_a_curve_has_one_way_to_write_sizes() -> None:
     points = [Point(size, size**0.1, "tip") for size in (512, 1024, 16_000, 50_257)]
-    made = curve(points, "entries", "bytes a token")
+    made = curve(points, "entries", "bytes per token")
     ticks = re.findall(r'style="left:([\d.]+)%">([^<]*)</span>', made)
     assert [text for _, text in ticks] == "512 1,024 2,048 4,096 8,192 16,384 32,768 65,536".split()
     (line,) = re.findall(r'points="([^"]*)"', made)

@@ -153,7 +153,7 @@ def test_faults_are_found(style: str, fault: str, opened: Any) -> None:
     assert any(each.startswith(fault) for each in page.evaluate(FAULTS_OF_A_PAGE, 390))
 
 
-TOLD = {"tokenizer": "bytes a token", "dataset": "sequences", "compare": "token "}
+TOLD = {"tokenizer": "bytes per token", "dataset": "sequences", "compare": "token "}
 
 
 @pytest.mark.parametrize("name", TOLD)
@@ -188,7 +188,7 @@ def test_what_is_typed_is_cut_by_both(opened: Any, pages: dict[str, Path]) -> No
         for side, tokenizer in zip(("first", "second"), both, strict=True):
             ids = tokenizer.encode(text)
             rate = f"{len(text.encode()) / len(ids):.2f}" if ids else "–"
-            wanted = f"{len(ids):,} token{'s' if len(ids) != 1 else ''}, {rate} bytes a token"
+            wanted = f"{len(ids):,} token{'s' if len(ids) != 1 else ''}, {rate} bytes per token"
             page.wait_for_function(
                 "([id, text]) => document.getElementById(id).textContent === text",
                 arg=[f"{side}-facts", wanted],
@@ -211,5 +211,7 @@ def test_differences_are_outlined(opened: Any, pages: dict[str, Path]) -> None:
     for side in ("first", "second"):
         assert page.locator(f"#{side}-tokens i.differs").count() > 0
     page.locator("#typed").fill("\n")
-    page.wait_for_function("() => document.getElementById('verdict').textContent.includes('cut it alike')")
+    page.wait_for_function(
+        "() => document.getElementById('verdict').textContent.includes('boundaries are the same')"
+    )
     assert page.locator("i.differs").count() == 0

@@ -1,6 +1,6 @@
 """The parser of all commands: options and positionals in any order, errors of one line that say the nearest word.
 
-An error is raised as BadArgument, which each `main` tells as all others; argparse itself would print the usage.
+An error is raised as BadArgument, which each `main` reports like all others; argparse would print the usage.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, Final, NoReturn
 from tokenmill.cli.hints import is_of_other_tools, meant, nearest
 from tokenmill.errors import BadArgument, printable, shown
 
-# Marks a word that stood behind "--": argparse would take it for an option if it looks like one.
+# Marks a word after "--", which argparse would take for an option if it looks like one.
 _BEHIND = "\0behind\0"
-_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"  # hyphens, and what word processors make of them
+_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"  # hyphens, and their replacements in word processors
 _LONGEST = 400  # characters of a message
 EXIT_CODES: Final = (
     "exit codes: 0 success, 2 usage, 3 bad data, 4 environment, 5 memory or worker, 6 refused, "
@@ -26,10 +26,10 @@ EXIT_CODES: Final = (
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser, and with `add_subparsers` that of several commands.
+    """An argparse parser of one command, or of several with `add_subparsers`.
 
-    examples: command lines, which begin with the program unless they name it; the help ends with them, the epilog and
-    the exit codes.
+    examples: command lines; the name of the program is put before a line that does not have it. The help ends with
+    the examples, the epilog and the exit codes.
     """
 
     _is_mixing = False
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
             return super().parse_known_args(words, namespace)
         end = words.index("--") if "--" in words else len(words)
         self._refuse_other_dashes(words[:end])
-        self._is_mixing, self._words = True, words[:end]  # what follows calls this method
+        self._is_mixing, self._words = True, words[:end]  # the next call calls this method again
         try:
             parsed, rest = self.parse_known_intermixed_args(
                 [*words[:end], *(_BEHIND + word for word in words[end + 1 :])], namespace
@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
         ]
 
     def _inputs(self) -> list[str]:
-        """What the words without an option are called, as the help does."""
+        """The names of the positional arguments in the help."""
         return [
             action.metavar if isinstance(action.metavar, str) else action.dest
             for action in self._get_positional_actions()
@@ -111,7 +111,7 @@ class Parser(argparse.ArgumentParser):
         return f"unrecognized arguments: {' '.join(words)}{near}"
 
     def _with_dash(self, option: str) -> str:
-        """How an option is given the word behind it, which argparse takes for another option; else ""."""
+        """The spelling that passes a word with a leading dash to an option; "" if none is needed."""
         names = self._option_string_actions[option].option_strings
         for name, value in zip(self._words, self._words[1:], strict=False):
             if name in names and value[:1] == "-" and value not in self._option_string_actions:
@@ -141,7 +141,7 @@ class Parser(argparse.ArgumentParser):
         if message.startswith("the following arguments are required") and (
             unknown := self._unknown_options()
         ):
-            message = self._unknown(unknown)  # perhaps what is missing, with a slip
+            message = self._unknown(unknown)  # perhaps a misspelling of the missing one
         if found := re.fullmatch(r"argument (?:-\w/)?(--[\w-]+)\S*: expected (.*)", message):
             message = f"argument {found[1]}: expected {found[2]}{self._with_dash(found[1])}"
         message = re.sub(

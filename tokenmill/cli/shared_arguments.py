@@ -56,7 +56,7 @@ def add_storage_option(add: _Add) -> None:
 
 
 def add_layout(add: _Add, is_copy: bool = False) -> None:
-    """--zarr-format and --compression of a new dataset. is_copy: without them, those of the dataset that is copied."""
+    """--zarr-format and --compression of a new dataset. is_copy: by default, they are as in the copied dataset."""
     add(
         "--zarr-format",
         type=integer,

@@ -1,4 +1,4 @@
-"""Which engine a command has, by its options or the caller's executor; what is not chosen is not imported."""
+"""Which engine a command has, by its options or the caller's executor. Other engines are not imported."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ STALL_SECONDS: Final = 300.0
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """executor: "process", `workers` processes of this machine; "dask", the cluster whose scheduler is at the address
-    `scheduler`; "ray", that at `address` ("auto": the one that runs here). Or any of `concurrent.futures`, which runs
-    `workers` tasks at a time and stays open. start_method, stall_seconds: of processes, see ProcessEngine.
+    """executor: "process", `workers` processes of this machine; "dask", the cluster with the scheduler at the address
+    `scheduler`; "ray", the cluster at `address` ("auto": a running one). Or any executor of `concurrent.futures`,
+    which runs `workers` tasks at a time and stays open. start_method, stall_seconds: see ProcessEngine.
     """
 
     executor: str | Executor = "process"
@@ -66,7 +66,7 @@ def quiet_loggers(executor: str) -> None:
 
 
 def open_engine(options: EngineOptions, notice: Notice, stacks: Path | None = None) -> Engine:
-    """An engine that is not started, but connected to its cluster, if any; EngineFailure if that is not there.
+    """An engine that is not started, but connected to its cluster, if any; EngineFailure without a connection.
 
     notice: of workers that are lost, and of what holds up a cluster. stacks: a file that says where workers hung.
     """
