@@ -87,7 +87,7 @@ def begin(address: str, *more: str, output: str = "out", inputs: str = "") -> su
     inputs = inputs or str(Path("in").absolute() / "*")
     command = [sys.executable, "-m", "convert", inputs, "--tokenizer", "tok.json", "--output", output]
     command += ["--text-chunk-bytes", "3000", "--chunk-tokens", "64", "--validation-fraction", "0.2"]
-    command += ["--executor", "dask", "--scheduler", address, "--quiet", *more]
+    command += ["--scheduler", address, "--quiet", *more]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
 
 

@@ -163,6 +163,29 @@ def test_the_command_line_becomes_options() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "executor"),
+    [
+        ([], "process"),
+        (["--executor", "process"], "process"),
+        (["--scheduler", "tcp://h:1"], "dask"),
+        (["--executor", "dask", "--scheduler", "tcp://h:1"], "dask"),
+        (["--address", "auto"], "ray"),
+        (["--scheduler", "tcp://h:1", "--address", "auto"], None),
+        (["--executor", "process", "--scheduler", "tcp://h:1"], None),
+        (["--executor", "ray", "--scheduler", "tcp://h:1"], None),
+        (["--executor", "dask"], None),
+    ],
+)
+def test_an_address_chooses_the_engine(arguments: list[str], executor: str | None) -> None:
+    words = ["a", "--tokenizer", "t", "--output", "o", *arguments]
+    if executor is not None:
+        assert parse_arguments(words)[0].executor == executor
+        return
+    with pytest.raises(UsageError):
+        parse_arguments(words)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["a"], "the following arguments are required: --tokenizer, --output"),
