@@ -473,7 +473,7 @@ def test_killed_between_part_and_version(grown: Path, capsys: pytest.CaptureFixt
     assert verify_dataset("out").ok
     assert flat_tokens.open("out").version == 0
     assert main(["more.txt", "--append-to", "out"]) == 0
-    assert capsys.readouterr().out == "out: an earlier run had made this part, which is listed now\n"
+    assert "out: an earlier run wrote this part" in capsys.readouterr().out
     assert verify_dataset("out").ok
     assert flat_tokens.open("out").version == 1
 

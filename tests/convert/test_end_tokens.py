@@ -151,10 +151,9 @@ def test_the_summary_says_what_ends_a_document_or_what_could(here: Path) -> None
     assert ends_line(append_token=END, prepend_token=START) == [
         f"  ends       each document begins with {START} ({special[START]}) and ends with {END} ({special[END]})"
     ]
-    assert ends_line() == [
-        f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{END}' adds "
-        "it to each"
-    ]
+    (line,) = ends_line()
+    assert "no token ends a document" in line
+    assert f"--append-token '{END}'" in line
     tokenizer = Tokenizer.load("tok.json")
     ordinary = {id_: tokenizer.vocab[id_] for id_ in tokenizer.ordinary_entries}
     Tokenizer(ordinary, tokenizer.merges, ["<s>"]).save("tok.json")
