@@ -274,7 +274,7 @@ def test_empty_documents_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
     np.save(tmp_path / "a.offsets.npy", np.array([0, 0, 2, 2, 2, 3, 3], np.int64))
     arguments = ["import", str(tmp_path / "a.npy"), "--from", "npy", "--output", str(tmp_path / "d")]
     assert main(arguments) == 0
-    assert "3 tokens in 2 documents, 4 empty ones left out" in capsys.readouterr().out
+    assert "3 tokens in 2 documents, 4 empty documents skipped" in capsys.readouterr().out
     manifest = flat_tokens.open(tmp_path / "d").manifest
     assert manifest is not None
     assert manifest.options["empty_documents"] == {"train": 4, "validation": 0}
