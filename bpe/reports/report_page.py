@@ -170,8 +170,8 @@ def _unused(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
     unused = report["unused"]
     note = (
         f"{unused['count']:,} entries. {unused['bytes_never_in_utf8']} are bytes that never occur in UTF-8, "
-        f"{unused['other_single_bytes']} are other bytes, and the pattern splits {unused['cut_by_the_pattern']}. The "
-        "table lists the longest of the others."
+        f"{unused['other_single_bytes']} are other bytes, and {unused['cut_by_the_pattern']} are split by the "
+        "pattern. The table lists the longest ones."
     )
     return section("Entries that do not occur in this text", _entry_table(unused["listed"], entries), note)
 

@@ -38,7 +38,8 @@ def _facts(report: dict[str, Any]) -> list[str]:
         lines.append(
             f"{unused['count']:,} entries ({100 * unused['share']:.1f} %) do not occur in this text; "
             f"{unused['bytes_never_in_utf8']} of them are bytes that never occur in UTF-8, "
-            f"{unused['other_single_bytes']} are other bytes, and the pattern splits {unused['cut_by_the_pattern']}"
+            f"{unused['other_single_bytes']} are other bytes, and "
+            f"{unused['cut_by_the_pattern']} are split by the pattern"
         )
     unreachable, strange = report["unreachable"], report["strange"]
     lines.append(f"{unreachable['count']:,} entries can never be produced, because merges do not reach them")

@@ -95,7 +95,7 @@ class Summary:
         size = f"  size       {bytes_text(self.disk_bytes)} on disk"
         if self.tokens:
             size += (
-                f", {self.array_bytes / self.tokens:.2f} bytes per token in the arrays for "
+                f"; per token, {self.array_bytes / self.tokens:.2f} bytes in the arrays and "
                 f"{self.text_bytes / self.tokens:.2f} bytes of text"
             )
         lines.append(size)
@@ -141,7 +141,7 @@ class Summary:
         lines.append("  seconds    " + _times(self.seconds))
         if timings and self.worker_seconds:
             lines.append(
-                f"  workers    {_times(self.worker_seconds)} (sum of {counted(self.workers, 'worker')})"
+                f"  workers    {_times(self.worker_seconds)} (total over {counted(self.workers, 'worker')})"
             )
         return lines
 

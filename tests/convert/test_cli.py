@@ -299,7 +299,7 @@ def test_one_of_a_kind_was_several_and_the_tokenizer_counted_as_tokens(
     assert "longest    1 token\n" in shown
     arrays = (here / "out.zarr").glob("*/*/*")  # a token, where it starts, where it ends
     size = sum(path.stat().st_size for path in arrays if path.name.isdigit())
-    assert f"on disk, {size}.00 bytes per token in the arrays for 1.00 bytes of text" in shown
+    assert f"on disk; per token, {size}.00 bytes in the arrays and 1.00 bytes of text" in shown
 
 
 def test_a_folder_without_files_made_an_empty_dataset(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
