@@ -24,7 +24,7 @@ import tokenmill
 from tokenmill.__main__ import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "scripts"))
+sys.path.append(str(ROOT / "tools"))
 site_docstrings, site_pages, site_reference = (
     pytest.importorskip(name, reason="the site's packages are not installed; pip install 'tokenmill[docs]'")
     for name in ("site_docstrings", "site_pages", "site_reference")
@@ -192,7 +192,7 @@ def test_a_page_without_a_place_and_a_link_to_nowhere_are_errors(tmp_path: Path)
         "docs_dir: docs", f"docs_dir: {tmp_path}/docs"
     )
     (tmp_path / "mkdocs.yml").write_text(
-        text.replace("scripts/site_pages.py", str(ROOT / "scripts/site_pages.py"))
+        text.replace("tools/site_pages.py", str(ROOT / "tools/site_pages.py"))
     )
     done = built(tmp_path / "site", "--config-file", str(tmp_path / "mkdocs.yml"))
     assert done.returncode == 1

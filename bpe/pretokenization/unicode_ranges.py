@@ -1,4 +1,4 @@
-"""Written by scripts/generate_unicode_tables.py with tiktoken 0.14.0 and tokenizers 0.23.3; do not edit.
+"""Written by tools/generate_unicode_tables.py with tiktoken 0.14.0 and tokenizers 0.23.3; do not edit.
 
 Unicode 16.0. NAMES: a set's names in both dialects, in Rust's alone, in Oniguruma's alone. RANGES: how far
 each range of it begins behind the one before, and its length less one, in DIGITS: five bits a digit, lowest

@@ -1,4 +1,4 @@
-// Written by scripts/generate_word_characters.py; do not edit.
+// Written by tools/generate_word_characters.py; do not edit.
 #include "text/word_characters.hpp"
 
 #include <algorithm>

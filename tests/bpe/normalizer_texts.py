@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def _charsmap_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("charsmap", ROOT / "scripts/charsmap.py")
+    spec = importlib.util.spec_from_file_location("charsmap", ROOT / "tools/charsmap.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

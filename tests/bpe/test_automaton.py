@@ -267,7 +267,7 @@ def test_bytes_that_are_never_cut_apart() -> None:
 
 @pytest.mark.parametrize("repeats", [1, 100, 200, 1000])
 def test_a_long_piece_whose_first_character_asks_for_what_a_register_holds(repeats: int) -> None:
-    """Found by scripts/fuzz_native: the register held what came later in the piece, and the piece was cut there."""
+    """Found by tools/fuzz_native: the register held what came later in the piece, and the piece was cut there."""
     lower, title, upper = "\u6587", "\u01c5", "\u212a"
     text = f"{lower}{upper * 3}%{lower}{upper * 6}{(lower * 4 + title * 2) * repeats}{lower}"
     ends = np.cumsum([len(match.encode()) for match in regex.findall(PATTERNS["o200k"], text)])

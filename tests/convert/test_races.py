@@ -1,4 +1,4 @@
-"""Some of the runs of scripts/check_races.py: the bytes do not depend on the order of events."""
+"""Some of the runs of tools/check_races.py: the bytes do not depend on the order of events."""
 
 from __future__ import annotations
 

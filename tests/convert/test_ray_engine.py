@@ -1,4 +1,4 @@
-"""`--executor ray` where there is none; where there is one, scripts/check_engines.py tries it: its start takes long."""
+"""`--executor ray` where there is none; where there is one, tools/check_engines.py tries it: its start takes long."""
 
 from __future__ import annotations
 

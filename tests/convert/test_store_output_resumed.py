@@ -105,7 +105,7 @@ def test_a_scratch_folder_that_this_machine_does_not_see(
 
 @pytest.mark.parametrize(
     "kind", ["before", "after", "fails", "lost"]
-)  # scripts/check_store_faults.py: all points
+)  # tools/check_store_faults.py: all points
 def test_a_driver_that_ends_at_any_of_its_requests(here: Path, kind: str, expected: dict[str, bytes]) -> None:
     counted = Harm()
     in_memory(here).run(counted, **MORE)

@@ -1,4 +1,4 @@
-"""Allocations of the core that fail, a part of them; scripts/check_allocations.py takes all."""
+"""Allocations of the core that fail, a part of them; tools/check_allocations.py takes all."""
 
 from __future__ import annotations
 

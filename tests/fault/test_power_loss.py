@@ -1,4 +1,4 @@
-"""Some of the states of scripts/check_power_loss.py, which tries them by thousands; and that it finds a sync that is
+"""Some of the states of tools/check_power_loss.py, which tries them by thousands; and that it finds a sync that is
 left out."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ os.unlink("old")
 
 def check(*options: str) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "scripts/check_power_loss.py", *options], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "tools/check_power_loss.py", *options], cwd=ROOT, capture_output=True, text=True
     )
     assert not done.stderr, done.stderr
     return done.returncode, done.stdout

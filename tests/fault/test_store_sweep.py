@@ -1,4 +1,4 @@
-"""Some of the points of scripts/check_store_faults.py."""
+"""Some of the points of tools/check_store_faults.py."""
 
 from __future__ import annotations
 

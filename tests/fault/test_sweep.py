@@ -1,4 +1,4 @@
-"""Some of the points of the sweep; scripts/check_faults.py takes them all."""
+"""Some of the points of the sweep; tools/check_faults.py takes them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers that are shared and forked give the batches of one undisturbed thread (scripts/check_reading_races.py has
+"""Readers that are shared and forked give the batches of one undisturbed thread (tools/check_reading_races.py has
 more of them), and the check finds a fault that was put in."""
 
 from __future__ import annotations

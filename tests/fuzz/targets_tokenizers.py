@@ -264,8 +264,8 @@ def read_tekken(data: bytes) -> None:
 
 
 def _charsmap(rng: random.Random) -> bytes:
-    """One of a few rules, of some hundred units; scripts/charsmap.py makes it."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+    """One of a few rules, of some hundred units; tools/charsmap.py makes it."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
     from charsmap import build
 
     rules = {"Å": "A", "ﬁ": "fi", "\t": " ", "e\u0301": "é", "x": ""}

@@ -60,7 +60,7 @@ def test_replacements_that_grow_what_replacements_made(pattern: dict[str, str]) 
 
 def test_a_charsmap_key_that_ends_within_a_character() -> None:
     """What was left of the character was no UTF-8, and went on to what takes valid text for granted."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
     from charsmap import build
 
     whole = build({"\u4e2d": "m", "abc": "A"})
@@ -76,7 +76,7 @@ def test_a_charsmap_key_that_ends_within_a_character() -> None:
 
 def test_a_charsmap_with_a_key_of_three_letters() -> None:
     """The first of them was taken for one that stays, since no key of one or two was found."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
     from charsmap import build
 
     normalizer = Normalizer((Charsmap(build({"abc": "A", "d": "D", "efgh\u4e2d": "E"})),))

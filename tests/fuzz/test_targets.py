@@ -1,4 +1,4 @@
-"""A slice of each target of scripts/fuzz, and that the limits would notice what no reader may do."""
+"""A slice of each target of tools/fuzz, and that the limits would notice what no reader may do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(target: Target, executions: int = 1) -> Tally:
 
 
 def test_readers_stay_within_their_limits(tmp_path: Path) -> None:
-    command = [sys.executable, "scripts/fuzz", "--executions", str(EXECUTIONS), "--seed", "11"]
+    command = [sys.executable, "tools/fuzz", "--executions", str(EXECUTIONS), "--seed", "11"]
     command += ["--findings", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr

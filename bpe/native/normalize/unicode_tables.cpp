@@ -1,4 +1,4 @@
-// Written by scripts/generate_normalization_tables.py; do not edit.
+// Written by tools/generate_normalization_tables.py; do not edit.
 //
 // Read off tokenizers 0.23.3.
 #include "normalize/unicode_tables.hpp"

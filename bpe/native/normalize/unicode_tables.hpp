@@ -1,5 +1,5 @@
 // What the normalizers of Hugging Face tokenizers do to single characters, as data: read off the library by
-// scripts/generate_normalization_tables.py. Its Unicode versions differ from normalizer to normalizer.
+// tools/generate_normalization_tables.py. Its Unicode versions differ from normalizer to normalizer.
 //
 // Sets are pairs first, last. Mappings are code point | length << 21, then as many code points.
 // Runs are first code point << 8 | class, up to the next run, from 0 on.

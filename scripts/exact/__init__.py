@@ -1,1 +1,0 @@
-"""What scripts/exactness compares, a part a module."""

@@ -1,1 +1,0 @@
-"""What scripts/fuzz_native builds, begins with and runs."""

@@ -1,0 +1,183 @@
+"""Runs the tests of tiktoken and tokenizers against bpe.compat, and odd tokenizers; nothing is downloaded.
+
+    python tools/check_interfaces.py --tiktoken FOLDER --tokenizers FOLDER
+    python tools/check_interfaces.py --drawn FIRST STOP
+
+FOLDER: `tests` of the peer's source distribution (`pip download --no-binary :all: --no-deps NAME`), of tokenizers that
+in bindings/python. tiktoken's tests want rank files in TIKTOKEN_CACHE_DIR. The tests are copied and given this package
+under the peer's name; those that want a network are left out. Prints what passed, what failed, and what is listed below
+as not to be expected, with the reason.
+
+--drawn: tokenizer.json files and encodings of tiktoken drawn by the seeds FIRST to STOP - 1 (tests/bpe/compat), each
+asked all that an interface has, and called and changed in any order; prints the seeds that differ, and how many were
+refused for what reason.
+
+Exit code 1 if a test fails that is not listed, or a seed differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+_ROOT: Final = Path(__file__).resolve().parent.parent
+
+_SHIMS: Final = {
+    "tiktoken": """
+import sys
+from bpe.compat.tiktoken import core, load, model, registry
+sys.modules["tiktoken"] = sys.modules["bpe.compat.tiktoken"]
+for module in (core, load, model, registry):
+    sys.modules["tiktoken." + module.__name__.rpartition(".")[2]] = module
+""",
+    "tokenizers": """
+import sys
+import types
+import bpe.compat.huggingface as ours
+from bpe.compat.huggingface.elsewhere import elsewhere
+sys.modules["tokenizers"] = ours
+# Other test files import these two of the legacy classes.
+legacy = sys.modules["tokenizers.implementations"] = types.ModuleType("implementations")
+for name in ("BertWordPieceTokenizer", "SentencePieceUnigramTokenizer"):
+    setattr(ours, name, elsewhere(name))
+    setattr(legacy, name, elsewhere(name))
+for name in ("decoders", "models", "normalizers", "pre_tokenizers", "processors", "trainers"):
+    sys.modules[f"tokenizers.{name}"] = getattr(ours, name)
+""",
+}
+_OTHER_MODEL: Final = "another model than BPE"
+_CUSTOM: Final = "a component written in Python, which would take every text out of the core"
+# A part of a test's name -> why it is not expected to pass.
+LISTED: Final = {
+    "test_models.py::TestUnigram": _OTHER_MODEL,
+    "test_models.py::TestWordPiece": _OTHER_MODEL,
+    "test_models.py::TestWordLevel": _OTHER_MODEL,
+    "test_trainers.py::TestWordPieceTrainer": _OTHER_MODEL,
+    "test_trainers.py::TestWordLevelTrainer": _OTHER_MODEL,
+    "test_trainers.py::TestUnigram": _OTHER_MODEL,
+    "test_tokenizer.py::TestTokenizer::test_decode_stream": _OTHER_MODEL,
+    "test_tokenizer.py::TestTokenizer::test_unigram_byte_fallback": _OTHER_MODEL,
+    "test_serialization.py::TestSerialization::test_repr_str_ellipsis": _OTHER_MODEL,
+    "TestCustomNormalizer": _CUSTOM,
+    "TestCustomPreTokenizer": _CUSTOM,
+    "test_multiprocessing_with_parallelism": "asks for a process that hangs after a fork; these don't",
+}
+_NEEDS: Final = {"test_tutorial_train_from_iterators.py": "datasets"}  # what a file can't be imported without
+_MOST_SHOWN: Final = 2000  # characters of a difference
+_LINE: Final = re.compile(r"(PASSED|FAILED|ERROR|SKIPPED)\s+(?:\[\d+\] )?(\S+)")
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in _SHIMS:
+        parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"the tests of {name}")
+    parser.add_argument(
+        "--drawn", metavar=("FIRST", "STOP"), type=int, nargs=2, help="seeds of odd tokenizers"
+    )
+    given = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
+    if not given:
+        parser.error("give --tiktoken, --tokenizers or --drawn")
+    unexpected = _check_drawn(*given.pop("drawn")) if "drawn" in given else 0
+    for name, folder in given.items():
+        if not folder.is_dir():
+            parser.error(f"--{name} {folder}: is no folder")
+        unexpected += _check(name, folder)
+    return 1 if unexpected else 0
+
+
+def _check_drawn(first: int, stop: int) -> int:
+    """How many seeds differ."""
+    sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "bpe" / "compat")]
+    from odd_calls_compared import difference as of_calls
+    from odd_encodings_compared import difference as of_tiktoken
+    from odd_files_compared import difference as of_tokenizers
+
+    different = 0
+    questions = {"tokenizers": of_tokenizers, "calls of tokenizers": of_calls, "tiktoken": of_tiktoken}
+    for name, difference in questions.items():
+        kinds: Counter[str] = Counter()
+        for seed in range(first, stop):
+            outcome = difference(seed)
+            kinds[
+                outcome.kind
+                if outcome.kind in ("same", "different")
+                else f"{outcome.kind}: {_bare(outcome.what)}"
+            ] += 1
+            if outcome.kind == "different":
+                print(f"{name}, seed {seed}: {outcome.what[:_MOST_SHOWN]}", flush=True)
+        different += kinds["different"]
+        for kind, count in kinds.most_common():
+            print(f"{name}: {count} {kind}")
+    return different
+
+
+def _bare(message: str) -> str:
+    """A message without the values in it."""
+    return re.sub(r"'[^']*'|\d+", "…", message)
+
+
+def _check(name: str, folder: Path) -> int:
+    """How many tests of a peer failed unexpectedly."""
+    outcomes = _outcomes(name, folder)
+    failed = [test for test, outcome in outcomes.items() if outcome in ("FAILED", "ERROR")]
+    reasons = {test: reason for test in failed for part, reason in LISTED.items() if part in test}
+    wrong = [test for test in failed if test not in reasons]
+    passed = sum(outcome == "PASSED" for outcome in outcomes.values())
+    print(f"{name}: {passed} passed, {len(wrong)} failed, {len(reasons)} listed")
+    for test in wrong:
+        print(f"  FAILED {test}")
+    for test, reason in reasons.items():
+        print(f"  listed {test}: {reason}")
+    if not passed:
+        print("  no test ran")
+    return len(wrong) + (not passed)
+
+
+def _outcomes(name: str, folder: Path) -> dict[str, str]:
+    """test -> PASSED, FAILED, ERROR."""
+    with tempfile.TemporaryDirectory() as temp:
+        root = Path(temp, "python")  # some tests ask for a folder of this name
+        shutil.copytree(folder, root / "tests")
+        (root / "conftest.py").write_text(_SHIMS[name])
+        (root / "pytest.ini").write_text("[pytest]\nmarkers =\n    network\n    asyncio\n    timeout\n")
+        ignored = [f"--ignore-glob=*{file}" for file, module in _NEEDS.items() if not _has(module)]
+        ignored.append(
+            "--ignore-glob=*/implementations/*"
+        )  # legacy classes, which this package does not have
+        command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=line", "-p", "no:cacheprovider"]
+        run = subprocess.run(
+            [*command, "-W", "ignore", "-m", "not network", *ignored, "tests"],
+            cwd=root,
+            env=os.environ | {"PYTHONPATH": str(_ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    outcomes = {}
+    for line in run.stdout.splitlines():
+        if match := _LINE.match(line):
+            outcomes[match[2]] = match[1]
+    if not outcomes:
+        print(run.stdout[-2000:], run.stderr[-2000:], file=sys.stderr)
+    return outcomes
+
+
+def _has(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What tools/exactness compares, a part a module."""

@@ -1,0 +1,125 @@
+// The bytes of one input as what a target needs: options, numbers and texts; and how a target says what is
+// wrong.
+//
+// A target is a file fuzz_*.cpp with a function for one input. Its opening says what is compared with what,
+// and on a line of its own which small fault in the core it must find (tools/fuzz_native --planted).
+#pragma once
+
+#include "text/utf8.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+namespace fuzz {
+
+// Ends the run: libFuzzer keeps the input.
+inline void expect(bool holds, const char *rule) {
+  if (holds)
+    return;
+  std::fprintf(stderr, "broken rule: %s\n", rule);
+  std::abort();
+}
+
+// Read from the front; where nothing is left, zeros and empty texts come.
+class Input {
+public:
+  Input(const uint8_t *data, size_t size) : at_(data), stop_(data + size) {}
+
+  size_t left() const { return static_cast<size_t>(stop_ - at_); }
+  uint8_t byte() { return at_ == stop_ ? 0 : *at_++; }
+  bool flag() { return (byte() & 1) != 0; }
+  // A number in [0, stop), of two bytes where one is not enough.
+  size_t below(size_t stop) {
+    const size_t low = byte();
+    return (stop <= 256 ? low : low << 8 | byte()) % stop;
+  }
+  std::string_view bytes(size_t count) {
+    const std::string_view taken(reinterpret_cast<const char *>(at_), std::min(count, left()));
+    at_ += taken.size();
+    return taken;
+  }
+  std::string_view rest() { return bytes(left()); }
+
+private:
+  const uint8_t *at_, *stop_;
+};
+
+// Memory of just these bytes, so that the address sanitizer sees what is read beside them.
+class Exact {
+public:
+  explicit Exact(std::string_view text) : data_(new uint8_t[text.size()]), size_(text.size()) {
+    if (size_ > 0)
+      std::memcpy(data_.get(), text.data(), size_);
+  }
+  const uint8_t *data() const { return data_.get(); }
+  const uint8_t *stop() const { return data_.get() + size_; }
+  size_t size() const { return size_; }
+  std::string_view view() const { return {reinterpret_cast<const char *>(data_.get()), size_}; }
+
+private:
+  std::unique_ptr<uint8_t[]> data_;
+  size_t size_;
+};
+
+// What patterns, normalizers and merges treat in ways of their own.
+inline constexpr const char *hard_characters[] = {
+    "\u00a0",     "\u3000",     "\u2028", "\u0085",     "\u017f",     "\u212a",     "\u0663", "\u00bd",
+    "\u01c5",     "\u0301",     "\u0327", "\u00e9",     "\u042f",     "\u0436",     "\u4e2d", "\u6587",
+    "\ud55c",     "\u1100",     "\u1161", "\u11a8",     "\u0e01",     "\u0e34",     "\u0928", "\u093f",
+    "\U0001f600", "\U0001d7d9", "\u200d", "\U00020000", "\u02b0",     "\u2581",     "\u00df", "\u0130",
+    "\ufb01",     "\u1e9b",     "\u0323", "\ufeff",     "\U0010ffff", "\U0001d15e", "\u0f71", "\u0344"};
+
+// Of any bytes valid UTF-8: what is valid stays, any other byte becomes a hard character.
+inline std::string valid_text(std::string_view bytes) {
+  std::string text;
+  for (size_t at = 0; at < bytes.size();) {
+    size_t length = 1;
+    while (length <= 4 && at + length <= bytes.size() &&
+           bpe::validate_utf8(bpe::bytes_of(bytes) + at, length) < length)
+      ++length;
+    if (length <= 4 && at + length <= bytes.size()) {
+      text.append(bytes.substr(at, length));
+      at += length;
+    } else {
+      text += hard_characters[static_cast<uint8_t>(bytes[at]) % std::size(hard_characters)];
+      ++at;
+    }
+  }
+  return text;
+}
+
+// The text, or with a part of it many times over, so that short inputs reach the widths of registers, blocks
+// and windows. At most `most` bytes are added. Parts may break characters: to be made valid afterwards.
+inline std::string stretched(Input &input, std::string text, size_t most) {
+  const uint8_t kind = input.byte();
+  if (kind % 16 != 0 || text.empty())
+    return text;
+  const size_t start = input.below(text.size()), size = 1 + input.below(text.size() - start);
+  const std::string part = text.substr(start, size);
+  const size_t added = input.below(most + 1);
+  std::string more;
+  while (more.size() + part.size() <= added)
+    more += part;
+  return text.insert(start, more);
+}
+
+// What is left of the input as a text of valid UTF-8.
+inline std::string text_of_rest(Input &input, size_t most = 0) {
+  if (most == 0)
+    return valid_text(input.rest());
+  const std::string_view head = input.bytes(6);
+  Input how(bpe::bytes_of(head), head.size());
+  return valid_text(stretched(how, std::string(input.rest()), most));
+}
+
+} // namespace fuzz

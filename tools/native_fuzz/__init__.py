@@ -1,0 +1,1 @@
+"""What tools/fuzz_native builds, begins with and runs."""

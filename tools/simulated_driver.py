@@ -1,0 +1,216 @@
+"""Measure the parent process of a conversion with tasks that return at once and results of realistic size.
+
+    python tools/simulated_driver.py [--tasks 1000000] [--workers 500] [--zarr-format 3]
+
+Only the engine is simulated: tasks end in random order. The ledger, the log on the disk, the submission of tasks and
+the manifest are the real code. The output gives processor seconds per GB of text, tasks per second, memory per task and
+the size of the log. `scripts/bench conversion` measures the parent with real files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, cast
+
+from convert import ConvertOptions
+from convert.driver.context import Context
+from convert.driver.encode_and_merge import EncodeAndMerge
+from convert.driver.provenance import write_manifest
+from convert.encode import worker as convert_worker
+from convert.places.store_workspace import open_workspace
+from convert.planning.plan import ShardId, TextChunk, make_plan
+from convert.planning.plan_record import plan_record
+from convert.shards.intake_counts import IntakeCounts
+from convert.shards.runs import Run
+from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SourceCounts, SplitCounts
+from convert.shards.shard_files import attempt_names
+from convert.shards.write_run import WrittenFile
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
+from tokenmill.cli.progress import Progress
+from tokenmill.engines.engine import Engine
+from tokenmill.engines.job import JobKey
+from tokenmill.engines.tasks import TaskPool
+from tokenmill.inputs.source_list import Source, SourceList
+from tokenmill.stores.durability import Syncer
+
+CHUNK_BYTES = 32 << 20
+TOKENS, VALIDATION_TOKENS = 7_900_000, 40_000  # of a text chunk of English
+SEQUENCES = 7_000
+FILES_OF_SOURCES = 1000
+
+
+class SimulatedEngine(Engine):
+    """Ends some of the tasks in work, in any order, whenever it is looked at."""
+
+    can_stick = True
+
+    def __init__(self, workers: int, results: Results) -> None:
+        self._workers, self._results = workers, results
+        self._waiting: list[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = []
+        self._rng = random.Random(0)
+        self.tasks = 0
+
+    @property
+    def worker_count(self) -> int:
+        """See Engine."""
+        return self._workers
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, sticky: Hashable = None, **kwargs: Any
+    ) -> Future[Any]:
+        """See Engine."""
+        future: Future[Any] = Future()
+        self._waiting.append((future, fn, args))
+        self.tasks += 1
+        return future
+
+    def check(self) -> None:
+        """See Engine."""
+        for _ in range(min(len(self._waiting), max(1, self._workers // 10))):
+            place = self._rng.randrange(min(len(self._waiting), self._workers))
+            self._waiting[place], self._waiting[-1] = self._waiting[-1], self._waiting[place]
+            future, function, arguments = self._waiting.pop()
+            future.set_result(self._results.of(function, *arguments))
+
+
+class Results:
+    """What tasks would return."""
+
+    def __init__(self, layout: ArrayLayout, blocks: Callable[[TextChunk], int]) -> None:
+        self._layout, self._blocks = layout, blocks
+        self._rng = random.Random(1)
+
+    def of(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        if function is convert_worker.encode_chunk:
+            return convert_worker.ChunkResult(
+                (self._record(arguments[0]),), True, CHUNK_BYTES, {"encode": 0.1}
+            )
+        return self._files(arguments[0])
+
+    def _record(self, chunk: TextChunk) -> ShardRecord:
+        held_out = round(SEQUENCES * VALIDATION_TOKENS / TOKENS)
+        train = SplitCounts(SEQUENCES, 0, SEQUENCES, TOKENS, 50_000)
+        validation = SplitCounts(held_out, 0, held_out, VALIDATION_TOKENS, 50_000)
+        sizes = (2 * TOKENS, 2 * VALIDATION_TOKENS, *(8 * SEQUENCES, 8 * held_out) * 2)
+        digests = tuple(self._rng.randbytes(8 * -(-size // DIGEST_BLOCK_BYTES)) for size in sizes)
+        names = attempt_names(ShardId(chunk.index))
+        small = names[-1]
+        return ShardRecord(
+            ShardId(chunk.index),
+            2,
+            digests,
+            train,
+            validation,
+            0,
+            True,
+            chunk.text_bytes,
+            self._rng.randbytes(8 * self._blocks(chunk)),
+            ((0, chunk.stop, chunk.stop + 4000, "0123456789abcdef"),),
+            IntakeCounts(SEQUENCES + held_out, chunk.text_bytes, longest=(9000, 8000, 7000)),
+            (SourceCounts(0, SEQUENCES, TOKENS, held_out, VALIDATION_TOKENS),),
+            ((names[0], 0), (small, 0), (small, 0), NOWHERE, (small, 0), NOWHERE),
+            (b"", b"", b"", bytes(8 * held_out), b"", bytes(8 * held_out)),
+        )
+
+    def _files(self, run: Run) -> list[WrittenFile]:
+        unit = self._layout.write_unit_tokens if run.array == "tokens" else self._layout.write_unit_starts
+        name = {"tokens": "encoded_tokens", "starts": "seq_starts", "places": "seq_places"}[run.array]
+        prefix = "c/" if self._layout.zarr_format == 3 else ""
+        files = []
+        for first in range(run.first, run.first + run.item_count, unit):
+            record = FileRecord(f"{run.split}/{name}/{prefix}{first // unit}", 1_200_000, "0123456789abcdef")
+            facts = (
+                TokenFacts(unit, 9000, self._rng.getrandbits(64), 100_000) if run.array == "tokens" else None
+            )
+            files.append(WrittenFile(record, facts))
+        return files
+
+
+def resident_bytes() -> int:
+    """The memory of this process."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tasks", type=int, default=1_000_000, help="text chunks")
+    parser.add_argument("--workers", type=int, default=500)
+    parser.add_argument("--zarr-format", type=int, default=3, choices=(2, 3))
+    asked = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        measure(folder, asked.tasks, asked.workers, asked.zarr_format)
+    finally:
+        shutil.rmtree(folder)
+
+
+def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
+    """Print the cost of a conversion for the parent process."""
+    size = chunks * CHUNK_BYTES // FILES_OF_SOURCES
+    sources = SourceList(Source(f"corpus/{n:06}.txt", size, 1) for n in range(FILES_OF_SOURCES))
+    plan = make_plan(sources, CHUNK_BYTES)
+    layout = ArrayLayout.create(zarr_format=zarr_format)
+    options = ConvertOptions(("corpus",), "tokenizer.json", str(folder / "out.zarr"), zarr_format=zarr_format)
+    workspace = open_workspace(options.output, False, None, {})
+    workspace.open(plan_record(plan, "0" * 64, options.recorded()))
+    engine = SimulatedEngine(workers, Results(layout, lambda chunk: sum(1 for _ in plan.blocks(chunk))))
+    context = Context(
+        options,
+        options.recorded(),
+        plan,
+        layout,
+        workspace,
+        Progress(),
+        JobKey("1"),
+        engine,
+        TaskPool(engine),
+        cast(Syncer, NoDisk()),
+    )
+    before, started = resident_bytes(), time.process_time()
+    work = EncodeAndMerge(context)
+    with context.progress.stage("encode", plan.total_bytes) as stage:
+        work.begin(stage)
+        work.encode()
+    with context.progress.stage("merge", work.run_bytes) as stage:
+        work.merge(stage)
+    seconds = time.process_time() - started
+    work.ledger.check_whole()
+    used = resident_bytes() - before
+    started = time.process_time()
+    write_manifest(context, work.ledger, list(work.ledger.files), {"path": "t"})
+    manifest_seconds = time.process_time() - started
+    gigabytes = plan.total_bytes / 1e9
+    log_bytes = workspace.log.path.stat().st_size
+    print(
+        f"zarr format {zarr_format}, {chunks:,} text chunks of {CHUNK_BYTES >> 20} MiB ({gigabytes:,.0f} GB), "
+        f"{workers} workers, {engine.tasks:,} tasks, {len(work.ledger.files):,} files\n"
+        f"  driver    {seconds:.1f} s of processor time, {seconds / gigabytes:.4f} s a GB of text, "
+        f"{engine.tasks / seconds:,.0f} tasks/s\n"
+        f"  manifest  {manifest_seconds:.1f} s, {manifest_seconds / gigabytes:.4f} s a GB\n"
+        f"  memory    {used / 1e6:,.0f} MB, {used / chunks:.0f} bytes a text chunk, "
+        f"{used / engine.tasks:.0f} a task\n"
+        f"  log       {log_bytes / 1e6:,.0f} MB, {log_bytes / chunks:.0f} bytes a text chunk"
+    )
+
+
+class NoDisk:
+    """In place of what syncs: there are no files."""
+
+    def add(self, paths: Any, stays: bool = False) -> None:
+        """Nothing."""
+
+
+if __name__ == "__main__":
+    main()
