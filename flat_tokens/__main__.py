@@ -59,10 +59,10 @@ def _located(arguments: argparse.Namespace) -> Place:
     if isinstance(dataset, StorePath):
         return dataset
     if not os.path.lexists(dataset):
-        raise ArgumentError(f"{printable(str(dataset))}: does not exist; give a dataset's path")
+        raise ArgumentError(f"{printable(str(dataset))}: does not exist")
     if _is_stdout_in(dataset):
         raise ArgumentError(
-            f"stdout is a file in {printable(str(dataset))}, which it would change; send it elsewhere"
+            f"stdout: must not be a file in the dataset {printable(str(dataset))}. Redirect it elsewhere."
         )
     return dataset
 

@@ -13,6 +13,11 @@ from flat_tokens.errors import ArgumentError, printable
 LONGEST_NAME = 255  # bytes, of a file or folder
 
 
+def invalid(name: str, rule: str, value: Any, fix: str = "") -> ArgumentError:
+    """Return the error `NAME: RULE (got VALUE). FIX.` for an argument."""
+    return ArgumentError(f"{name}: {rule} (got {shown(value)})" + (f". {fix}" if fix else ""))
+
+
 def integer(name: str, value: Any, least: int | None = None, greatest: int | None = None) -> int:
     """A whole number of any integer type as an int, in [least, greatest] as far as they are given."""
     try:
@@ -20,18 +25,18 @@ def integer(name: str, value: Any, least: int | None = None, greatest: int | Non
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise ArgumentError(f"{name} must be an integer, got {shown(value)}") from None
+        raise invalid(name, "must be an integer", value) from None
     if least is not None and greatest is None and number < least:
-        raise ArgumentError(f"{name} must be at least {least}, got {number}")
+        raise invalid(name, f"must be at least {least}", number)
     if greatest is not None and not (least or 0) <= number <= greatest:
-        raise ArgumentError(f"{name} must be in [{least or 0}, {greatest}], got {number}")
+        raise invalid(name, f"must be in [{least or 0}, {greatest}]", number)
     return number
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False, numpy's too."""
     if type(value).__name__ not in ("bool", "bool_"):
-        raise ArgumentError(f"{name} must be True or False, got {shown(value)}")
+        raise invalid(name, "must be True or False", value)
     return bool(value)
 
 
@@ -39,17 +44,17 @@ def choice(name: str, value: Any, choices: Iterable[str], error: type[ArgumentEr
     """One of a few words."""
     words = list(choices)
     if not isinstance(value, str) or value not in words:
-        raise error(f"{name} must be one of {', '.join(words)}, got {shown(value)}")
+        raise error(f"{name}: must be one of {', '.join(words)} (got {shown(value)})")
     return value
 
 
 def path(name: str, value: Any) -> Path:
     """Where something lies: a str or a path whose names the system can have, not empty."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
-        raise ArgumentError(f"{name} must be a path, got {shown(value)}")
+        raise invalid(name, "must be a path", value)
     given = Path(value)
     if any(len(part.encode(errors="surrogatepass")) > LONGEST_NAME for part in given.parts):
-        raise ArgumentError(f"{name} has a name of more than {LONGEST_NAME} bytes, got {shown(value)}")
+        raise invalid(name, f"names in a path have at most {LONGEST_NAME} bytes", value)
     return given
 
 
@@ -58,14 +63,39 @@ def count_of(name: str, value: Any) -> int:
     is_list = hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)
     # A split has a length, and an array of no dimensions the method alone.
     if not is_list or hasattr(value, "encoded_tokens") or getattr(value, "ndim", 1) == 0:
-        raise ArgumentError(f"{name} must be a list, got {shown(value)}")
+        raise invalid(name, "must be a list", value)
     return len(value)
 
 
 def split(name: str, value: Any, *attributes: str) -> None:
     """Something that can be read like a split, `dataset.train`."""
     if not all(hasattr(value, attribute) for attribute in attributes):
-        raise ArgumentError(f"{name} must be a split such as dataset.train, got {shown(value)}")
+        raise invalid(name, "must be a split such as dataset.train", value)
+
+
+def tokenizer_file(path: Path | None) -> None:
+    """Raise ArgumentError if --tokenizer is given and is not a file."""
+    if path is not None and not path.is_file():
+        raise ArgumentError(f"--tokenizer: no such file (got {printable(str(path))})")
+
+
+def no_folder(output: Path) -> ArgumentError:
+    """Return the error for an --output whose folder does not exist."""
+    return ArgumentError(
+        f"--output: its folder does not exist (got {printable(str(output))}). Create it first."
+    )
+
+
+def output_outside(output: Path, dataset: object) -> None:
+    """Raise ArgumentError if --output is in the folder of a dataset, which `verify` would then report as changed."""
+    if isinstance(dataset, Path) and dataset.is_dir():
+        places = [
+            place for path in (output, output.parent) for place in (path.resolve(), *path.resolve().parents)
+        ]
+        if dataset.resolve() in places:
+            raise ArgumentError(
+                f"--output: must be outside the dataset (got {printable(str(output))}). Choose another path."
+            )
 
 
 def shown(value: Any) -> str:

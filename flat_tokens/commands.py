@@ -17,7 +17,8 @@ from operator import itemgetter
 from typing import Any
 
 from flat_tokens import opening, statistics
-from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.arguments import tokenizer_file
+from flat_tokens.errors import printable
 from flat_tokens.format import decode_ids
 from flat_tokens.sources import open_places
 from flat_tokens.storage import entries
@@ -244,8 +245,7 @@ def head(arguments: argparse.Namespace) -> int:
     dataset = _open(arguments)
     dataset = dataset.of_sources(*arguments.source) if arguments.source else dataset
     path = arguments.tokenizer or dataset.tokenizer_path
-    if arguments.tokenizer is not None and not arguments.tokenizer.is_file():
-        raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")
+    tokenizer_file(arguments.tokenizer)
     known = entries.load_entries(path) if path is not None else None
     split, array = arguments.split, dataset[arguments.split]
     parts = dataset.parts or (dataset,)

@@ -8,14 +8,21 @@ from tokenmill.errors import TokenmillError as FlatTokensError
 from tokenmill.errors import printable as whole_printable
 
 __all__ = [
+    "CONVERT_AGAIN",
+    "RESTORE",
     "ArgumentError",
     "DatasetError",
     "FlatTokensError",
     "RangeError",
     "RefusedError",
     "SplitError",
+    "cause",
+    "damaged",
     "printable",
 ]
+
+RESTORE = "Restore it or convert again."
+CONVERT_AGAIN = "Convert again."
 
 
 class RangeError(ArgumentError, IndexError):
@@ -36,6 +43,17 @@ class DatasetError(FlatTokensError, ValueError):
 
     exit_code = 3
     code = "E-DATASET-001"
+
+
+def damaged(where: object, what: str, fix: str = RESTORE) -> DatasetError:
+    """Return the error `WHERE: WHAT. FIX.` for a file, array or folder of a dataset."""
+    return DatasetError(f"{printable(str(where))}: {what}. {fix}")
+
+
+def cause(error: Exception, limit: int = 80) -> str:
+    """Return the message of another library's exception on one line: "missing 'name'" for a KeyError."""
+    text = f"missing {error}" if isinstance(error, KeyError) else str(error)
+    return printable(text or type(error).__name__, limit)
 
 
 def printable(text: str, limit: int = 200) -> str:

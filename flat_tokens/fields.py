@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import flag, shown
+from flat_tokens.arguments import flag, invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 
@@ -88,17 +88,17 @@ class Fields:
 def checked_names(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The names as a tuple; ArgumentError unless they are some of `known`, each once, of one pair."""
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise ArgumentError(f"fields must be several names, such as {UNSHIFTED}, got {shown(names)}")
+        raise invalid("fields", f"must be a list of names such as {UNSHIFTED}", names)
     for name in names:
         if name not in known:
-            raise ArgumentError(f"fields may be {', '.join(known)}, got {shown(name)}")
+            raise invalid("fields", f"must be among {', '.join(known)}", name)
     if not names or len(set(names)) < len(names):
-        raise ArgumentError(f"fields must name one array or more, each once, got {shown(tuple(names))}")
+        raise invalid("fields", "must have at least one name, each once", tuple(names))
     unshifted = [name for name in names if name in UNSHIFTED]
     shifted = [name for name in names if name in SHIFTED]
     if unshifted and shifted:
         raise ArgumentError(
-            f"fields must not have both {unshifted[0]} and {shifted[0]}: labels go with input_ids (the model shifts), "
-            "targets with inputs (they are shifted)"
+            f"fields: {unshifted[0]} and {shifted[0]} exclude each other. Use input_ids with labels if the model "
+            "shifts them, otherwise inputs with targets."
         )
     return tuple(names)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
 
 FORMAT_NAME = "flat-tokens"
@@ -43,7 +44,7 @@ def encode_tokens(ids: npt.NDArray[Any], seq_starts: npt.NDArray[Any]) -> Uint32
     starts = check_starts(seq_starts, len(ids))
     if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) <= LARGEST_TOKEN_ID:
         wrong = int(ids.min()) if int(ids.min()) < 0 else int(ids.max())
-        raise ArgumentError(f"token id {wrong} is outside [0, {LARGEST_TOKEN_ID}]")
+        raise invalid("ids", f"must be in [0, {LARGEST_TOKEN_ID}]", wrong)
     encoded = ids.astype(TOKENS_DTYPE)
     encoded <<= 1
     encoded[starts[:-1]] |= 1
@@ -53,16 +54,19 @@ def encode_tokens(ids: npt.NDArray[Any], seq_starts: npt.NDArray[Any]) -> Uint32
 def check_starts(seq_starts: npt.NDArray[Any], token_count: int) -> Uint64:
     """seq_starts as uint64, after a check that it rises strictly from 0 to token_count."""
     if len(seq_starts) == 0 or int(seq_starts[0]) != 0 or int(seq_starts[-1]) != token_count:
-        shown = "is empty" if len(seq_starts) == 0 else f"goes from {seq_starts[0]} to {seq_starts[-1]}"
-        raise ArgumentError(f"seq_starts {shown}, it must go from 0 to the token count {token_count}")
+        ends = (int(seq_starts[0]), int(seq_starts[-1])) if len(seq_starts) else ()
+        raise invalid("seq_starts", f"first and last must be 0 and the token count {token_count}", ends)
     falls = np.flatnonzero(seq_starts[1:] <= seq_starts[:-1])
     if len(falls):
         at = int(falls[0]) + 1
-        raise ArgumentError(
-            f"seq_starts[{at}] = {seq_starts[at]} is not above seq_starts[{at - 1}] = {seq_starts[at - 1]}; "
-            "sequences must not be empty"
-        )
+        what = not_rising("seq_starts", at, seq_starts[at], seq_starts[at - 1])
+        raise ArgumentError(f"{what}. Remove empty sequences.")
     return seq_starts.astype(STARTS_DTYPE)
+
+
+def not_rising(name: str, index: int, value: object, before: object) -> str:
+    """Return what is wrong with an entry of seq_starts that is not above the entry before it."""
+    return f"{name}[{index}]: must be above {name}[{index - 1}] = {before} (got {value})"
 
 
 def decode_ids(encoded: Uint32) -> Uint32:
@@ -96,9 +100,8 @@ def inputs_and_targets(encoded: Uint32, before: int | Uint32 = 0) -> tuple[Uint3
 def packed_mask(trained: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """bool[n] -> uint8[ceil(n / 8)], bits from the lowest on, the unused ones 0. [1, 0, 1] -> [5]. ArgumentError."""
     if trained.ndim != 1 or trained.dtype != np.bool_:
-        raise ArgumentError(
-            f"a mask must be bool[tokens], got {trained.dtype.name} of {trained.ndim} dimensions"
-        )
+        got = f"{trained.dtype.name} of {trained.ndim} dimensions"
+        raise ArgumentError(f"trained: must be bool[tokens] (got {got})")
     return np.packbits(trained, bitorder="little")
 
 

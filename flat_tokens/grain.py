@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.arguments import integer, shown
+from flat_tokens.arguments import integer
 from flat_tokens.errors import ArgumentError, RangeError
 from flat_tokens.fields import OF_A_ROW, WITH_STARTS, Fields
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.random_rows import RandomRows
-from flat_tokens.rows.steps import StepBatches
+from flat_tokens.rows.steps import StepBatches, check_loader
 
 
 class RowSource:
@@ -80,10 +80,9 @@ class BatchSource:
         fields: Sequence[str] = WITH_STARTS,
         ignore_first_labels: bool = True,
     ) -> None:
-        if not isinstance(loader, StepBatches):
-            raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
+        check_loader(loader)
         if steps is None and not hasattr(loader, "__len__"):
-            raise ArgumentError("steps must be given for a Mixture, which has no end")
+            raise ArgumentError("steps: required for a Mixture, which has no end")
         self._fields = Fields(fields, ignore_first_labels)
         self._cut = loader.cut_as(np.int32, self._fields.is_cut_with_labels)
         self._steps = len(loader) if steps is None else integer("steps", steps, 0)  # type: ignore[arg-type]
@@ -99,7 +98,7 @@ class BatchSource:
     def __getitem__(self, index: Any) -> dict[str, Any]:
         step = integer("index of a batch", index)
         if not -self._steps <= step < self._steps:
-            raise RangeError(f"batch {step} is outside [0, {self._steps})")
+            raise RangeError(f"index of a batch: must be in [{-self._steps}, {self._steps}) (got {step})")
         return self._fields.make(self._cut.batch(step % self._steps), np.int32)
 
     def __repr__(self) -> str:

@@ -21,16 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.arguments import shown
+from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import WITH_STARTS, Fields
 from flat_tokens.loading.batch import Batch
-from flat_tokens.rows.steps import StepBatches, steps_range
+from flat_tokens.rows.steps import StepBatches, check_loader, steps_range
 
 try:
     import jax
 except ImportError as error:
-    raise ImportError("flat_tokens.jax needs JAX: pip install jax") from error
+    raise ImportError("flat_tokens.jax: JAX is not installed. Run pip install jax.", name="jax") from error
 
 
 def _assembled(
@@ -48,10 +48,8 @@ def _assembled(
         try:
             arrays[name] = assemble(sharding, local, shape)
         except ValueError as error:
-            text = str(error).splitlines()[0]
-            raise ArgumentError(
-                f"{local.shape} of {shape} do not fit the sharding {sharding}: {text}"
-            ) from error
+            rows = f"rows of this process {local.shape} do not fit the global shape {shape}"
+            raise ArgumentError(f"sharding: {rows} (got {sharding}: {str(error).splitlines()[0]})") from error
     return arrays
 
 
@@ -106,9 +104,8 @@ def global_batches(
     """An iterator of the global batches of a Loader or a Mixture of the steps [step, stop), without end if stop is
     None, but with drop_last=False to the end of the epoch. fields: the arrays of a batch. ignore_first_labels: False
     keeps the labels of the first tokens of sequences. It has state_dict() and load_state_dict(state)."""
-    if not isinstance(loader, StepBatches):
-        raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
+    check_loader(loader)
     if not isinstance(sharding, jax.sharding.Sharding):
-        raise ArgumentError(f"sharding must be a jax.sharding.Sharding, got {shown(sharding)}")
+        raise invalid("sharding", "must be a jax.sharding.Sharding", sharding)
     made = Fields(fields, ignore_first_labels)
     return GlobalBatches(loader, sharding, step, stop, made)

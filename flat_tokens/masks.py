@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import DatasetError
+from flat_tokens.errors import CONVERT_AGAIN, damaged
 from flat_tokens.format import MASK_BITS, MASK_DTYPE, MASK_NAME, Bools
 from flat_tokens.storage.chunks import Positions
 from flat_tokens.storage.elements import Elements, open_elements
@@ -76,9 +76,8 @@ def open_mask(
         return None
     packed = open_elements(f"{name}/{MASK_NAME}", folder, MASK_DTYPE, opened, read=read)
     if len(packed) != -(-token_count // MASK_BITS):
-        raise DatasetError(
-            f"{name}/{MASK_NAME}: {len(packed)} bytes are not one bit for each of {token_count} tokens; convert again"
-        )
+        what = f"must have {-(-token_count // MASK_BITS)} bytes for {token_count} tokens (got {len(packed)})"
+        raise damaged(f"{name}/{MASK_NAME}", what, CONVERT_AGAIN)
     return MaskElements(packed, token_count)
 
 

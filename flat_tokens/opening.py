@@ -17,8 +17,15 @@ from typing import Any, Literal, Protocol
 
 from flat_tokens import arguments
 from flat_tokens import format as flat_format
-from flat_tokens.arguments import shown
-from flat_tokens.errors import ArgumentError, DatasetError, SplitError, printable
+from flat_tokens.errors import (
+    CONVERT_AGAIN,
+    ArgumentError,
+    DatasetError,
+    SplitError,
+    cause,
+    damaged,
+    printable,
+)
 from flat_tokens.reader import FlatTokensArray, open_split
 from flat_tokens.storage import opened_manifest, written_metadata, zarr_metadata
 from flat_tokens.storage.entries import highest_id
@@ -32,6 +39,8 @@ from flat_tokens.storage.versions import newest, place_of, read_version, version
 from flat_tokens.views import joined, of_sources
 from tokenmill.stores.cached import CachedStore
 from tokenmill.stores.system import cached_property
+
+NO_DATASET = "not a dataset, or an unfinished one"
 
 
 class Fingerprinted(Protocol):
@@ -169,7 +178,7 @@ def _cached(root: StorePath, folder: Path, limit_bytes: int) -> StorePath:
     try:
         return StorePath(CachedStore(root.store, folder, limit_bytes), root.key)
     except OSError as error:
-        raise ArgumentError(f"cache_dir {printable(str(folder))}: {error.strerror}") from None
+        raise ArgumentError(f"cache_dir: {error.strerror} (got {printable(str(folder))})") from None
 
 
 def open_by_files(root: Place) -> Dataset:
@@ -177,9 +186,7 @@ def open_by_files(root: Place) -> Dataset:
     last start."""
     where = printable(str(root))
     if isinstance(root, Path) and not root.is_dir():
-        raise DatasetError(
-            f"{where}: {'not a directory' if root.exists() else 'does not exist'}; give a dataset's path"
-        )
+        raise DatasetError(f"{where}: {'not a folder' if root.exists() else 'does not exist'}")
     promised = is_there(root / MANIFEST_NAME)  # be it a link or pipe: it is not passed over
     head = read_head(root) if promised else None
     opened = head and head.opened
@@ -191,19 +198,13 @@ def open_by_files(root: Place) -> Dataset:
 
 
 def _open_splits(root: Place, opened: OpenedManifest | None) -> tuple[int, dict[str, FlatTokensArray]]:
-    where = printable(str(root))
     group = zarr_metadata.read_group(root)
     if group is None:
-        raise DatasetError(
-            f"{where}: no dataset, or an unfinished one (no zarr group at its root); convert again"
-        )
+        raise damaged(root, f"{NO_DATASET} (no zarr group at its root)", CONVERT_AGAIN)
     if isinstance(root, Path) and not (root / "train").is_dir():
-        found = (
-            "a single flat-tokens array, open its parent"
-            if (root / flat_format.TOKENS_NAME).is_dir()
-            else "foreign: a flat-tokens dataset has train and validation; give the path of one"
-        )
-        raise DatasetError(f"{where}: has no entry train ({found})")
+        if (root / flat_format.TOKENS_NAME).is_dir():
+            raise damaged(root, "a single split, not a dataset", "Open its parent folder.")
+        raise DatasetError(f"{printable(str(root))}: not a flat-tokens dataset (no group train)")
     splits = {name: open_split(root, name, opened) for name in flat_format.SPLITS}
     for array in splits.values():
         array.check_ends()
@@ -217,16 +218,15 @@ def open_by_manifest(root: StorePath) -> Dataset:
     try:
         head = read_head(root)
     except AbsentFileError as error:
-        raise DatasetError(f"{where}: no dataset, or an unfinished one: {error.__cause__}") from None
+        raise DatasetError(f"{where}: {NO_DATASET} ({error.__cause__})") from None
     try:
         layout = ArrayLayout(**head.layout)
         counts = {name: SplitRecord(**head.counts[name]) for name in flat_format.SPLITS}
         return _open_promised(root, layout, counts, head.opened)
     except (KeyError, TypeError, ValueError) as error:
-        raise DatasetError(
-            f"{where}/{MANIFEST_NAME}: {type(error).__name__} {printable(str(error), 80)} in its layout or splits; "
-            "copy the dataset to a disk to read it"
-        ) from None
+        what = f"invalid layout or splits ({cause(error)})"
+        fix = "Copy the dataset to a local disk to read it."
+        raise damaged(f"{where}/{MANIFEST_NAME}", what, fix) from None
 
 
 def _open_promised(
@@ -271,20 +271,17 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
     for name, array in splits.items():
         record = counts.get(name)
         if record is None:
-            raise DatasetError(f"{where}/manifest.json: lacks the split {name}; restore it or convert again")
+            raise damaged(f"{where}/{MANIFEST_NAME}", f"split {name} is missing")
         if (array.loss_mask is None) != ("trained_tokens" not in record):
-            has, says = ("no", "one") if array.loss_mask is None else ("a", "none")
-            raise DatasetError(
-                f"{where}/{name}: has {has} {flat_format.MASK_NAME}, the manifest says that it has {says}; "
-                "restore it or convert again"
+            has, says = (
+                ("missing", "lists it") if array.loss_mask is None else ("present", "does not list it")
             )
+            what = f"{flat_format.MASK_NAME} is {has}, but {MANIFEST_NAME} {says}"
+            raise damaged(f"{where}/{name}", what)
         for what in ("token_count", "seq_count", "max_token_id"):
             stored, stated = getattr(array, what), record.get(what)
             if stored != stated:
-                raise DatasetError(
-                    f"{where}/{name}: {what} is {stored}, the manifest says {stated}; restore it "
-                    f"or convert again"
-                )
+                raise damaged(f"{where}/{name}", f"{what} must be {stated} by {MANIFEST_NAME} (got {stored})")
 
 
 def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
@@ -295,34 +292,27 @@ def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Finger
     elif hasattr(tokenizer, "fingerprint"):
         check_made_with(dataset, "fingerprint", tokenizer.fingerprint())
     else:
-        raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
+        raise arguments.invalid("tokenizer", "must be a path or have fingerprint()", tokenizer)
 
 
 def _require_record(dataset: Dataset) -> Mapping[str, Any]:
     record = dataset.tokenizer_record
     if record is None:
-        raise DatasetError(
-            f"{printable(str(dataset.path))}: does not say which tokenizer it was made with; open it without tokenizer="
-        )
+        raise damaged(dataset.path, "no tokenizer is recorded", "Open it without tokenizer=.")
     return record
 
 
 def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], given: str) -> None:
     """DatasetError unless that is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
-    where, record = printable(str(dataset.path)), _require_record(dataset)
+    record = _require_record(dataset)
     if kind == "fingerprint" and record.get(kind) is None:
-        raise DatasetError(
-            f"{where}: says of its tokenizer what file it was, as it was imported; give that file: "
-            f"{printable(str(dataset.tokenizer_path))}"
-        )
+        what = "no fingerprint of the tokenizer is recorded, since the dataset was imported"
+        raise damaged(dataset.path, what, f"Pass the file {printable(str(dataset.tokenizer_path))}.")
     # The dataset's own file is written anew, in one form; the file that was converted with is as good.
     if given not in (record.get(kind), record.get("source_sha256")):
         stated = printable(str(record.get(kind)), 80)
-        raise DatasetError(
-            f"{where}: made with another tokenizer ({kind} {stated}, the given one has "
-            f"{printable(given, 80)}); "
-            f"use {printable(str(dataset.tokenizer_path))}"
-        )
+        what = f"{kind} of the tokenizer must be {stated} (got {printable(given, 80)})"
+        raise damaged(dataset.path, what, f"Use {printable(str(dataset.tokenizer_path))}.")
 
 
 def _files_sha256(path: Path) -> str:
@@ -340,6 +330,6 @@ def _files_sha256(path: Path) -> str:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ArgumentError(
-                f"tokenizer {printable(str(file))}: {reason}; give a tokenizer.json"
+                f"tokenizer: {reason} (got {printable(str(file))}). Pass a tokenizer.json."
             ) from None
     return digest.hexdigest()

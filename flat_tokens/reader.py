@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import format as flat_format
-from flat_tokens.arguments import integer, shown
+from flat_tokens.arguments import integer, invalid
 from flat_tokens.built import core
-from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
+from flat_tokens.errors import CONVERT_AGAIN, DatasetError, RangeError, damaged, printable
 from flat_tokens.format import Bools, Uint32
 from flat_tokens.masks import open_mask
 from flat_tokens.sources import SequenceSources, SourcePlace, StoredSources
@@ -98,11 +98,8 @@ class FlatTokensArray:
         """DatasetError unless the starts go from 0 to the token count. Reads the first and last of them."""
         first, last = self.seq_starts[0], self.seq_starts[-1]
         if first != 0 or last != self.token_count:
-            raise DatasetError(
-                f"{printable(str(self.path))}/{flat_format.STARTS_NAME}: goes from {first} to {last}, it must go from "
-                f"0 to the token count "
-                f"{self.token_count}; the dataset is unfinished or damaged, convert again"
-            )
+            what = f"first and last must be 0 and the token count {self.token_count} (got {first} and {last})"
+            raise damaged(f"{self.path}/{flat_format.STARTS_NAME}", what, CONVERT_AGAIN)
 
     def __len__(self) -> int:
         return self.seq_count
@@ -155,14 +152,12 @@ class FlatTokensArray:
         Errors as `sequence`, but for ids."""
         index = integer("index of a sequence", index)
         if not -self.seq_count <= index < self.seq_count:
-            raise RangeError(f"{self.name}: sequence {index} is outside [0, {self.seq_count})")
+            raise wrong_sequence(self.name, index, self.seq_count)
         index %= self.seq_count
         start, stop = self.seq_starts.peek(index, index + 2).tolist()
         if not start < stop <= self.token_count:
-            raise DatasetError(
-                f"{self.seq_starts.name}[{index + 1}] = {stop} must be in ({start}, {self.token_count}]; "
-                "the dataset is damaged, convert again"
-            )
+            what = f"must be in ({start}, {self.token_count}] (got {stop})"
+            raise damaged(f"{self.seq_starts.name}[{index + 1}]", what, CONVERT_AGAIN)
         return start, stop
 
     def trained_of(self, sequence: int) -> Bools:
@@ -185,7 +180,7 @@ class FlatTokensArray:
         numbers = indices_of(sequences)
         outside = numbers[(numbers < -self.seq_count) | (numbers >= self.seq_count)]
         if len(outside):
-            raise RangeError(f"{self.name}: sequence {outside[0]} is outside [0, {self.seq_count})")
+            raise wrong_sequence(self.name, outside[0], self.seq_count)
         return self.sequence_sources.places_of(np.where(numbers < 0, numbers + self.seq_count, numbers))
 
     def row_count(self, length: int) -> int:
@@ -246,7 +241,7 @@ class FlatTokensArray:
             return start, start + length
         count = self.row_count(length)
         if not -count <= index < count:
-            raise RangeError(f"{self.name}: row {index} of length {length} is outside [0, {count})")
+            raise wrong_row(self.name, index, length, count)
         start = index % count * length
         return start, start + length
 
@@ -270,12 +265,22 @@ def indices_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
     try:
         indices = np.asarray(values)
     except ValueError:
-        raise ArgumentError(f"indices must be integers in one dimension, got {shown(values)}") from None
+        indices = np.empty((0, 0))
     if indices.ndim != 1 or (indices.dtype.kind not in "iu" and len(indices)):
-        raise ArgumentError(
-            f"indices must be integers in one dimension, got {indices.dtype.name} of {indices.ndim} dimensions"
-        )
+        raise invalid("indices", "must be integers in one dimension", values)
     return indices.astype(np.int64, copy=False)
+
+
+def wrong_sequence(name: str, index: int, count: int) -> RangeError:
+    """Return the error for a sequence outside the split `name`."""
+    return RangeError(f"{name}: index of a sequence must be in [{-count}, {count}) (got {index})")
+
+
+def wrong_row(name: str, index: int, length: int, count: int) -> RangeError:
+    """Return the error for a row outside the split `name`."""
+    return RangeError(
+        f"{name}: index of a row of {length} tokens must be in [{-count}, {count}) (got {index})"
+    )
 
 
 def open_split(
@@ -291,7 +296,7 @@ def open_split(
     group = zarr_metadata.read_group(path, read)
     if group is None:
         raise DatasetError(
-            f"{printable(str(path))}: no zarr group of this name; a flat-tokens dataset has train and validation"
+            f"{printable(str(path))}: no zarr group here, so this is not a flat-tokens dataset"
         )
     max_token_id = _attribute(group[1], path)
     tokens = open_elements(
@@ -311,9 +316,7 @@ def open_split(
         lone_zero_may_miss=opened is None,
     )
     if len(starts) == 0:
-        raise DatasetError(
-            f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
-        )
+        raise damaged(f"{path}/{flat_format.STARTS_NAME}", "must have at least one entry", CONVERT_AGAIN)
     sources = StoredSources(root, name, len(starts) - 1, opened)
     mask = open_mask(path, name, len(tokens), opened, read)
     return FlatTokensArray(path, name, tokens, starts, max_token_id, sources, mask)
@@ -322,9 +325,6 @@ def open_split(
 def _attribute(attributes: dict[str, Any], path: Place) -> int:
     value = attributes.get(flat_format.MAX_TOKEN_ID_NAME)
     if type(value) is not int or not 0 <= value <= flat_format.LARGEST_TOKEN_ID:
-        raise DatasetError(
-            f"{printable(str(path))}: attribute {flat_format.MAX_TOKEN_ID_NAME} is {printable(repr(value), 60)}, "
-            f"it must be an integer "
-            f"in [0, {flat_format.LARGEST_TOKEN_ID}]; the dataset is unfinished or not flat-tokens"
-        )
+        rule = f"attribute {flat_format.MAX_TOKEN_ID_NAME} must be in [0, {flat_format.LARGEST_TOKEN_ID}]"
+        raise DatasetError(f"{printable(str(path))}: {rule} (got {printable(repr(value), 60)})")
     return value

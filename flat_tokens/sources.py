@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import CONVERT_AGAIN, cause, damaged, printable
 from flat_tokens.format import PLACES_NAME, STARTS_DTYPE
 from flat_tokens.storage.chunks import Int64
 from flat_tokens.storage.elements import Elements, open_elements
@@ -121,16 +121,13 @@ class StoredSources:
             manifest = read_manifest(self._root)
             self._opened.check()
         if manifest is None:
-            raise DatasetError(
-                f"{self._where}: has no manifest, so its sources are not known; convert it again"
-            )
+            raise damaged(self._where, "sources are unknown without a manifest", CONVERT_AGAIN)
         try:
             counts = [int(source[f"{self._split}_sequences"]) for source in manifest.sources]
             paths = [str(source["path"]) for source in manifest.sources]
         except (KeyError, TypeError, ValueError) as error:
-            raise DatasetError(
-                f"{self._where}: a source of the manifest lacks {printable(str(error), 60)}; convert it again"
-            ) from None
+            what = f"invalid source in the manifest ({cause(error)})"
+            raise damaged(self._where, what, CONVERT_AGAIN) from None
         stops = np.cumsum(np.array(counts, dtype=np.int64))
         self._check(int(stops[-1]) if len(stops) else 0, "in the sources of the manifest")
         return _Table(paths, [source.get("place") == "row" for source in manifest.sources], stops)
@@ -138,18 +135,15 @@ class StoredSources:
     def _open_places(self) -> Elements:
         places = open_places(self._root, self._split, self._opened)
         if places is None:
-            raise DatasetError(
-                f"{self._where}: has no {PLACES_NAME}, so it is not known where its sequences come from; convert it "
-                "again with --source-places yes"
-            )
-        self._check(len(places), f"entries in {PLACES_NAME}")
+            fix = "Convert again with --source-places yes."
+            raise damaged(self._where, f"positions in the sources are unknown without {PLACES_NAME}", fix)
+        self._check(len(places), f"in {PLACES_NAME}")
         return places
 
     def _check(self, count: int, what: str) -> None:
         if count != self._seq_count:
-            raise DatasetError(
-                f"{self._where}: has {self._seq_count} sequences and {count} {what}; verify the dataset"
-            )
+            text = f"must have {self._seq_count} sequences {what} (got {count})"
+            raise damaged(self._where, text, "Verify the dataset.")
 
 
 class JoinedSources:

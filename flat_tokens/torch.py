@@ -28,14 +28,14 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.arguments import shown
+from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import NAMES, OF_A_ROW, UNSHIFTED, Fields
 from flat_tokens.loading.batch import Batch
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.random_rows import RandomRows
-from flat_tokens.rows.steps import StepBatches, steps_range
+from flat_tokens.rows.steps import StepBatches, check_loader, steps_range
 from tokenmill.stores.system import before_fork
 
 try:
@@ -44,7 +44,8 @@ try:
     from torch import Tensor
     from torch.utils.data import Dataset, IterableDataset, get_worker_info
 except ImportError as error:
-    raise ImportError("flat_tokens.torch needs PyTorch: pip install 'tokenmill[torch]'") from error
+    text = "flat_tokens.torch: PyTorch is not installed. Run pip install 'tokenmill[torch]'."
+    raise ImportError(text, name="torch") from error
 
 Tensors = dict[str, Any]  # Tensor, but max_seqlen int and block_mask BlockMask
 FIELDS = (*NAMES, "block_mask")
@@ -56,7 +57,7 @@ def to_tensors(
 ) -> Tensors:
     """The named tensors of a batch of a Loader; see the module. Cost: no copy of what is int64, but for labels."""
     if not isinstance(batch, Batch):
-        raise ArgumentError(f"batch must be a Batch, as a Loader gives them, got {shown(batch)}")
+        raise invalid("batch", "must be a Batch of a Loader or Mixture", batch)
     return _tensors(batch, Fields(fields, ignore_first_labels, FIELDS))
 
 
@@ -66,8 +67,8 @@ def _tensors(batch: Batch, fields: Fields) -> Tensors:
         if name == "block_mask":
             if get_worker_info() is not None:
                 raise ArgumentError(
-                    "a block_mask cannot be sent by a worker of a DataLoader; take segment_ids, and "
-                    "flat_tokens.torch.block_mask(segment_ids) where the model runs"
+                    "fields: workers of a DataLoader cannot send a block_mask. Use segment_ids, and call "
+                    "flat_tokens.torch.block_mask(segment_ids) in the training process."
                 )
             made[name] = block_mask(torch.from_numpy(batch.segment_ids))
         else:
@@ -191,8 +192,7 @@ class BatchDataset(IterableDataset[Tensors]):
         fields: Sequence[str] = UNSHIFTED,
         ignore_first_labels: bool = True,
     ) -> None:
-        if not isinstance(loader, StepBatches):
-            raise ArgumentError(f"loader must be a flat_tokens.Loader or a Mixture, got {shown(loader)}")
+        check_loader(loader)
         self.loader = loader
         self.step, self.stop = steps_range(step, stop)
         self._last_step = loader.last_step(self.step)  # where the current pass ends if stop is None
@@ -223,8 +223,8 @@ class BatchDataset(IterableDataset[Tensors]):
         self._shared.check_is_up_to_date()  # here, not in __iter__: an error there ends a worker without a word
         if would_stack:
             raise ArgumentError(
-                "a BatchDataset yields whole batches, which this DataLoader would stack; use DataLoader(..., "
-                "batch_size=None), or RowDataset with transformers' Trainer and accelerate"
+                "DataLoader: batch_size must be None for a BatchDataset, which yields whole batches. Pass "
+                "batch_size=None, or use RowDataset with transformers' Trainer or accelerate."
             )
         stop = self._last_step if self.stop is None else self.stop
         if stop is not None and step >= stop:
@@ -250,8 +250,8 @@ class BatchDataset(IterableDataset[Tensors]):
         A Loader has dealt out its rows already, so raise ArgumentError if there are several processes."""
         if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
             raise ArgumentError(
-                "the Loader of a BatchDataset deals out its rows to the ranks; do not prepare() its DataLoader with "
-                "accelerate or call set_epoch, or use RowDataset"
+                "BatchDataset: the Loader already divides the rows among the ranks. Do not call set_epoch or prepare "
+                "the DataLoader with accelerate, or use RowDataset."
             )
 
     def state_dict(self) -> dict[str, Any]:
@@ -337,16 +337,16 @@ class SharedWithWorkers:
         self.own_memory()
         if int(self._memory[0]):
             raise ArgumentError(
-                "state_dict of a BatchDataset whose batches DataLoader's workers make: this process does not know "
-                "their steps; take the state of torchdata's StatefulDataLoader, or count steps and resume with step="
+                "BatchDataset.state_dict: the workers of the DataLoader have the state, not this process. Use "
+                "torchdata's StatefulDataLoader, or count the steps and resume with step=."
             )
 
     def check_is_up_to_date(self) -> None:
         """ArgumentError in a worker that was started before a state was loaded."""
         if int(self._memory[1]) != self._loaded:
             raise ArgumentError(
-                "the state was loaded after this worker was started (persistent_workers=True) and cannot reach it; "
-                "make a new DataLoader"
+                "BatchDataset.load_state_dict: called after the workers started (persistent_workers=True). Make a "
+                "new DataLoader."
             )
 
     def own_memory(self) -> None:

@@ -35,7 +35,9 @@ def verify_dataset(
     StoreError for trouble of the machine and of the store."""
     place = locate("root", root, storage_options)
     if isinstance(place, Path) and not place.is_dir():
-        raise DatasetError(f"{printable(str(place))}: not a directory; give a dataset's path")
+        raise DatasetError(
+            f"{printable(str(place))}: {'not a folder' if place.exists() else 'does not exist'}"
+        )
     versions = listed(place)
     if versions:
         return _verify_versions(place, versions[-1], executor, progress)
@@ -51,7 +53,7 @@ def _verify_versions(
         try:
             if read_version(root, older).parts != newest_version.parts[: older + 1]:
                 problems.append(
-                    f"{version_path(older)}: its parts are not the first of {version_path(number)}"
+                    f"{version_path(older)}: parts must be the first ones of {version_path(number)}. Restore it."
                 )
         except DatasetError as error:
             problems.append(str(error))
@@ -67,7 +69,9 @@ def _verify_versions(
             reports.append(verify_part(place_of(root, part, number), executor, advance, {}))
             problems += [f"{part.path}/{problem}".lstrip("/") for problem in reports[-1].problems]
             if describe_part(root, part.path) != part:
-                problems.append(f"{part.manifest.path}: is not the one of {version_path(number)}; restore it")
+                problems.append(
+                    f"{part.manifest.path}: size and digest differ from {version_path(number)}. Restore it."
+                )
             done += reports[-1].byte_count
         except DatasetError as error:
             problems.append(str(error))

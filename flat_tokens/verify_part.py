@@ -20,8 +20,8 @@ from typing import TypeVar
 import numpy as np
 
 from flat_tokens import opening
-from flat_tokens.errors import DatasetError, printable
-from flat_tokens.format import PLACES_NAME, SPLITS
+from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, printable
+from flat_tokens.format import PLACES_NAME, SPLITS, not_rising
 from flat_tokens.masks import MaskElements
 from flat_tokens.reader import FlatTokensArray, open_split
 from flat_tokens.sources import open_places
@@ -167,7 +167,7 @@ class _Verification:
         for name in SPLITS:
             for theirs, its in zip(_arrays(dataset[name]), _arrays(self.promised[name]), strict=True):
                 if theirs.stored != its.stored:
-                    self._report(theirs.name, "its metadata are not what the manifest says; convert again")
+                    self._report(theirs.name, f"metadata must agree with the manifest. {CONVERT_AGAIN}")
 
     def _list_files(self) -> None:
         """Compare the names in the directory with the manifest's; links and the like are problems in any
@@ -176,8 +176,7 @@ class _Verification:
             if is_of_versions(relative):
                 continue
             if kind != "file":
-                text = f"is a {kind}, it may escape the dataset; replace it by its content"
-                self._report(relative, text)
+                self._report(relative, f"must be a regular file (got a {kind}). Replace it with its content.")
                 self.unread.pop(relative, None)
             elif self.manifest is None or relative in self.unread or relative == MANIFEST_NAME:
                 self.sizes[relative] = size
@@ -185,7 +184,7 @@ class _Verification:
                 if not name.startswith(".") and name != "zarr.json":
                     self.chunk_files["/".join(relative.split("/", 2)[:2])] += 1
             else:
-                self._report(relative, "not in the manifest; remove it, or convert again if it should be")
+                self._report(relative, "not listed in the manifest. Remove it.")
         for relative in self.unread.keys() - self.sizes.keys():
             self._report(relative, absence(relative))
             del self.unread[relative]  # a linked folder may have it; it is not the dataset's
@@ -206,16 +205,16 @@ class _Verification:
             borders += result.borders
         for (_, _, last), (index, first, _) in pairwise(borders):
             if first <= last:
-                text = f"entry {index} = {first} must be above {last} before it; convert again"
-                self.problems.setdefault(starts.name, f"{starts.name}: {text}")
+                text = not_rising(starts.name, index, first, last)
+                self.problems.setdefault(starts.name, f"{text}. {CONVERT_AGAIN}")
         known = None if self._is_damaged(starts.name) else borders
         largest = -1
         for result in self._run(verify_tokens, ((unit,) for unit in self._token_units(split, known))):
             largest = max(largest, result.encoded_max)
         attained = max(largest, 0) >> 1
         if not self._is_damaged(split.name) and self.manifest is not None and attained != split.max_token_id:
-            text = f"max_token_id is {split.max_token_id}, but the largest id is {attained}; convert again"
-            self.problems.setdefault(tokens.name, f"{tokens.name}: {text}")
+            text = f"max_token_id must be the largest ID {attained} (got {split.max_token_id})"
+            self.problems.setdefault(tokens.name, f"{tokens.name}: {text}. {CONVERT_AGAIN}")
 
     def _verify_places(self, split: FlatTokensArray) -> None:
         """Any number may be a place: that they are those that were written the digests of the files say."""
@@ -227,8 +226,8 @@ class _Verification:
         if places is None or not self._has_its_files(places):
             return
         if len(places) != split.seq_count:
-            text = f"has {len(places)} entries for {split.seq_count} sequences; convert again"
-            self._report(places.name, text)
+            text = f"must have {split.seq_count} entries, one per sequence (got {len(places)})"
+            self._report(places.name, f"{text}. {CONVERT_AGAIN}")
         for _ in self._run(verify_values, ((unit,) for unit in self._units(places))):
             pass
 
@@ -240,8 +239,8 @@ class _Verification:
             trained += result.ones
         stated = None if self.manifest is None else self.manifest.splits[split.name].trained_tokens
         if stated not in (None, trained) and not self._is_damaged(packed.name):
-            text = f"{trained} tokens are to be learned, the manifest says {stated}; convert again"
-            self._report(packed.name, text)
+            text = f"number of trained tokens must be {stated} by the manifest (got {trained})"
+            self._report(packed.name, f"{text}. {CONVERT_AGAIN}")
 
     def _has_its_files(self, elements: Elements) -> bool:
         """Whether an array lacks no more files than are told one by one. What its metadata claims would decide else how
@@ -249,8 +248,8 @@ class _Verification:
         found = self.chunk_files[elements.name]
         missing = elements.file_count - found
         if missing > PROBLEMS_KEPT:
-            text = f"has {found} files of the {elements.file_count} of its metadata; restore or convert again"
-            self._report(elements.name, text)
+            text = f"must have {elements.file_count} files by its metadata (got {found})"
+            self._report(elements.name, f"{text}. {RESTORE}")
         return missing <= PROBLEMS_KEPT
 
     def _units(self, elements: Elements) -> Iterator[ArrayUnit]:

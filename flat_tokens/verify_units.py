@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import DatasetError, printable
-from flat_tokens.format import MASK_BITS
+from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, printable
+from flat_tokens.format import MASK_BITS, not_rising
 from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
 from flat_tokens.storage.file_digest import has_digest
-from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, check_length
+from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, absent_chunk, check_length
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.places import File, Payload, Place, open_file
 from flat_tokens.storage.token_facts import TokenFacts
@@ -87,14 +87,11 @@ def _compare(result: UnitResult, record: FileRecord, size: int, blocks: Iterable
     """size: of the file. blocks: its bytes, read as they are asked for."""
     result.byte_count += size
     if size != record.bytes:
-        result.report(
-            record.path, f"{size} bytes, the manifest says {record.bytes}; restore it or convert again"
-        )
+        what = f"must have {record.bytes} bytes by the manifest (got {size})"
+        result.report(record.path, f"{what}. {RESTORE}")
     elif not has_digest(blocks, record.digest):
-        result.report(
-            record.path,
-            "its digest is not the manifest's: changed after it was written; restore it or convert again",
-        )
+        what = "changed after it was written (its digest differs from the manifest)"
+        result.report(record.path, f"{what}. {RESTORE}")
 
 
 def verify_starts(unit: ArrayUnit) -> UnitResult:
@@ -104,11 +101,9 @@ def verify_starts(unit: ArrayUnit) -> UnitResult:
         falls = np.flatnonzero(values[1:] <= values[:-1])
         if len(falls):
             at = int(falls[0])
-            result.report(
-                unit.elements.name,
-                f"entry {first + at + 1} = {values[at + 1]} is not above entry {first + at} = {values[at]}; "
-                "starts must rise, convert again",
-            )
+            name = unit.elements.name
+            what = not_rising(name, first + at + 1, values[at + 1], values[at])
+            result.problems.setdefault(name, f"{what}. {CONVERT_AGAIN}")
         result.borders.append((first, int(values[0]), int(values[-1])))
     return result
 
@@ -129,8 +124,8 @@ def verify_bits(unit: ArrayUnit, token_count: int) -> UnitResult:
         bits = np.unpackbits(values, bitorder="little")
         result.ones += int(np.count_nonzero(bits))
         if bits[max(token_count - first * MASK_BITS, 0) :].any():
-            text = f"has bits behind those of its {token_count} tokens, which must be 0; convert again"
-            result.report(unit.elements.name, text)
+            text = f"bits after the last of {token_count} tokens must be 0"
+            result.report(unit.elements.name, f"{text}. {CONVERT_AGAIN}")
     return result
 
 
@@ -170,19 +165,17 @@ def _check_largest(
 ) -> None:
     result.encoded_max = max(result.encoded_max, largest)
     if largest >> 1 > unit.max_token_id:
-        where = "" if values is None else f" at {first + int(values.argmax())}"
-        result.report(
-            unit.elements.name,
-            f"id {largest >> 1}{where} is above max_token_id {unit.max_token_id}; convert again",
-        )
+        where = "IDs" if values is None else f"ID of token {first + int(values.argmax())}"
+        what = f"{where} must be at most max_token_id = {unit.max_token_id} (got {largest >> 1})"
+        result.report(unit.elements.name, f"{what}. {CONVERT_AGAIN}")
 
 
 def _check_facts(result: UnitResult, name: str, first: int, facts: TokenFacts, starts: StartsInOrder) -> None:
     stop = first + facts.token_count
     positions = np.concatenate([np.empty(0, np.intp), *starts.within(first, stop)])
     if not facts.has_starts(positions.view(np.uint64)):
-        text = f"start flags of tokens {first} to {stop} are not where seq_starts has them; convert again"
-        result.report(name, text)
+        text = f"start flags of tokens [{first}, {stop}) must agree with seq_starts"
+        result.report(name, f"{text}. {CONVERT_AGAIN}")
 
 
 def _check_flags(
@@ -199,10 +192,8 @@ def _check_flags(
         low_bit[positions] ^= 1
     at = int(np.flatnonzero(low_bit)[0])
     wanted = any((positions == at).any() for positions in starts.within(first, stop))
-    has, says = ("no start flag", "begins") if wanted else ("a start flag", "does not begin")
-    result.report(
-        name, f"token {first + at} has {has}, but seq_starts {says} a sequence there; convert again"
-    )
+    what = f"start flag of token {first + at} must be {int(wanted)} by seq_starts (got {int(not wanted)})"
+    result.report(name, f"{what}. {CONVERT_AGAIN}")
 
 
 class StartsInOrder:
@@ -273,8 +264,7 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
                 for chunk_index, part in file_chunks(stored, file_index, read, file.size):
                     first = chunk_index * stored.chunk_elements
                     if part is None:
-                        text = f"zarr chunk {chunk_index} is not in the shard; restore it or convert again"
-                        result.report(relative, text)
+                        result.report(relative, absent_chunk(chunk_index))
                     elif facts is None:
                         decode_chunk(stored, read(*part), buffer, str(place))
                         yield first, buffer[: stored.element_count - first]
@@ -284,10 +274,8 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
                 if facts.token_count == token_count:
                     yield first, facts
                 else:
-                    text = (
-                        f"written with {facts.token_count} tokens, its place has {token_count}; convert again"
-                    )
-                    result.report(relative, text)
+                    text = f"must have {token_count} tokens (got {facts.token_count})"
+                    result.report(relative, f"{text}. {CONVERT_AGAIN}")
         except AbsentFileError:
             if unit.records is None and elements.is_lone_zero:
                 yield 0, np.zeros(1, dtype=elements.dtype)

@@ -15,9 +15,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import shown, split
-from flat_tokens.errors import ArgumentError, DatasetError, printable
-from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, decode_ids
+from flat_tokens.arguments import invalid, split
+from flat_tokens.errors import ArgumentError, damaged, printable
+from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, decode_ids, not_rising
 from flat_tokens.masks import AllTrained
 from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import FlatTokensArray, indices_of
@@ -65,12 +65,10 @@ def selected(array: FlatTokensArray, sequences: npt.ArrayLike) -> FlatTokensArra
     falls = np.flatnonzero(np.diff(chosen) <= 0)
     if len(falls):
         at = int(falls[0]) + 1
-        raise ArgumentError(
-            f"sequences must rise, but sequences[{at}] = {chosen[at]} is not above {chosen[at - 1]}"
-        )
+        raise ArgumentError(not_rising("sequences", at, chosen[at], chosen[at - 1]))
     if len(chosen) and not 0 <= int(chosen[0]) <= int(chosen[-1]) < array.seq_count:
         wrong = int(chosen[0]) if int(chosen[0]) < 0 else int(chosen[-1])
-        raise ArgumentError(f"{array.name}: sequence {wrong} is outside [0, {array.seq_count})")
+        raise ArgumentError(f"{array.name}: sequences must be in [0, {array.seq_count}) (got {wrong})")
     borders = np.flatnonzero(np.diff(chosen, prepend=-2) != 1)
     return _of_runs(array, chosen[borders], np.diff(np.append(borders, len(chosen))))
 
@@ -84,17 +82,15 @@ def of_sources(array: FlatTokensArray, *patterns: str) -> FlatTokensArray:
     _check_split(array)
     for pattern in patterns:
         if not isinstance(pattern, str) or not pattern:
-            raise ArgumentError(f"a source must be the name of one or a glob, got {shown(pattern)}")
+            raise invalid("source", "must be the path of a source or a glob", pattern)
     paths, counts = array.sequence_sources.counts()
     is_chosen = np.zeros(len(paths), dtype=np.bool_)
     for pattern in patterns:
         of_pattern = np.array([is_source(path, pattern) for path in paths], dtype=np.bool_)
         if not of_pattern.any():
             known = ", ".join(printable(path, 60) for path in dict.fromkeys(paths[:3]))
-            raise ArgumentError(
-                f"no source is {printable(pattern, 60)!r}; `info` shows them: {known or 'none'}"
-                + (", ..." if len(paths) > 3 else "")
-            )
+            more = ", ..." if len(paths) > 3 else ""
+            raise invalid("source", f"must match one of {known or 'no sources'}{more}", pattern)
         is_chosen |= of_pattern
     stops = np.cumsum(counts)
     has_any = is_chosen & (counts > 0)
@@ -113,7 +109,7 @@ def _of_runs(array: FlatTokensArray, firsts: Int64, counts: Int64) -> FlatTokens
     """The sequences [firsts[i], firsts[i] + counts[i]) of a split, which rise."""
     begins, ends = _starts_at(array.seq_starts, firsts), _starts_at(array.seq_starts, firsts + counts)
     if not bool(np.all(begins < ends)) or (len(ends) and int(ends.max()) > array.token_count):
-        raise DatasetError(f"{array.seq_starts.name}: does not rise to the token count; verify the dataset")
+        raise damaged(array.seq_starts.name, "must rise to the token count", "Verify the dataset.")
     lengths = ends - begins
     zeros = np.zeros(len(firsts), dtype=np.int64)
     added = np.cumsum(lengths) - lengths - begins

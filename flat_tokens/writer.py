@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import format as flat_format
-from flat_tokens.arguments import choice
+from flat_tokens.arguments import choice, invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import written_metadata
 from flat_tokens.storage.chunks import join_shard, pad
@@ -79,15 +79,12 @@ def create_split(
     is not for a store."""
     choice("split", split, flat_format.SPLITS)
     if not 0 <= seq_count <= token_count or (seq_count == 0) != (token_count == 0):
-        raise ArgumentError(
-            f"{token_count} tokens cannot make {seq_count} sequences of at least one token each"
-        )
+        rule = f"sequences must have at least one token each, of {token_count} tokens in all"
+        raise invalid("seq_count", rule, seq_count)
     if not 0 <= max_token_id <= flat_format.LARGEST_TOKEN_ID:
-        raise ArgumentError(f"max_token_id {max_token_id} is outside [0, {flat_format.LARGEST_TOKEN_ID}]")
+        raise invalid("max_token_id", f"must be in [0, {flat_format.LARGEST_TOKEN_ID}]", max_token_id)
     if layout.zarr_format != 3 and isinstance(place_of(root), StorePath):
-        raise ArgumentError(
-            f"a dataset on a store has zarr format 3, got {layout.zarr_format}: its zarr chunks would be an object each"
-        )
+        raise invalid("zarr_format", "must be 3 for a dataset on a store", layout.zarr_format)
     create_arrays(root, split, layout, has_places, has_mask)
     files = written_metadata.split_files(layout, token_count, seq_count, max_token_id, has_places, has_mask)
     return [write_file(root, f"{split}/{name}", data) for name, data in files.items()]
@@ -183,14 +180,16 @@ def write_mask(
     `write_tokens`. scratch: as for `write_tokens_with_facts`."""
     folder = f"{split}/{flat_format.MASK_NAME}"
     cuts, bits = layout.mask_cuts, flat_format.packed_mask(trained)
-    if first_token % layout.write_unit_tokens:
-        raise ArgumentError(
-            f"{folder}: a run must begin at a multiple of the write unit {layout.write_unit_tokens}, got {first_token}"
-        )
+    _check_begin(folder, first_token, layout.write_unit_tokens)
     written = _write_run(
         root, folder, layout, cuts, first_token // flat_format.MASK_BITS, bits, scratch=scratch
     )
     return [record for record, _ in written]
+
+
+def _check_begin(folder: str, first: int, unit: int) -> None:
+    if first < 0 or first % unit:
+        raise invalid(folder, f"first element must be a multiple of the write unit {unit}", first)
 
 
 def _write_of_sequences(
@@ -210,9 +209,8 @@ def _write_of_sequences(
 
 def _as(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     if values.ndim != 1 or values.dtype != dtype:
-        raise ArgumentError(
-            f"a run must be {dtype.name}[n], got {values.dtype.name} of {values.ndim} dimensions"
-        )
+        got = f"{values.dtype.name} of {values.ndim} dimensions"
+        raise ArgumentError(f"values: must be {dtype.name}[n] (got {got})")
     return np.ascontiguousarray(values)
 
 
@@ -227,8 +225,7 @@ def _write_run(
     scratch: Path | None = None,
 ) -> list[tuple[FileRecord, TokenFacts | None]]:
     chunk, unit = chunk_and_unit
-    if first < 0 or first % unit:
-        raise ArgumentError(f"{folder}: a run must begin at a multiple of the write unit {unit}, got {first}")
+    _check_begin(folder, first, unit)
     codecs = written_metadata.write_chain(layout)
     prefix, place = "c/" if layout.zarr_format == 3 else "", place_of(root)
     written = []
@@ -339,7 +336,7 @@ def write_root(
     machine names, the bytes of the manifest should follow from the inputs alone. ArgumentError if a split is
     missing; AlreadyThere (tokenmill.stores.errors) if there is a manifest on the store, which is then left as it is."""
     if set(splits) != set(flat_format.SPLITS):
-        raise ArgumentError(f"a dataset has the splits {', '.join(flat_format.SPLITS)}, got {sorted(splits)}")
+        raise invalid("splits", f"must be {' and '.join(flat_format.SPLITS)}", sorted(splits))
     group = written_metadata.group_files(layout.zarr_format, {})
     records = [*files, *(write_file(root, name, data) for name, data in group.items())]
     manifest = Manifest(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import format as flat_format
-from flat_tokens.errors import DatasetError
+from flat_tokens.errors import CONVERT_AGAIN, damaged
 from flat_tokens.reader import FlatTokensArray
 
 BLOCK_TOKENS = 2**20  # some megabytes, and whole zarr chunks of the usual layouts
@@ -45,16 +45,15 @@ def blocks_of(split: FlatTokensArray) -> Iterator[Block]:
         seq_count += len(ends)
         if start == 0:
             if len(ends) == 0 or ends[0] != 0:
-                raise DatasetError(f"{split.name}: its first token starts no sequence; convert again")
+                raise damaged(split.name, "token 0 must start a sequence", CONVERT_AGAIN)
             ends = ends[1:]
         if stop == split.token_count:
             ends = np.append(ends, stop - start)
         trained = None if split.loss_mask is None else split.loss_mask[start:stop]
         yield Block(flat_format.decode_ids(encoded), ends, trained)
     if seq_count != split.seq_count:
-        raise DatasetError(
-            f"{split.name}: {seq_count} tokens start sequences, seq_starts says {split.seq_count}; convert again"
-        )
+        what = f"start flags must agree with the {split.seq_count} sequences of seq_starts (got {seq_count})"
+        raise damaged(split.name, what, CONVERT_AGAIN)
 
 
 def append_token(blocks: Iterator[Block], token: int) -> Iterator[Block]:

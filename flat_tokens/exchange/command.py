@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from flat_tokens import opening
-from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.arguments import tokenizer_file
+from flat_tokens.errors import printable
 from flat_tokens.exchange.blocks import NO_TOKEN
 from flat_tokens.exchange.formats import FORMATS, Format
 from flat_tokens.format import SPLITS
@@ -158,14 +159,14 @@ def _token(text: str) -> int:
     if text == "none":
         return NO_TOKEN
     if not text.isascii() or not text.isdigit() or len(text) > 10:
-        raise argparse.ArgumentTypeError(f"must be a token id or none, got {printable(text, 40)!r}")
+        raise argparse.ArgumentTypeError(f"must be a token ID or none (got {printable(text, 40)!r})")
     return int(text)
 
 
 def _count(text: str) -> int:
     value = _token(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {printable(text, 40)!r}")
+        raise argparse.ArgumentTypeError(f"must be an integer of at least 1 (got {printable(text, 40)!r})")
     return value
 
 
@@ -207,8 +208,7 @@ def import_(arguments: argparse.Namespace) -> int:
     from flat_tokens.storage.layout import ArrayLayout
 
     check_apart(arguments.output, [*arguments.inputs, *arguments.validation, arguments.tokenizer])
-    if arguments.tokenizer is not None and not arguments.tokenizer.is_file():
-        raise ArgumentError(f"--tokenizer {printable(str(arguments.tokenizer))}: no such file")
+    tokenizer_file(arguments.tokenizer)
     options = ImportOptions(
         arguments.source,
         {"train": arguments.inputs, "validation": arguments.validation},

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from flat_tokens.errors import ArgumentError, DatasetError, printable
+from flat_tokens.errors import ArgumentError, damaged, printable
 from flat_tokens.exchange.blocks import blocks_of
 from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
 from flat_tokens.exchange.unfinished import Unfinished, check_apart
@@ -38,13 +38,13 @@ def compact(
     check_apart(output, [dataset.path])
     manifests = [found for part in parts if (found := part.manifest) is not None]
     if len(manifests) < len(parts):
-        raise DatasetError(f"{printable(str(dataset.path))}: has no manifest that says what is to be kept")
+        raise damaged(dataset.path, "compacting needs manifest.json, and it is missing")
     first = manifests[0]
     for split in SPLITS:
         if dataset[split].seq_count != sum(manifest.splits[split].seq_count for manifest in manifests):
             raise ArgumentError(
-                f"{printable(str(dataset.path))}/{split}: shows some of its sequences; give the whole dataset, export "
-                "writes those of some sources"
+                f"{printable(str(dataset.path))}/{split}: only whole datasets can be compacted, not selected "
+                "sequences. Use export to write those of some sources."
             )
     layout = ArrayLayout(**first.layout) if layout is None else layout
     places = {split: [open_places(part.path, split, part.opened) for part in parts] for split in SPLITS}

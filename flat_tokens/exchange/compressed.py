@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flat_tokens.errors import DatasetError, printable
-from flat_tokens.exchange.inputs import InputFile
+from flat_tokens.errors import damaged, printable
+from flat_tokens.exchange.inputs import COPY_AGAIN, InputFile
 from flat_tokens.storage import bounded
 
 LARGEST_BYTES = 2**31  # of a file that is held in memory
@@ -16,8 +16,9 @@ def read_decoded(file: InputFile, compression: str | None, most_bytes: Any) -> m
     """The bytes of a file, decoded if need be. compression: such as "zstd" or "zstd:7"; most_bytes: the decoded length
     that an index states. DatasetError for what is longer, of an unknown codec, or damaged."""
     if type(most_bytes) is not int or not 0 <= most_bytes <= LARGEST_BYTES:
-        raise DatasetError(
-            f"{file.name}: its index says {printable(repr(most_bytes), 40)} bytes, it must be in [0, {LARGEST_BYTES}]"
+        got = printable(repr(most_bytes), 40)
+        raise damaged(
+            file.name, f"its size in the index must be in [0, {LARGEST_BYTES}] (got {got})", COPY_AGAIN
         )
     file.check_range(0, min(file.size, LARGEST_BYTES))
     data = file.bytes(0, min(file.size, LARGEST_BYTES))
@@ -25,13 +26,13 @@ def read_decoded(file: InputFile, compression: str | None, most_bytes: Any) -> m
         return data
     codec_id = CODECS.get(str(compression).partition(":")[0])
     if codec_id is None:
-        raise DatasetError(
-            f"{file.name}: compressed by {printable(str(compression), 40)}; {', '.join(CODECS)} are decoded"
-        )
+        got = printable(str(compression), 40)
+        fix = "Write it again with one of these."
+        raise damaged(file.name, f"compression must be one of {', '.join(CODECS)} (got {got})", fix)
     import numcodecs
 
     config = {"id": codec_id}
     try:
         return memoryview(bounded.decode(numcodecs.get_codec(config), config, data, most_bytes)).cast("B")
     except Exception as error:  # each decoder has its own
-        raise DatasetError(f"{file.name}: {printable(str(error), 120)}; damaged") from None
+        raise damaged(file.name, f"damaged ({printable(str(error), 120)})", COPY_AGAIN) from None

@@ -93,8 +93,8 @@ class SplitWriter:
         ids, ends, trained = block
         assert ends is not None
         if trained is not None and (self._mask is None or len(trained) != len(ids)):
-            why = "is not written" if self._mask is None else f"is not that of {len(ids)} tokens"
-            raise ArgumentError(f"{self._split}: a mask of {len(trained)} {why}")
+            most = 0 if self._mask is None else len(ids)
+            raise ArgumentError(f"{self._split}: the loss mask must have {most} entries (got {len(trained)})")
         count, was_open = len(ids), self._is_open
         # A document begins at each end of another; not if no token follows before the next end.
         borders = np.concatenate([[] if was_open else [0], ends, [count]]).astype(np.int64)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.errors import ArgumentError, damaged
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.formats import Reader
 from flat_tokens.exchange.inputs import (
+    COPY_AGAIN,
+    COPY_BOTH,
     EndsColumn,
     InputFile,
     ReadOptions,
@@ -35,27 +37,26 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
     store = stores.open_store(place, options.storage)
     names = [entry.key for entry in store.list() if entry.key.endswith(".ds")]
     if not names:
-        raise ArgumentError(f"{store.url}: holds no file NAME.ds")
+        raise ArgumentError(f"{store.url}: no file NAME.ds in this folder")
     for name in names:
         yield from _file(joined(place, name), options)
 
 
 def _file(place: str, options: ReadOptions) -> Iterator[Block]:
     if exists(f"{place}.loss", options.storage):
-        options.notes.append(f"{place}.loss holds loss masks, which are left out")
+        options.notes.append(f"{place}.loss: loss masks are not imported")
     with InputFile(place, options.storage) as data:
         if not exists(f"{place}.index", options.storage):
             if options.dtype is None:
                 raise ArgumentError(
-                    f"{data.name}: has no {data.name}.index, so give --dtype {' or '.join(DTYPES)}"
+                    f"{data.name}.index: missing, so the type of IDs is unknown. Pass --dtype {' or '.join(DTYPES)}."
                 )
             yield from without_ends(data.all_ids(0, options.dtype))
             return
         with InputFile(f"{place}.index", options.storage) as index:
             if index.size % END_BYTES:
-                raise DatasetError(
-                    f"{index.name}: {index.size} bytes, an entry has {END_BYTES}; it is cut off"
-                )
+                what = f"truncated: its size must be a multiple of {END_BYTES} bytes (got {index.size})"
+                raise damaged(index.name, what, COPY_AGAIN)
             dtype = options.dtype or _dtype(data, index)
             ends = EndsColumn(index, 0, index.size // END_BYTES, "u8")
             yield from with_ends(data.all_ids(0, dtype), ends)
@@ -66,10 +67,8 @@ def _dtype(data: InputFile, index: InputFile) -> str:
     for dtype, size in zip(DTYPES, (2, 4), strict=True):
         if count * size == data.size:
             return dtype
-    raise DatasetError(
-        f"{data.name}: {data.size} bytes, {index.name} ends at {count} ids of 2 or 4 bytes; one of the two is cut off "
-        f"or of another file"
-    )
+    what = f"must have {2 * count} or {4 * count} bytes, as {index.name} lists {count} IDs (got {data.size})"
+    raise damaged(data.name, what, COPY_BOTH)
 
 
 READER = Reader(read, DTYPES)

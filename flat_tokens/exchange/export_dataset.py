@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from flat_tokens.arguments import invalid, output_outside, tokenizer_file
 from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange.blocks import NO_TOKEN, Block, append_token, blocks_of
-from flat_tokens.exchange.formats import Contents, Writer, writer_of
+from flat_tokens.exchange.formats import Contents, Writer, writer_of, wrong_dtype
 from flat_tokens.exchange.unfinished import Unfinished
 from flat_tokens.format import LARGEST_TOKEN_ID
 from flat_tokens.opening import Dataset
@@ -54,11 +55,7 @@ def export_dataset(dataset: Dataset, options: ExportOptions) -> Exported:
     """Write the folder. ArgumentError where the format cannot hold the ids, or would lose the documents: before a byte
     is written; RefusedError; DatasetError for a damaged dataset. Nothing is left of a run that fails."""
     writer = writer_of(options.target_format)
-    if isinstance(dataset.path, Path) and dataset.path.resolve() in options.output.resolve().parents:
-        raise ArgumentError(
-            f"--output {printable(str(options.output))}: lies in the dataset, which verify would then find "
-            f"changed; name another"
-        )
+    output_outside(options.output, dataset.path)
     own_end = _own_end(dataset)
     append = _appended(options, writer, own_end)
     dtype = _dtype(dataset, options, writer, append)
@@ -71,7 +68,7 @@ def export_dataset(dataset: Dataset, options: ExportOptions) -> Exported:
             count = _Count(None if writer.marks_documents else separator, append is not None)
             tokens = array.token_count + (0 if append is None else array.seq_count)
             if array.loss_mask is not None and not writer.has_mask:
-                exported.notes.append(f"{split}: the loss mask is left out; jsonl has a place for it")
+                exported.notes.append(f"{split}: the loss mask is not exported. Only jsonl keeps it.")
             contents = Contents(split, tokens, array.seq_count, dtype or np.dtype("<u4"), known)
             blocks = count.of(blocks_of(array))
             names = writer.write(
@@ -80,7 +77,8 @@ def export_dataset(dataset: Dataset, options: ExportOptions) -> Exported:
             exported.splits[split] = {"tokens": tokens, "documents": array.seq_count, "files": names}
             if count.inside:
                 exported.notes.append(
-                    f"{split}: token {separator} is in documents, too, {count.inside:,} times: who cuts there cuts them"
+                    f"{split}: token {separator} occurs {count.inside:,} times within documents. "
+                    "Readers that split at this token will split those documents."
                 )
         _write_note(unfinished.folder, dataset, options, exported)
         unfinished.publish()
@@ -115,15 +113,15 @@ def _appended(options: ExportOptions, writer: Writer, own_end: int | None) -> in
     """The token to be put behind each document; ArgumentError where it must be said."""
     if options.append not in (None, NO_TOKEN) and own_end is not None:
         raise ArgumentError(
-            f"--append-token {options.append}: each document ends with token {own_end} already; give "
-            f"--append-token none"
+            f"--append-token: every document already ends with token {own_end} (got {options.append}). "
+            "Pass --append-token none."
         )
     if options.append is not None:
         return None if options.append == NO_TOKEN else options.append
     if not writer.marks_documents and own_end is None:
         raise ArgumentError(
-            f"{options.target_format} marks documents by a token alone, and these end with none: give --append-token "
-            f"ID, such as that of <|endoftext|>, or --append-token none for tokens without borders"
+            f"--append-token: required, since {options.target_format} files have no document boundaries of their "
+            "own. Pass the ID of an end-of-text token, or none to export without boundaries."
         )
     return None
 
@@ -134,21 +132,19 @@ def _dtype(
     """The type of the ids in the files; None where they have none."""
     largest = max([append or 0, *(dataset[split].max_token_id for split in options.splits)])
     if largest > LARGEST_TOKEN_ID:
-        raise ArgumentError(f"--append-token must be in [0, {LARGEST_TOKEN_ID}], got {largest}")
+        raise invalid("--append-token", f"must be in [0, {LARGEST_TOKEN_ID}]", largest)
     fitting = [name for name in writer.dtypes if largest <= np.iinfo(name).max]
     if options.dtype is not None and options.dtype not in writer.dtypes:
-        known = f"must be one of {', '.join(writer.dtypes)}" if writer.dtypes else "is none; leave it out"
-        raise ArgumentError(f"--dtype of {options.target_format} {known}, got {printable(options.dtype)}")
+        raise wrong_dtype(options.target_format, writer.dtypes, options.dtype)
     if not writer.dtypes:
         return None
     wanted = options.dtype or (writer.dtypes[0] if writer.is_fixed else fitting[0])
     if wanted not in fitting:
-        hint = f"give --dtype {fitting[0]}" + (
-            f", and tell it to what reads the files: {options.target_format} knows {wanted} alone"
-            if writer.is_fixed
-            else ""
-        )
-        raise ArgumentError(f"{wanted} holds ids up to {np.iinfo(wanted).max}, there is {largest}; {hint}")
+        hint = f"Pass --dtype {fitting[0]}"
+        if writer.is_fixed:
+            hint += f" and configure the reader for it, since {options.target_format} expects {wanted}"
+        rule = f"{wanted} holds IDs up to {np.iinfo(wanted).max}"
+        raise invalid("--dtype", rule, largest, f"{hint}.")
     return np.dtype(wanted).newbyteorder("<")
 
 
@@ -156,12 +152,11 @@ def _entries(dataset: Dataset, options: ExportOptions, writer: Writer) -> dict[i
     if not options.text:
         return None
     if not writer.has_text:
-        raise ArgumentError(f"--text: {options.target_format} holds ids alone; jsonl holds text, too")
+        raise ArgumentError(f"--text: {options.target_format} files hold only IDs. Pass --to jsonl.")
     path = options.tokenizer or dataset.tokenizer_path
     if path is None:
-        raise ArgumentError("--text: the dataset brought no tokenizer along; give --tokenizer")
-    if options.tokenizer is not None and not options.tokenizer.is_file():
-        raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")
+        raise ArgumentError("--text: the dataset has no tokenizer. Pass --tokenizer.")
+    tokenizer_file(options.tokenizer)
     return entries.load_entries(path)
 
 
@@ -185,8 +180,8 @@ def not_an_export(output: Path) -> str | None:
             note = json.loads(file.read(NOTE_BYTES))
         listed = {name for split in note["splits"].values() for name in split["files"]} | {NOTE_NAME}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return f"it is no export of ours (no {NOTE_NAME} that says so)"
+        return f"not an export (no valid {NOTE_NAME} in it)"
     if output.is_symlink():
-        return "it is a link"
+        return "a symbolic link"
     foreign = sorted({path.name for path in output.iterdir()} - listed)
-    return f"it holds {printable(foreign[0])}, which {NOTE_NAME} does not list" if foreign else None
+    return f"contains {printable(foreign[0])}, which {NOTE_NAME} does not list" if foreign else None

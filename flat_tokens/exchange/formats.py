@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from flat_tokens.arguments import invalid
+from flat_tokens.errors import ArgumentError
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.inputs import ReadOptions
 
@@ -31,6 +33,13 @@ FORMATS = {
     "litdata": Format("a folder of litdata (optimize with TokensLoader)", True, False),
     "datatrove": Format("NAME.ds and NAME.ds.index of datatrove, or a folder with several", True, False),
 }
+
+
+def wrong_dtype(format_name: str, dtypes: tuple[str, ...], dtype: str) -> ArgumentError:
+    """Return the error for a --dtype that a format does not have. dtypes: those that it has."""
+    if not dtypes:
+        return invalid("--dtype", f"not an option of {format_name}", dtype, "Omit it.")
+    return invalid("--dtype", f"for {format_name} must be one of {', '.join(dtypes)}", dtype)
 
 
 class Contents(NamedTuple):

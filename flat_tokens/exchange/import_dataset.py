@@ -15,7 +15,7 @@ from flat_tokens import writer
 from flat_tokens.errors import ArgumentError, DatasetError, printable
 from flat_tokens.exchange.blocks import NO_TOKEN, Block, cut_at
 from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
-from flat_tokens.exchange.formats import Reader, reader_of
+from flat_tokens.exchange.formats import Reader, reader_of, wrong_dtype
 from flat_tokens.exchange.inputs import ReadOptions
 from flat_tokens.exchange.unfinished import Unfinished
 from flat_tokens.format import LARGEST_TOKEN_ID, SPLITS
@@ -71,23 +71,22 @@ def import_dataset(options: ImportOptions) -> Imported:
 
 def _check_options(options: ImportOptions, reader: Reader) -> None:
     if options.dtype is not None and options.dtype not in reader.dtypes:
-        known = f"must be one of {', '.join(reader.dtypes)}" if reader.dtypes else "is what the files say"
-        raise ArgumentError(f"--dtype of {options.source_format} {known}, got {printable(options.dtype)}")
+        raise wrong_dtype(options.source_format, reader.dtypes, options.dtype)
     if options.column is not None and not reader.has_columns:
-        raise ArgumentError(f"--column: {options.source_format} has no columns")
+        raise ArgumentError(f"--column: {options.source_format} files have no columns. Omit it.")
 
 
 def _write(options: ImportOptions, reader: Reader, root: Path) -> Imported:
     files: list[FileRecord] = []
-    tokenizer, largest, reason = None, LARGEST_TOKEN_ID, "the greatest id of a dataset"
+    tokenizer, largest, reason = None, LARGEST_TOKEN_ID, "the limit of the format"
     if options.tokenizer is not None:
         data = read_whole(options.tokenizer, entries.LARGEST_TOKENIZER_BYTES, follow_link=True)
-        largest, reason = max(entries.load_entries(options.tokenizer)), "the greatest of the tokenizer"
+        largest, reason = max(entries.load_entries(options.tokenizer)), "the IDs of --tokenizer"
         files.append(writer.write_file(root, TOKENIZER_NAME, data))
         sha256 = hashlib.sha256(data).hexdigest()
         tokenizer = {"path": TOKENIZER_NAME, "sha256": sha256, "source_sha256": sha256}
     if options.vocabulary is not None and options.vocabulary - 1 < largest:
-        largest, reason = options.vocabulary - 1, f"the greatest of a vocabulary of {options.vocabulary}"
+        largest, reason = options.vocabulary - 1, "the range of --vocabulary"
     read_options = ReadOptions(options.dtype, options.column, options.storage, [])
     written: dict[str, WrittenSplit] = {}
     sources: list[dict[str, Any]] = []
@@ -148,8 +147,8 @@ def _blocks(
             for block in cut_at(blocks, NO_TOKEN, "last") if separator == NO_TOKEN else blocks:
                 if block.ends is None and separator is None:
                     raise ArgumentError(
-                        f"{printable(place)}: says nothing of documents; give --separator-token ID, the token between "
-                        f"them, or --separator-token none for one document"
+                        f"{printable(place)}: has no document boundaries. Pass --separator-token ID for the token "
+                        "between documents, or --separator-token none for a single document."
                     )
                 token_count += len(block.ids)
                 yield block
@@ -169,9 +168,8 @@ def _checked(blocks: Iterator[Block], place: str, largest: int, reason: str) -> 
     for ids, ends, _ in blocks:
         if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) <= largest):
             at = int(np.flatnonzero((ids < 0) | (ids > largest))[0])
-            raise DatasetError(
-                f"{printable(place)}: token {done + at} is {ids[at]}, outside [0, {largest}], {reason}; the ids are of "
-                f"another type or tokenizer"
-            )
+            where = f"{printable(place)}: token {done + at}"
+            what = f"must be in [0, {largest}], {reason} (got {ids[at]})"
+            raise DatasetError(f"{where}: {what}. Check the type of the IDs and the tokenizer.")
         done += len(ids)
         yield Block(ids.astype(np.uint32, copy=False), ends)

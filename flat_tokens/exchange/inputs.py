@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import ArgumentError, DatasetError, printable
+from flat_tokens.errors import ArgumentError, DatasetError, damaged, printable
 from flat_tokens.exchange.blocks import BLOCK_TOKENS, Block, Ends
 from tokenmill import stores
 from tokenmill.stores import NO_OPTIONS, StorageOptions
@@ -19,6 +19,8 @@ from tokenmill.stores import NO_OPTIONS, StorageOptions
 PIECE = 2**16  # entries of an index that are held at once
 LONGEST_NAME_BYTES = 255  # of a file, on the file systems there are
 LARGEST_INDEX_BYTES = 2**28  # of one that is JSON and parsed as a whole
+COPY_AGAIN = "Copy or create the file again."
+COPY_BOTH = "Copy or create both files again."
 
 
 class ReadOptions(NamedTuple):
@@ -29,6 +31,12 @@ class ReadOptions(NamedTuple):
     column: str | None
     storage: StorageOptions
     notes: list[str]
+
+
+def truncated(name: str, expected: object, size: int) -> DatasetError:
+    """Return the error for a file or its content that has another size than its index or header states."""
+    what = f"must have {printable(repr(expected), 40)} bytes by its index or header (got {size})"
+    return damaged(name, what, COPY_AGAIN)
 
 
 class InputFile:
@@ -42,7 +50,7 @@ class InputFile:
             except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):
                 raise ArgumentError(f"{self.name}: does not exist") from None
             if not is_file:
-                raise ArgumentError(f"{self.name}: not a regular file; name one")
+                raise ArgumentError(f"{self.name}: not a regular file")
         self._file = stores.open_file(place, storage)
         self.size = self._file.size
 
@@ -62,7 +70,7 @@ class InputFile:
         while done < len(view):
             step = self._file.readinto_at(offset + done, view[done:])
             if not step:
-                raise DatasetError(f"{self.name}: became shorter while it was read")
+                raise damaged(self.name, "truncated while it was read", "Run the command again.")
             done += step
         return found
 
@@ -73,10 +81,8 @@ class InputFile:
     def check_range(self, offset: int, count: int) -> None:
         """DatasetError unless the file has these bytes."""
         if offset < 0 or count < 0 or offset + count > self.size:
-            raise DatasetError(
-                f"{self.name}: {self.size} bytes, bytes {offset} to {offset + count} are expected; it is cut off or "
-                f"its index is of another file"
-            )
+            what = f"bytes [{offset}, {offset + count}) are outside the file of {self.size} bytes"
+            raise damaged(self.name, what, COPY_BOTH)
 
     def ids(self, offset: int, count: int, dtype: Any) -> Iterator[npt.NDArray[Any]]:
         """The same numbers, at most BLOCK_TOKENS at a time."""
@@ -89,10 +95,9 @@ class InputFile:
         """The numbers from byte `offset` to the end of the file; DatasetError for a broken last one."""
         size = np.dtype(dtype).itemsize
         if (self.size - offset) % size:
-            raise DatasetError(
-                f"{self.name}: {self.size - offset} bytes of ids are no multiple of {size}, the bytes of a "
-                f"{np.dtype(dtype).name}; it is cut off, or give another --dtype"
-            )
+            what = f"size of the IDs must be a multiple of {size} bytes for {np.dtype(dtype).name}"
+            fix = "Pass another --dtype, or copy the file again if it is truncated."
+            raise damaged(self.name, f"{what} (got {self.size - offset})", fix)
         return self.ids(offset, (self.size - offset) // size, dtype)
 
 
@@ -121,14 +126,11 @@ class EndsColumn:
         """DatasetError unless all were taken, and the last was `total`."""
         if self._fill():
             at = self._next - len(self._piece)
-            raise DatasetError(
-                f"{self._file.name}: entry {at} is {self._piece[0]}, outside the {total} {what}; it is of another file"
-            )
+            outside = f"entry {at} must be at most {total}, the number of {what} (got {self._piece[0]})"
+            raise damaged(self._file.name, outside, COPY_BOTH)
         if self._last != total:
-            raise DatasetError(
-                f"{self._file.name}: its last entry is {self._last}, of {total} {what}; it is cut off or of another "
-                f"file"
-            )
+            differs = f"last entry must be {total}, the number of {what} (got {self._last})"
+            raise damaged(self._file.name, differs, COPY_BOTH)
 
     def _fill(self) -> bool:
         """Whether there is one more; reads the next piece if need be."""
@@ -140,10 +142,8 @@ class EndsColumn:
             falls = np.flatnonzero(piece < before_each)  # compared, since a difference may wrap
             if len(falls):
                 at = int(falls[0])
-                raise DatasetError(
-                    f"{self._file.name}: entry {self._next + at} is {piece[at]}, below {before_each[at]} before it; "
-                    "damaged"
-                )
+                what = f"must be at least {before_each[at]}, the entry before it (got {piece[at]})"
+                raise damaged(self._file.name, f"entry {self._next + at} {what}", COPY_AGAIN)
             self._piece, self._last = piece, int(piece[-1])
             self._next += count
         return len(self._piece) > 0
@@ -185,13 +185,14 @@ def without_ends(ids: Iterator[npt.NDArray[Any]]) -> Iterator[Block]:
 def parse_index(file: InputFile) -> dict[str, Any]:
     """An index that is JSON. DatasetError if it is none, or too long to be one."""
     if file.size > LARGEST_INDEX_BYTES:
-        raise DatasetError(f"{file.name}: {file.size} bytes, an index has at most {LARGEST_INDEX_BYTES}")
+        what = f"an index must have at most {LARGEST_INDEX_BYTES} bytes (got {file.size})"
+        raise damaged(file.name, what, COPY_AGAIN)
     try:
         value = json.loads(bytes(file.bytes(0, file.size)))
     except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{file.name}: no JSON ({printable(str(error), 80)})") from None
+        raise damaged(file.name, f"not valid JSON ({printable(str(error), 80)})", COPY_AGAIN) from None
     if not isinstance(value, dict):
-        raise DatasetError(f"{file.name}: no JSON object")
+        raise damaged(file.name, f"must be a JSON object (got {type(value).__name__})", COPY_AGAIN)
     return value
 
 
@@ -201,7 +202,8 @@ def joined(folder: str, name: Any) -> str:
     parts = name.split("/") if isinstance(name, str) else [""]
     sizes = [len(part.encode(errors="surrogatepass")) for part in parts]
     if "" in parts or ".." in parts or "\0" in str(name) or max(sizes) > LONGEST_NAME_BYTES:
-        raise DatasetError(f"{printable(folder)}: its index names {printable(repr(name), 80)}, no file in it")
+        what = f"file names in the index must stay within this folder (got {printable(repr(name), 80)})"
+        raise damaged(folder, what, COPY_AGAIN)
     head, mark, query = folder.partition("?") if stores.is_url(folder) else (folder, "", "")
     return f"{head.rstrip('/')}/{name}{mark}{query}"
 

@@ -12,11 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import damaged, printable
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.compressed import read_decoded
 from flat_tokens.exchange.formats import Reader
-from flat_tokens.exchange.inputs import InputFile, ReadOptions, in_blocks, joined, parse_index
+from flat_tokens.exchange.inputs import (
+    COPY_AGAIN,
+    InputFile,
+    ReadOptions,
+    in_blocks,
+    joined,
+    parse_index,
+    truncated,
+)
 
 TORCH_DTYPES = {11: "u1", 12: "i1", 13: "i2", 14: "i2", 15: "i4", 16: "i4", 17: "i8", 18: "i8", 20: "u2"}
 NUMPY_DTYPES = {0: "i1", 1: "i2", 2: "i4", 3: "i8", 4: "u1", 5: "u2", 6: "u4", 7: "u8"}
@@ -33,15 +41,13 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
         compression = config.get("compression")
         listed = [(chunk["filename"], chunk["chunk_bytes"], chunk["chunk_size"]) for chunk in chunks]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DatasetError(
-            f"{name}: no index of tokens ({printable(str(error), 120)}); litdata writes one by optimize(..., "
-            f"item_loader=TokensLoader())"
-        ) from None
+        fix = "Write it with litdata.optimize(..., item_loader=TokensLoader())."
+        raise damaged(name, f"not an index of tokens ({printable(str(error), 120)})", fix) from None
     for filename, byte_count, item_count in listed:
         with InputFile(joined(place, filename), options.storage) as file:
             data = read_decoded(file, compression, byte_count)
             if len(data) != byte_count:
-                raise DatasetError(f"{file.name}: {len(data)} bytes, {name} says {byte_count}; it is cut off")
+                raise truncated(file.name, byte_count, len(data))
             yield from _chunk(data, dtype, item_count, file.name)
 
 
@@ -50,11 +56,11 @@ def _dtype(config: dict[str, Any]) -> np.dtype[Any]:
     if config.get("encryption"):
         raise ValueError("the chunks are encrypted")
     if config.get("item_loader") not in (None, "TokensLoader"):
-        raise ValueError(f"item_loader is {config['item_loader']}")
+        raise ValueError(f"item_loader must be TokensLoader, got {config['item_loader']}")
     if config.get("compression_level") is not None:
-        raise ValueError(f"compression_level is {config['compression_level']}")
+        raise ValueError(f"compression_level must be null, got {config['compression_level']}")
     if len(config["data_format"]) != 1:
-        raise ValueError(f"an item is {', '.join(map(str, config['data_format']))}")
+        raise ValueError(f"data_format must have one entry, got {', '.join(map(str, config['data_format']))}")
     (data_format,) = config["data_format"]
     serializer, _, number = data_format.partition(":")
     return np.dtype(DTYPES_OF[serializer][int(number)]).newbyteorder("<")
@@ -65,7 +71,7 @@ def _chunk(data: memoryview, dtype: np.dtype[Any], item_count: Any, name: str) -
     first = 4 * (count + 2)
     if count != item_count or len(data) < first:
         stated = printable(repr(item_count), 40)
-        raise DatasetError(f"{name}: its header says {count} items, the index {stated}; damaged")
+        raise damaged(name, f"must have {stated} items by the index (got {count} in the header)", COPY_AGAIN)
     offsets = np.frombuffer(data, "<u4", count + 1, 4).astype(np.int64)
     lengths = np.diff(offsets)
     if (
@@ -74,10 +80,8 @@ def _chunk(data: memoryview, dtype: np.dtype[Any], item_count: Any, name: str) -
         or (lengths < 0).any()
         or (lengths % dtype.itemsize).any()
     ):
-        raise DatasetError(
-            f"{name}: its items are bytes {offsets[0]} to {offsets[-1]} of {len(data)}, not ids of {dtype.itemsize} "
-            f"bytes from {first} on; damaged"
-        )
+        what = f"items must fill bytes [{first}, {len(data)}) with IDs of {dtype.itemsize} bytes"
+        raise damaged(name, f"{what} (got [{offsets[0]}, {offsets[-1]}))", COPY_AGAIN)
     yield from in_blocks(np.frombuffer(data, dtype, offset=first), (offsets[1:] - first) // dtype.itemsize)
 
 

@@ -16,12 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import choice
-from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, printable
+from flat_tokens.arguments import choice, invalid
+from flat_tokens.errors import ArgumentError, FlatTokensError, damaged, printable
 from flat_tokens.exchange.blocks import BLOCK_TOKENS, Block
 from flat_tokens.exchange.compressed import read_decoded
 from flat_tokens.exchange.formats import Reader
-from flat_tokens.exchange.inputs import InputFile, ReadOptions, exists, joined, parse_index
+from flat_tokens.exchange.inputs import (
+    COPY_AGAIN,
+    InputFile,
+    ReadOptions,
+    exists,
+    joined,
+    parse_index,
+    truncated,
+)
 from flat_tokens.storage.file_digest import file_digest
 
 DTYPES = ("uint16", "uint32", "int32", "int64")  # of a column of bytes
@@ -46,21 +54,21 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
         found, name = parse_index(index), index.name
     shards = found.get("shards")
     if not isinstance(shards, list):
-        raise DatasetError(f"{name}: no index of MDS: it lists no shards")
+        raise damaged(name, "not an MDS index (no list of shards)", COPY_AGAIN)
     for number, shard in enumerate(shards):
         try:
             yield from _shard(place, shard, options, number == 0)
         except FlatTokensError:
             raise
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = printable(str(error), 120)
-            raise DatasetError(f"{name}: shard {number} is none of MDS version {VERSION} ({what})") from None
+            what = f"shard {number} must have MDS version {VERSION} ({printable(str(error), 120)})"
+            raise damaged(name, what, "Write the shards again.") from None
 
 
 def _shard(place: str, shard: dict[str, Any], options: ReadOptions, is_first: bool) -> Iterator[Block]:
     """The blocks of a shard, by its entry in the index; what that lacks is a KeyError, TypeError or ValueError."""
     if shard["format"] != "mds" or shard["version"] != VERSION:
-        raise ValueError(f"format {shard['format']!r}, version {shard['version']!r}")
+        raise ValueError(f"got format {shard['format']!r}, version {shard['version']!r}")
     column = _column(shard, options, is_first)
     raw, packed = shard["raw_data"], shard["zip_data"]
     is_compressed = packed is not None and not exists(joined(place, raw["basename"]), options.storage)
@@ -70,7 +78,7 @@ def _shard(place: str, shard: dict[str, Any], options: ReadOptions, is_first: bo
         data = read_decoded(file, shard["compression"] if is_compressed else None, raw["bytes"])
         name = file.name
     if len(data) != raw["bytes"]:
-        raise DatasetError(f"{name}: {len(data)} bytes, its index says {raw['bytes']}; it is cut off")
+        raise truncated(name, raw["bytes"], len(data))
     yield from _samples(data, column, shard["samples"], name)
 
 
@@ -80,32 +88,31 @@ def _column(shard: dict[str, Any], options: ReadOptions, is_first: bool) -> _Col
     arrays = [name for name, encoding in zip(names, encodings, strict=True) if encoding.startswith("ndarray")]
     name = options.column or (usual or (arrays if len(arrays) == 1 else [""]))[0]
     if name not in names:
-        raise ArgumentError(
-            f"--column must be one of {', '.join(map(printable, names))}, got {name or 'none'}"
-        )
+        raise invalid("--column", f"must be one of {', '.join(map(printable, names))}", name or None)
     others = [printable(other) for other in names if other != name]
     if others and is_first:
-        options.notes.append(f"of the columns only {printable(name)} is read, not {', '.join(others)}")
+        options.notes.append(f"column {printable(name)}: imported as IDs. Ignored: {', '.join(others)}.")
     index = names.index(name)
     kind, *details = encodings[index].split(":")
     if kind == "bytes":
-        dtype = choice(f"--dtype (of the bytes in column {printable(name)})", options.dtype or "", DTYPES)
+        dtype = choice(f"--dtype (for column {printable(name)})", options.dtype, DTYPES)
         return _Column(index, sizes, np.dtype(dtype).newbyteorder("<"), True)
     if kind != "ndarray" or (len(details) > 1 and "," in details[1]):
-        raise ArgumentError(
-            f"--column {printable(name)}: {printable(encodings[index])} is no list of ids (ndarray or bytes)"
-        )
+        raise _not_ids(name, encodings[index])
     dtype_or_none = np.dtype(details[0]).newbyteorder("<") if details else None
     if dtype_or_none is not None and dtype_or_none.kind not in "iu":
-        raise ArgumentError(f"--column {printable(name)}: {dtype_or_none.name} is no type of ids")
+        raise _not_ids(name, encodings[index])
     return _Column(index, sizes, dtype_or_none, len(details) > 1)
+
+
+def _not_ids(column: str, encoding: str) -> ArgumentError:
+    return invalid(f"--column {printable(column)}", "must have integer arrays or bytes", encoding)
 
 
 def _check_file(file: InputFile, stored: dict[str, Any]) -> None:
     """DatasetError unless it has the bytes and hashes that the index says; hashes of unknown kinds are passed over."""
     if file.size != stored["bytes"]:
-        stated = printable(repr(stored["bytes"]), 40)
-        raise DatasetError(f"{file.name}: {file.size} bytes, its index says {stated}; it is cut off")
+        raise truncated(file.name, stored["bytes"], file.size)
     for kind, expected in (stored.get("hashes") or {}).items():
         if kind == "xxh64":
             got = file_digest((file.bytes(0, file.size),))
@@ -114,19 +121,20 @@ def _check_file(file: InputFile, stored: dict[str, Any]) -> None:
         else:
             continue
         if got != expected:
-            raise DatasetError(
-                f"{file.name}: its {kind} is {got}, its index says {printable(str(expected))}; damaged"
-            )
+            what = f"{kind} must be {printable(str(expected))} by the index (got {got})"
+            raise damaged(file.name, what, COPY_AGAIN)
 
 
 def _samples(data: memoryview, column: _Column, sample_count: Any, name: str) -> Iterator[Block]:
     count = int(np.frombuffer(data, "<u4", 1)[0]) if len(data) >= 4 else -1
     if count != sample_count or len(data) < 4 * (count + 2):
         stated = printable(repr(sample_count), 40)
-        raise DatasetError(f"{name}: its header says {count} samples, the index {stated}; damaged")
+        what = f"must have {stated} samples by the index (got {count} in the header)"
+        raise damaged(name, what, COPY_AGAIN)
     offsets = np.frombuffer(data, "<u4", count + 1, 4).astype(np.int64)
     if offsets[-1] != len(data) or offsets[0] < 4 * (count + 2) or (np.diff(offsets) < 0).any():
-        raise DatasetError(f"{name}: its samples end at byte {offsets[-1]} of {len(data)}; damaged")
+        what = f"samples must end at byte {len(data)} (got {offsets[-1]})"
+        raise damaged(name, what, COPY_AGAIN)
     borders = offsets.tolist()
     parts: list[npt.NDArray[Any]] = []
     lengths: list[int] = []
@@ -135,7 +143,7 @@ def _samples(data: memoryview, column: _Column, sample_count: Any, name: str) ->
         try:
             ids = _ids(data, borders[at], borders[at + 1], column)
         except (ValueError, KeyError, IndexError) as error:
-            raise DatasetError(f"{name}: sample {at}: {printable(str(error), 120)}; damaged") from None
+            raise damaged(f"{name}: sample {at}", printable(str(error), 120), COPY_AGAIN) from None
         parts.append(ids)
         lengths.append(len(ids))
         waiting += len(ids)
@@ -153,7 +161,7 @@ def _ids(data: memoryview, start: int, stop: int, column: _Column) -> npt.NDArra
     sizes = [size or next(stated) for size in column.sizes]
     start += 4 * variable
     if start + sum(sizes) != stop:
-        raise ValueError(f"its columns have {sum(sizes)} bytes, it has {stop - start}")
+        raise ValueError(f"columns must have {stop - start} bytes together (got {sum(sizes)})")
     start += sum(sizes[: column.place])
     stop = start + sizes[column.place]
     dtype = column.dtype
@@ -163,10 +171,10 @@ def _ids(data: memoryview, start: int, stop: int, column: _Column) -> npt.NDArra
     if not column.has_shape:
         axes, size_bytes = data[start] >> 2, 1 << (data[start] & 3)
         if axes != 1:
-            raise ValueError(f"{axes} axes, ids have one")
+            raise ValueError(f"arrays of IDs must have one dimension (got {axes})")
         start += 1 + size_bytes
     if start > stop or (stop - start) % dtype.itemsize:
-        raise ValueError(f"{stop - start} bytes are no ids of {dtype.itemsize} bytes")
+        raise ValueError(f"size of the IDs must be a multiple of {dtype.itemsize} bytes (got {stop - start})")
     return np.frombuffer(data, dtype, (stop - start) // dtype.itemsize, start)
 
 

@@ -17,10 +17,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.errors import ArgumentError, DatasetError, damaged
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.formats import Contents, Reader, Writer
-from flat_tokens.exchange.inputs import PIECE, EndsColumn, InputFile, ReadOptions
+from flat_tokens.exchange.inputs import (
+    COPY_AGAIN,
+    COPY_BOTH,
+    PIECE,
+    EndsColumn,
+    InputFile,
+    ReadOptions,
+    truncated,
+)
 from flat_tokens.exchange.positioned import PositionedFile
 
 MAGIC = b"MMIDIDX\0\0"
@@ -48,7 +56,8 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
             lengths = np.diff(bounds)
             if len(lengths) and lengths.max() > LONGEST_SEQUENCE:
                 raise ArgumentError(
-                    f"{name}: a document has {lengths.max()} tokens, a sequence of Megatron at most {LONGEST_SEQUENCE}"
+                    f"{name}: a document in Megatron's format has at most {LONGEST_SEQUENCE} tokens "
+                    f"(got {lengths.max()}). Split it before converting."
                 )
             index.write(lengths_at + 4 * done, lengths.astype("<i4"))
             index.write(pointers_at + 8 * done, (bounds[:-1] * contents.dtype.itemsize).astype("<i8"))
@@ -71,7 +80,7 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
         _check_size(index, documents_at + 8 * documents, sequences, options)
         ends = EndsColumn(index, documents_at + 8, documents - 1, "i8")
         if documents == 0 or index.numbers(documents_at, 1, "i8")[0] != 0:
-            raise DatasetError(f"{index.name}: its document indices do not begin with 0; damaged")
+            raise damaged(index.name, "document indices must begin with 0", COPY_AGAIN)
         used = 0
         for first in range(0, sequences, PIECE):
             count = min(PIECE, sequences - first)
@@ -86,31 +95,31 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
         ends.check_finished(sequences, "sequences")
         if used < data.size:
             options.notes.append(
-                f"{data.name}: {data.size - used} of its {data.size} bytes belong to no sequence of {index.name}"
+                f"{data.name}: {data.size - used} of {data.size} bytes are in no sequence of {index.name}. "
+                "They are not imported."
             )
 
 
 def _header(index: InputFile) -> tuple[np.dtype[Any], int, int]:
     """The ids' type, how many sequences, how many document indices."""
     if index.size < HEADER.size:
-        raise DatasetError(f"{index.name}: {index.size} bytes, a header has {HEADER.size}; it is cut off")
+        what = f"truncated: a header has {HEADER.size} bytes (got {index.size})"
+        raise damaged(index.name, what, COPY_AGAIN)
     magic, version, code, sequences, documents = HEADER.unpack(index.bytes(0, HEADER.size))
     if magic != MAGIC:
-        raise DatasetError(f"{index.name}: begins with {magic!r}, an index of Megatron with {MAGIC!r}")
+        raise DatasetError(f"{index.name}: not a Megatron index, which begins with {MAGIC!r} (got {magic!r})")
     if version != VERSION:
-        raise DatasetError(f"{index.name}: version {version} of the index; only {VERSION} is known")
+        raise DatasetError(f"{index.name}: version of the index must be {VERSION} (got {version})")
     if code not in DTYPES:
-        raise DatasetError(f"{index.name}: type {code} of the ids is none of integers ({DTYPES})")
+        raise DatasetError(f"{index.name}: type code of the IDs must be one of {DTYPES} (got {code})")
     return np.dtype(DTYPES[code]), sequences, documents
 
 
 def _check_size(index: InputFile, expected: int, sequences: int, options: ReadOptions) -> None:
     if index.size == expected + sequences and sequences:
-        options.notes.append(f"{index.name} has modes (it is multimodal), which a dataset does not keep")
+        options.notes.append(f"{index.name}: the modes of this multimodal index are not imported")
     elif index.size != expected:
-        raise DatasetError(
-            f"{index.name}: {index.size} bytes, its counts make {expected}; it is cut off or damaged"
-        )
+        raise truncated(index.name, expected, index.size)
 
 
 def _check_inside(
@@ -126,10 +135,9 @@ def _check_inside(
     outside |= pointers % itemsize != 0
     if outside.any():
         at = int(np.flatnonzero(outside)[0])
-        raise DatasetError(
-            f"{index.name}: sequence {first + at} is {lengths[at]} ids from byte {pointers[at]} on, outside the "
-            f"{data.size} bytes of {data.name}; one of the two is damaged or cut off"
-        )
+        what = f"must lie within the {data.size} bytes of {data.name}"
+        got = f"{lengths[at]} IDs from byte {pointers[at]}"
+        raise damaged(f"{index.name}: sequence {first + at}", f"{what} (got {got})", COPY_BOTH)
 
 
 def _sequences(

@@ -19,7 +19,7 @@ import numpy as np
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.formats import Contents, Reader, Writer
-from flat_tokens.exchange.inputs import InputFile, ReadOptions, without_ends
+from flat_tokens.exchange.inputs import InputFile, ReadOptions, truncated, without_ends
 
 DTYPES = ("uint16", "uint32")
 FILE_NAMES = {"train": "train.bin", "validation": "val.bin"}
@@ -30,12 +30,12 @@ HEADER_BYTES = 1024
 SHARDS = {(20240520, 1): "uint16", (20240801, 7): "uint32"}  # GPT-2's and Llama 3's ids
 DATES = range(20200101, 20400101)  # magic numbers are dates
 SIGNATURES = {
-    b"\x93NUMPY": "a numpy file; use --from npy",
-    b"MMIDIDX": "an index of Megatron; use --from megatron",
-    b"PAR1": "a Parquet file; tokenmill convert reads Parquet",
-    b"PK\x03\x04": "a zip archive; unpack it first",
-    b"\x1f\x8b\x08": "a gzip file; unpack it first",
-    b"\x28\xb5\x2f\xfd": "a zstd file; unpack it first",
+    b"\x93NUMPY": "a NumPy file. Pass --from npy.",
+    b"MMIDIDX": "a Megatron index. Pass --from megatron.",
+    b"PAR1": "a Parquet file. Use tokenmill convert.",
+    b"PK\x03\x04": "a zip archive. Unpack it first.",
+    b"\x1f\x8b\x08": "a gzip file. Unpack it first.",
+    b"\x28\xb5\x2f\xfd": "a zstd file. Unpack it first.",
 }
 
 
@@ -56,14 +56,11 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
             dtype, count = shard
             if options.dtype not in (None, dtype):
                 raise ArgumentError(
-                    f"{file.name}: its header says {dtype}, got --dtype {options.dtype}; leave it out"
+                    f"{file.name}: its header says {dtype} (got --dtype {options.dtype}). Omit --dtype."
                 )
             size = np.dtype(dtype).itemsize
             if file.size != HEADER_BYTES + count * size:
-                raise DatasetError(
-                    f"{file.name}: {file.size} bytes, its header makes {HEADER_BYTES + count * size}; it is cut off or "
-                    "damaged"
-                )
+                raise truncated(file.name, HEADER_BYTES + count * size, file.size)
             yield from without_ends(file.ids(HEADER_BYTES, count, dtype))
             return
         _refuse_text(file)
@@ -77,7 +74,7 @@ def _shard_header(file: InputFile) -> tuple[str, int] | None:
     head = bytes(file.bytes(0, min(file.size, HEADER_BYTES)))
     for signature, kind in SIGNATURES.items():
         if head.startswith(signature):
-            raise DatasetError(f"{file.name}: {kind}")
+            raise DatasetError(f"{file.name}: not a file of IDs but {kind}")
     if len(head) < HEADER_BYTES:
         return None
     magic, version, count, *rest = np.frombuffer(head, "<i4").tolist()
@@ -85,8 +82,8 @@ def _shard_header(file: InputFile) -> tuple[str, int] | None:
         return SHARDS[magic, version], count
     if magic and ((magic in DATES and 0 <= version < 100) or not any(rest)):
         raise DatasetError(
-            f"{file.name}: begins with a header of an unknown kind (words {magic}, {version}, {count}); remove it, "
-            f"for example with tail -c +{HEADER_BYTES + 1}"
+            f"{file.name}: unknown header (got {magic}, {version}, {count}). "
+            f"Remove it, for example with tail -c +{HEADER_BYTES + 1}."
         )
     return None
 
@@ -95,7 +92,7 @@ def _refuse_text(file: InputFile) -> None:
     """DatasetError for a file that begins as English or code does: ids of 16 bits do not do so by chance."""
     head = bytes(file.bytes(0, min(file.size, TEXT_BYTES)))
     if len(set(head)) > TEXT_CHARACTERS and re.fullmatch(rb"[\t\n\r -~]+", head):
-        raise DatasetError(f"{file.name}: holds text, not ids; tokenmill convert makes a dataset of text")
+        raise DatasetError(f"{file.name}: not a file of IDs but text. Use tokenmill convert.")
 
 
 def _refuse_wide(file: InputFile) -> None:
@@ -106,8 +103,8 @@ def _refuse_wide(file: InputFile) -> None:
     low, high = file.numbers(0, min(file.size, 1 << 16) // 2, "u2").reshape(-1, 2).T
     if low.any() and (high.max() == 0 or high.max() < HIGHEST_UPPER <= low.max()):
         raise DatasetError(
-            f"{file.name}: every second number of 16 bits is at most {high.max()}, as in files of uint32; say what it "
-            "is: --dtype uint32, or uint16"
+            f"{file.name}: IDs look like uint32, since every second uint16 is at most {high.max()}. "
+            "Pass --dtype uint32 or --dtype uint16."
         )
 
 

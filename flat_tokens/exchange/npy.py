@@ -14,10 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy_format
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import DatasetError, damaged, printable
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.formats import Contents, Reader, Writer
-from flat_tokens.exchange.inputs import EndsColumn, InputFile, ReadOptions, exists, with_ends, without_ends
+from flat_tokens.exchange.inputs import (
+    COPY_AGAIN,
+    EndsColumn,
+    InputFile,
+    ReadOptions,
+    exists,
+    with_ends,
+    without_ends,
+)
 
 DTYPES = ("uint16", "uint32")
 HEADER_BYTES = 2**16  # more than any header of an array of numbers
@@ -58,9 +66,7 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
         with InputFile(offsets_place, options.storage) as offsets_file:
             offsets_dtype, offsets_count, at = _parse_header(offsets_file)
             if offsets_count == 0 or offsets_file.numbers(at, 1, offsets_dtype)[0] != 0:
-                raise DatasetError(
-                    f"{offsets_file.name}: its first entry must be 0, the first document's begin"
-                )
+                raise damaged(offsets_file.name, "first entry must be 0", COPY_AGAIN)
             ends = EndsColumn(offsets_file, at + offsets_dtype.itemsize, offsets_count - 1, offsets_dtype)
             yield from with_ends(ids, ends)
 
@@ -75,15 +81,14 @@ def _parse_header(file: InputFile) -> tuple[np.dtype[Any], int, int]:
         else:
             shape, in_columns, dtype = npy_format.read_array_header_2_0(start)
     except Exception as error:  # of a damaged header: ValueError, SyntaxError, TokenError, ...
-        raise DatasetError(f"{file.name}: no npy file ({printable(str(error), 80)})") from None
+        raise damaged(file.name, f"not a .npy file ({printable(str(error), 80)})", COPY_AGAIN) from None
     if (
         len(shape) != 1
         or dtype.kind not in "iu"
         or (dtype.byteorder == ">" or (in_columns and len(shape) > 1))
     ):
-        raise DatasetError(
-            f"{file.name}: {dtype} of shape {shape}; integers in one dimension, little endian, are read"
-        )
+        what = "must be a one-dimensional array of little-endian integers"
+        raise DatasetError(f"{file.name}: {what} (got {dtype} of shape {shape})")
     return dtype, shape[0], start.tell()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from flat_tokens.arguments import invalid, no_folder
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.storage.existing_output import is_empty_folder
 from tokenmill.stores import is_url
@@ -33,8 +34,8 @@ def check_apart(output: Path, inputs: Iterable[object]) -> None:
         found = Path(given).resolve()
         if any(place == found or place in found.parents for place in places):
             raise ArgumentError(
-                f"--output {printable(str(output))}: the input {printable(str(given))} is it or lies in it; "
-                f"name another"
+                f"--output: must not be or contain the input {printable(str(given))} "
+                f"(got {printable(str(output))}). Choose another path."
             )
 
 
@@ -46,9 +47,7 @@ class Unfinished:
     def __init__(self, output: Path, overwrite: bool, not_ours: Callable[[Path], str | None]) -> None:
         self._output, self._overwrite, self._not_ours = output, overwrite, not_ours
         if output.name in ("", ".."):
-            raise ArgumentError(
-                f"--output {printable(str(output))}: is a folder, not the name of one to make"
-            )
+            raise invalid("--output", "must name a new folder", str(output))
         self._root = output.with_name(f"{output.name}.partial")
         self.folder = self._root / "result"
         self._lock = FolderLock(self._root / "lock", output, RefusedError)
@@ -56,20 +55,20 @@ class Unfinished:
     def __enter__(self) -> Unfinished:
         where = printable(str(self._root))
         if not self._output.parent.is_dir():
-            raise ArgumentError(
-                f"--output {printable(str(self._output))}: its folder does not exist; create it first"
-            )
+            raise no_folder(self._output)
         try:
             self.check_output()
         except RefusedError:
             self._remove_remains()
             raise
         if os.path.lexists(self._root) and (self._root.is_symlink() or not self._root.is_dir()):
-            raise RefusedError(f"{where} exists and is not a folder of ours; move it away")
+            raise RefusedError(f"{where}: already exists and is not a work folder. Move it away.")
         self._root.mkdir(exist_ok=True)
         foreign = sorted(names_in(self._root) - OWN_NAMES)
         if foreign:
-            raise RefusedError(f"{where} holds {printable(foreign[0])}, which is not ours; move it away")
+            raise RefusedError(
+                f"{where}: contains a foreign file (got {printable(foreign[0])}). Move it away."
+            )
         self._lock.acquire()
         try:
             replaced = self._root / "replaced"
@@ -98,10 +97,11 @@ class Unfinished:
             return
         where = printable(str(self._output))
         if not self._overwrite:
-            raise RefusedError(f"{where} exists; choose another --output, or replace it with --overwrite")
+            fix = "Pass --overwrite to replace it, or choose another --output."
+            raise RefusedError(f"{where}: already exists. {fix}")
         reason = self._not_ours(self._output)
         if reason is not None:
-            raise RefusedError(f"{where} is left alone: {reason}; choose another --output")
+            raise RefusedError(f"{where}: cannot be replaced: {reason}. Choose another --output.")
 
     def publish(self) -> None:
         """Give the folder, when the disk has all of it, the name of the output."""

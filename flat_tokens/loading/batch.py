@@ -62,7 +62,7 @@ class Batch:
         """See the class. Raise ArgumentError for a batch that was cut with labels."""
         if self._inputs is None:
             raise ArgumentError(
-                "a batch that was cut with labels has no inputs; use the Loader's own batches"
+                "inputs: this batch was cut with labels and has no inputs. Use the batches of the Loader itself."
             )
         return self._inputs
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import choice, flag, integer, split
+from flat_tokens.arguments import choice, flag, integer, invalid, split
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import LARGEST_TOKEN_ID
 from flat_tokens.loading.batch import Batch
@@ -37,7 +37,14 @@ from flat_tokens.rows.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, TooFewR
 from flat_tokens.rows.row_reader import RowReader
 from flat_tokens.rows.row_source import PackedRows, RowSource
 from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
-from flat_tokens.rows.steps import MAX_BATCH_SIZE, ORDER_VERSION, RankRows, StepBatches, checked_ranks
+from flat_tokens.rows.steps import (
+    MAX_BATCH_SIZE,
+    ORDER_VERSION,
+    RankRows,
+    StepBatches,
+    check_streams,
+    checked_ranks,
+)
 from flat_tokens.sources import RowPart, parts_of_rows
 from flat_tokens.storage.elements import Elements
 
@@ -113,7 +120,9 @@ class Loader(StepBatches):
         self.dtype = self._checked_dtype(dtype)
         padding_id = integer("padding_id", padding_id)
         if not 0 <= padding_id <= self.array.max_token_id:
-            raise ArgumentError(f"padding_id must be in [0, {self.array.max_token_id}], got {padding_id}")
+            raise invalid(
+                "padding_id", f"must be in [0, max_token_id = {self.array.max_token_id}]", padding_id
+            )
         long_sequences = choice("long_sequences", long_sequences, LONG_SEQUENCES)
         self._source: RowSource
         if packs is not None:
@@ -136,8 +145,8 @@ class Loader(StepBatches):
         if streams is None:
             most = min(shuffle_blocks, row_count // (block_rows * MIN_LANE_BLOCKS))
             streams = stream_count(self.batch_size, most)
-        elif self.batch_size % integer("streams", streams, 1):
-            raise ArgumentError(f"streams must divide batch_size = {self.batch_size}, got {streams}")
+        else:
+            check_streams(streams, self.batch_size)
         streams = streams if shuffle else 1
         self._per_stream = self.batch_size // streams
         self.order = RowOrder.create(
@@ -231,7 +240,7 @@ class Loader(StepBatches):
         if isinstance(self._source, PackedRows):
             used = min(tokens, rows * self.seq_len)
             return Losses(tokens, used, 0, tokens - used, rows * self.seq_len - used, rows, 0, self._left_out)
-        raise ArgumentError("the losses of packs are in PackedSequences.report")
+        raise ArgumentError("losses: not available for packs. Use PackedSequences.report.")
 
     # -- reading
 
@@ -261,7 +270,7 @@ class Loader(StepBatches):
     def _check_steps(self, stop: int) -> None:
         """See StepBatches."""
         if not self.steps_per_epoch:
-            raise ArgumentError(f"{self.array.name} has no rows, so there is no batch")
+            raise ArgumentError(f"{self.array.name}: no batches, since the split has no rows")
         super()._check_steps(stop)
 
     @property
@@ -280,9 +289,8 @@ class Loader(StepBatches):
 
 def _pack_rows(packs: PackedSequences, seq_len: int) -> RowSource:
     if not isinstance(packs.array.encoded_tokens, Elements):
-        raise ArgumentError("a Loader of packs needs PackedSequences of a split such as dataset.train")
-    if seq_len != packs.max_seq_len:
-        raise ArgumentError(f"seq_len must be the packs' max_seq_len = {packs.max_seq_len}, got {seq_len}")
+        raise invalid("array", "must be PackedSequences of a split such as dataset.train", packs)
+    packs.check_seq_len(seq_len)
     return packs.rows
 
 
@@ -308,7 +316,5 @@ def check_ranks_divide(batch_size: int, world_size: int) -> None:
     ranks = " or ".join(str(count) for count in sorted({fewer, more}))
     below = batch_size // world_size * world_size
     sizes_near = " or ".join(str(size) for size in (below, below + world_size) if size)
-    raise ArgumentError(
-        f"world_size = {world_size} does not divide batch_size = {batch_size}: take {ranks} ranks, or (another order "
-        f"of batches) batch_size {sizes_near}"
-    )
+    fix = f"Use {ranks} ranks, or batch_size {sizes_near} (which changes the order)."
+    raise invalid("world_size", f"must divide batch_size = {batch_size}", world_size, fix)

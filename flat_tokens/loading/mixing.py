@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import count_of, flag, integer
+from flat_tokens.arguments import count_of, flag, integer, invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.loader import Loader, block_rows_of, check_ranks_divide, default_shuffle_blocks
 from flat_tokens.packs.packed_sequences import PackedSequences
@@ -35,7 +35,7 @@ from flat_tokens.rows.row_buffer import RowBuffer
 from flat_tokens.rows.row_order import Draws, TooFewRowsError, stream_count
 from flat_tokens.rows.schedule import entries_of
 from flat_tokens.rows.shares import Shares
-from flat_tokens.rows.steps import MAX_BATCH_SIZE, RankRows, StepBatches, checked_ranks
+from flat_tokens.rows.steps import MAX_BATCH_SIZE, RankRows, StepBatches, check_streams, checked_ranks
 
 PERIOD = 4096  # draws of a stream that are permuted among themselves
 MIX, MEMBER = 4, 5
@@ -72,11 +72,14 @@ class Mixture(StepBatches):
         for _, values in entries:
             weight_count = count_of("weights", values)
             if not array_count or weight_count != array_count:
-                raise ArgumentError(
-                    f"a mixture needs a weight for each array, got {weight_count} for {array_count}"
+                rule = (
+                    f"must have one weight for each of {array_count} arrays"
+                    if array_count
+                    else "must have arrays"
                 )
+                raise invalid("weights", rule, weight_count)
         if options.pop("drop_last", True) is not True:
-            raise ArgumentError("drop_last=False is for a Loader: a mixture has no epochs to end")
+            raise ArgumentError("drop_last: must be True for a Mixture, which has no epochs")
         if shuffle_blocks is not None:
             shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
         self._entries = [(first, Shares(values, may_be_zero=len(entries) > 1)) for first, values in entries]
@@ -92,8 +95,8 @@ class Mixture(StepBatches):
             shuffle_blocks or default_shuffle_blocks(block_rows, seq_len, self.batch_size, shuffle)
             for block_rows in rows
         ]
-        if streams is not None and self.batch_size % integer("streams", streams, 1):
-            raise ArgumentError(f"streams must divide batch_size = {self.batch_size}, got {streams}")
+        if streams is not None:
+            check_streams(streams, self.batch_size)
         if not shuffle:
             streams = 1
         self._share = RankRows.of(self.batch_size, self.rank, self.world_size)
@@ -157,8 +160,8 @@ class Mixture(StepBatches):
                 fewer = stream_count(self.batch_size, error.row_count)
                 if streams is not None or error.row_count < fewer:
                     raise ArgumentError(
-                        f"arrays[{number}] has {error.row_count} rows for {count} streams; use fewer streams, a "
-                        "smaller seq_len, or leave it out"
+                        f"arrays[{number}]: must have at least one row per stream, {count} (got {error.row_count}). "
+                        "Use fewer streams or a smaller seq_len, or omit this array."
                     ) from None
                 members, count = [], fewer
         return members

@@ -24,7 +24,7 @@ def segment_bounds(is_start: Bools, lengths: Int32 | None) -> Int32:
     [[1, 0, 1, 0]], [3] -> [0, 2, 3, 4]. ArgumentError for 2^31 tokens or more."""
     if is_start.size >= 2**31:
         raise ArgumentError(
-            f"{is_start.size} tokens are too many for int32 cu_seqlens; take fewer rows a batch"
+            f"cu_seqlens: int32 allows less than 2^31 tokens per batch (got {is_start.size}). Use fewer rows."
         )
     begins = is_start.copy()
     begins[:, :1] = True

@@ -42,7 +42,7 @@ class Pack:
 
     def __getitem__(self, field: str) -> Int32:
         if field not in FIELDS:
-            raise KeyError(f"a pack has {', '.join(FIELDS)}, not {field!r}")
+            raise KeyError(f"fields of a pack are {', '.join(FIELDS)} (got {field!r})")
         value: Int32 = getattr(self, field)
         return value
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flat_tokens.errors import DatasetError
+from flat_tokens.errors import CONVERT_AGAIN, damaged
 from flat_tokens.loading.segments import Int32
 from flat_tokens.packs.packing_plan import Pieces, Plan
 from flat_tokens.rows.row_source import ChunkReader, Int64, TokenRanges, Uint32, put_pieces
@@ -57,9 +57,7 @@ class PackRows:
         """Put a start flag in front of each piece; DatasetError where one must be and is not."""
         if self._is_whole and not (table[places, columns] & 1).all():
             at = int(pieces.starts[np.flatnonzero(~table[places, columns] & 1)[0]])
-            raise DatasetError(
-                f"{name}[{at}] does not begin a sequence, but seq_starts says so; the dataset is damaged, convert again"
-            )
+            raise damaged(f"{name}[{at}]", "must start a sequence, as seq_starts lists it", CONVERT_AGAIN)
         table[places, columns] |= 1
 
 

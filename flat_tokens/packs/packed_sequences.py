@@ -15,8 +15,8 @@ from typing import Any, Protocol, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import choice, flag, integer, shown, split
-from flat_tokens.errors import ArgumentError, RangeError, printable
+from flat_tokens.arguments import choice, flag, integer, invalid, split
+from flat_tokens.errors import RangeError
 from flat_tokens.format import LARGEST_TOKEN_ID, Uint32
 from flat_tokens.masks import mask_of, put_trained
 from flat_tokens.packs.pack import Pack, PackBatch
@@ -96,7 +96,7 @@ class PackedSequences(Sequence[Pack]):
         self.restart_positions = flag("restart_positions", restart_positions)
         self.ignore_first_labels = flag("ignore_first_labels", ignore_first_labels)
         if window_seqs is not None and strategy != "best-fit":
-            raise ArgumentError('window_seqs is for strategy="best-fit" alone')
+            raise invalid("window_seqs", f'needs strategy="best-fit", not {strategy!r}', window_seqs)
         self.window_seqs = None if window_seqs is None else integer("window_seqs", window_seqs, 1, 2**32)
         starts = array.seq_starts
         self._plan: Plan
@@ -125,7 +125,7 @@ class PackedSequences(Sequence[Pack]):
     def batch(self, indexes: Iterable[SupportsIndex]) -> PackBatch:
         """Several packs as the rows of one batch, in the order asked for; range(0, 64) are the first 64."""
         if not isinstance(indexes, Iterable):
-            raise ArgumentError(f"a batch is asked for by several integers, got {shown(indexes)}")
+            raise invalid("indexes", "must be a list of integers", indexes)
         packs = np.array([self._position(index) for index in indexes], dtype=np.int64)
         pieces = self._plan.pieces(packs)
         columns, lengths = layout_of(pieces)
@@ -139,6 +139,11 @@ class PackedSequences(Sequence[Pack]):
             trained = np.empty((len(packs), self.max_seq_len), dtype=np.bool_)
             put_trained(mask, TokenRanges(places, columns - 1, pieces.starts, pieces.stops), trained)
         return PackBatch.of_table(table, lengths, skipped, self.ignore_first_labels, trained)
+
+    def check_seq_len(self, seq_len: int) -> None:
+        """Raise ArgumentError unless rows of seq_len tokens fit the packs."""
+        if seq_len != self.max_seq_len:
+            raise invalid("seq_len", f"must be the packs' max_seq_len = {self.max_seq_len}", seq_len)
 
     @property
     def rows(self) -> PackRows:
@@ -186,13 +191,13 @@ class PackedSequences(Sequence[Pack]):
         try:
             position = operator.index(index)
         except TypeError:
-            shown = printable(repr(index), 60)
-            raise ArgumentError(
-                f"a pack is asked for by an integer, got {shown}; batch(range(...)) gives several"
-            ) from None
+            fix = "Use batch(range(...)) for several packs."
+            raise invalid("index of a pack", "must be an integer", index, fix) from None
         count = len(self)
         if not -count <= position < count:
-            raise RangeError(f"{self.array.name}: pack {position} is outside [0, {count})")
+            raise RangeError(
+                f"{self.array.name}: index of a pack must be in [{-count}, {count}) (got {position})"
+            )
         return position % count
 
     def _read(self, pieces: Pieces) -> Iterator[tuple[int, int, Uint32]]:

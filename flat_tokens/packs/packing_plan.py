@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, DatasetError
+from flat_tokens.format import not_rising
 
 Int64 = npt.NDArray[np.int64]
 
@@ -100,10 +101,8 @@ def read_starts(seq_starts: Starts, first: int, stop: int) -> Int64:
     if len(falls) or starts[-1] < 0:
         at = int(falls[0]) if len(falls) else max(len(starts) - 2, 0)
         values = starts[at : at + 2].view(np.uint64).tolist()
-        raise DatasetError(
-            f"{seq_starts.name}[{first + at + 1}] = {values[-1]} is not above {seq_starts.name}[{first + at}] = "
-            f"{values[0]}; starts must rise, the dataset is damaged, convert again"
-        )
+        what = not_rising(seq_starts.name, first + at + 1, values[-1], values[0])
+        raise DatasetError(f"{what}. {CONVERT_AGAIN}")
     return starts
 
 
@@ -111,6 +110,6 @@ def too_long_error(name: str, index: int, tokens: int, max_seq_len: int) -> Argu
     """What a sequence that fits no pack is told by."""
     split = name.partition("/")[0]
     return ArgumentError(
-        f"{split}: sequence {index} has {tokens} tokens, more than max_seq_len {max_seq_len}; "
-        "give split_across_pack=True or a greater max_seq_len"
+        f"{split}: sequence {index} must have at most max_seq_len = {max_seq_len} tokens (got {tokens}). "
+        "Pass split_across_pack=True or a larger max_seq_len."
     )

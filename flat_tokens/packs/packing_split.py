@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flat_tokens.errors import DatasetError
+from flat_tokens.errors import damaged
 from flat_tokens.packs.packing_plan import Int64, PackingReport, Pieces, Starts, read_starts
 
 LANDMARK_SEQS = 4096  # 8 bytes for each so many sequences are held
@@ -64,7 +64,7 @@ class SplitPlan:
         first = landmark * LANDMARK_SEQS
         starts = read_starts(self._seq_starts, first, min(first + LANDMARK_SEQS, self._seq_count))
         if not starts[0] <= token < starts[-1]:
-            raise DatasetError(f"{self._seq_starts.name}: changed while it was read; open the dataset again")
+            raise damaged(self._seq_starts.name, "changed while it was read", "Open the dataset again.")
         return int(starts[np.searchsorted(starts, token, "right") - 1])
 
     def report(self) -> PackingReport:

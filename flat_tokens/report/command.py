@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from flat_tokens import opening
+from flat_tokens.arguments import no_folder, output_outside, tokenizer_file
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import MARK, render
@@ -26,8 +27,7 @@ def write_report(
 
     output: None for NAME.report.html in the current folder. version: as for `open`. ArgumentError for a place that
     cannot take it, RefusedError for a file that is no report, unless `overwrite`."""
-    if tokenizer is not None and not tokenizer.is_file():
-        raise ArgumentError(f"--tokenizer {printable(str(tokenizer))}: no such file")
+    tokenizer_file(tokenizer)
     name = name_of(dataset)
     if output == Path("-"):
         sys.stdout.write(_page(dataset, name, bounds, tokenizer, version))
@@ -53,23 +53,16 @@ def _page(dataset: Place, name: str, bounds: Bounds, tokenizer: Path | None, ver
 def _check_place(path: Path, dataset: Place, tokenizer: Path | None, overwrite: bool) -> None:
     where = printable(str(path))
     if path.is_dir():
-        raise ArgumentError(f"--output {where}: is a folder; name a file in it")
+        raise ArgumentError(f"--output: must be a file, not a folder (got {where})")
     if not path.parent.is_dir():
-        raise ArgumentError(f"--output {where}: its folder does not exist; create it first")
+        raise no_folder(path)
     if tokenizer is not None and path.exists() and path.samefile(tokenizer):
-        raise ArgumentError(f"--output {where}: is the --tokenizer, which it would replace; name another")
-    places = [
-        place
-        for resolved in (path.resolve(), path.parent.resolve())
-        for place in (resolved, *resolved.parents)
-    ]
-    if isinstance(dataset, Path) and dataset.is_dir() and dataset.resolve() in places:
-        raise ArgumentError(
-            f"--output {where}: lies in the dataset, which verify would then find changed; name another"
-        )
+        raise ArgumentError(f"--output: must differ from --tokenizer (got {where}). Choose another path.")
+    output_outside(path, dataset)
     if path.exists() and not overwrite:
         with path.open("rb") as file:
             if MARK.encode() not in file.read(200):
                 raise RefusedError(
-                    f"--output {where}: exists and is no report of ours; give --overwrite or another name"
+                    f"{where}: already exists and is not a report. "
+                    "Pass --overwrite to replace it, or choose another --output."
                 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import ArgumentError
+from flat_tokens.arguments import invalid
 from flat_tokens.format import decode_ids
 from flat_tokens.opening import Dataset
 from flat_tokens.packs.packing_plan import read_starts
@@ -47,7 +47,7 @@ class Bounds:
             ("entries", 1),
         ):
             if getattr(self, name) < least:
-                raise ArgumentError(f"{name} must be at least {least}, got {getattr(self, name)}")
+                raise invalid(name, f"must be at least {least}", getattr(self, name))
 
 
 @dataclass(frozen=True)

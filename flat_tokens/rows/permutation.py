@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.arguments import invalid
 from flat_tokens.built import core
-from flat_tokens.errors import ArgumentError
 
 LARGEST_SEED = 2**64 - 1
 LARGEST_SIZE = 2**62
@@ -45,10 +45,15 @@ def mix(value: int) -> int:
     return value ^ value >> 31
 
 
+def check_seed(seed: int) -> None:
+    """Raise ArgumentError for a seed outside [0, 2^64)."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise invalid("seed", "must be in [0, 2^64)", seed)
+
+
 def derive_key(seed: int, *parts: int) -> int:
     """A 64-bit key for one purpose, from a seed in [0, 2^64) and what tells the purposes apart."""
-    if not 0 <= seed <= LARGEST_SEED:
-        raise ArgumentError(f"seed must be in [0, 2^64), got {seed}")
+    check_seed(seed)
     key = mix(seed + _GOLDEN & _MASK)
     for part in parts:
         key = mix(mix(key) ^ mix(part + _GOLDEN & _MASK))
@@ -70,12 +75,12 @@ def permute(positions: npt.ArrayLike, size: int, key: int | Uint64) -> npt.NDArr
     permute(range(5), 5, 0) is [4, 3, 2, 0, 1]. Cost: 20 ns a position, 60 to 100 where
     nothing is built (flat_tokens/native/permute.hpp); no memory of size."""
     if not 1 <= size <= LARGEST_SIZE:
-        raise ArgumentError(f"size of a permutation must be in [1, 2^62], got {size}")
+        raise invalid("size", "must be in [1, 2^62]", size)
     given = np.asarray(positions)
     if given.dtype.kind not in "iu" and given.size:
-        raise ArgumentError(f"positions must be integers, got {given.dtype.name}")
+        raise invalid("positions", "must be integers", given.dtype.name)
     if given.size and not (int(given.min()) >= 0 and int(given.max()) < size):
-        raise ArgumentError(f"positions must be in [0, {size}), got {int(given.min())} to {int(given.max())}")
+        raise invalid("positions", f"must be in [0, {size})", (int(given.min()), int(given.max())))
     keys = np.asarray(key, dtype=np.uint64)
     keys = keys.reshape((1,) * (given.ndim - keys.ndim) + keys.shape) if given.ndim else keys.reshape(1)
     values = given.astype(np.uint64, order="C").reshape(given.shape or (1,))

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from flat_tokens.arguments import flag, integer, split
-from flat_tokens.errors import ArgumentError, RangeError
 from flat_tokens.format import LARGEST_TOKEN_ID
 from flat_tokens.loading.batch import Batch
 from flat_tokens.masks import mask_of, put_trained
 from flat_tokens.packs.packed_sequences import PackedSequences
-from flat_tokens.reader import FlatTokensArray
+from flat_tokens.reader import FlatTokensArray, wrong_row
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.row_source import TokenRanges
 
@@ -38,10 +37,7 @@ class RandomRows:
         is_padded = not flag("drop_last", drop_last)
         self.name: str = array.array.name if isinstance(array, PackedSequences) else array.name
         if isinstance(array, PackedSequences):
-            if self.seq_len != array.max_seq_len:
-                raise ArgumentError(
-                    f"seq_len must be the packs' max_seq_len = {array.max_seq_len}, got {seq_len}"
-                )
+            array.check_seq_len(self.seq_len)
             self.row_count = len(array)
         else:
             rest = array.token_count % self.seq_len
@@ -80,7 +76,5 @@ class RandomRows:
     def _position(self, index: Any) -> int:
         number = integer("index of a row", index)
         if not -self.row_count <= number < self.row_count:
-            raise RangeError(
-                f"{self.name}: row {number} of length {self.seq_len} is outside [0, {self.row_count})"
-            )
+            raise wrong_row(self.name, number, self.seq_len, self.row_count)
         return number % self.row_count

@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
-from flat_tokens.rows.permutation import LARGEST_SEED, derive_key, derive_keys, permute
+from flat_tokens.rows.permutation import check_seed, derive_key, derive_keys, permute
 
 BLOCKS, SHORT, WINDOW, OFFSET = 1, 2, 3, 4
 MAX_STREAMS = 64
@@ -45,10 +46,14 @@ class TooFewRowsError(ArgumentError):
     def __init__(self, row_count: int, batch_size: int) -> None:
         if row_count:
             message = (
-                f"{row_count} rows do not fill a batch of {batch_size}; use a smaller batch_size or seq_len"
+                f"batch_size: must be at most {row_count}, the rows of the split (got {batch_size}). "
+                "Use a smaller batch_size or seq_len."
             )
         else:
-            message = "there are too few tokens for a row; use a smaller seq_len, or a split with more tokens"
+            message = (
+                "seq_len: the split has too few tokens for a row. "
+                "Use a smaller seq_len or a split with more tokens."
+            )
         super().__init__(message)
         self.row_count = row_count
 
@@ -104,9 +109,8 @@ class RowOrder:
             ("shuffle_blocks", shuffle_blocks),
         ):
             if value < 1:
-                raise ArgumentError(f"{name} must be at least 1, got {value}")
-        if not 0 <= seed <= LARGEST_SEED:
-            raise ArgumentError(f"seed must be in [0, 2^64), got {seed}")
+                raise invalid(name, "must be at least 1", value)
+        check_seed(seed)
         blocks = -(-row_count // block_rows)
         lanes, window_blocks = 1, min(shuffle_blocks, blocks + 1)
         is_staggered = shuffle and 2 * blocks > shuffle_blocks  # otherwise all of it fits into memory

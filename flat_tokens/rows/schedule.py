@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flat_tokens.arguments import integer, shown
-from flat_tokens.errors import ArgumentError
+from flat_tokens.arguments import integer, invalid
 
 Entries = list[tuple[int, Any]]
 
@@ -21,5 +20,5 @@ def entries_of(name: str, value: Any) -> Entries:
     entries = [(integer(f"first step of {name}", first, 0), item) for first, item in value]
     firsts = [first for first, _ in entries]
     if firsts[0] or sorted(set(firsts)) != firsts:
-        raise ArgumentError(f"the steps of {name} must rise from 0, got {shown(firsts)}")
+        raise invalid(name, "steps of a schedule must rise from 0", firsts)
     return entries

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.arguments import invalid
+from flat_tokens.errors import CONVERT_AGAIN, DatasetError, damaged
+from flat_tokens.format import not_rising
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.row_source import ChunkReader, Int64, TokenRanges, put_pieces
 from flat_tokens.rows.row_window import RowWindow
@@ -44,7 +46,7 @@ class Losses:
     def __str__(self) -> str:
         share = self.padding / max(1, self.padding + self.tokens_in_rows)
         return (
-            f"{self.tokens_in_rows:,} of {self.tokens:,} tokens in {self.rows:,} rows; {self.tokens_truncated:,} "
+            f"{self.tokens_in_rows:,} of {self.tokens:,} tokens in {self.rows:,} rows, {self.tokens_truncated:,} "
             f"truncated, {self.tokens_in_tail:,} in the tail, {self.sequences_cut:,} sequences longer than a row, "
             f"{share:.1%} padding, {self.rows_left_out:,} rows left out of each epoch"
         )
@@ -58,7 +60,7 @@ class SequenceRows:
 
     def __init__(self, array: FlatTokensArray, length: int, long_sequences: str, padding_id: int) -> None:
         if length < 1:
-            raise ArgumentError(f"length of a row must be at least 1, got {length}")
+            raise invalid("length of a row", "must be at least 1", length)
         self.kind = f"{long_sequences}, padded with {padding_id}"
         self.length = length
         self.padding_id = padding_id
@@ -152,15 +154,11 @@ def _lengths(array: FlatTokensArray, starts: Int64, first: int) -> Int64:
     name = array.seq_starts.name
     if len(lengths) and int(lengths.min()) < 1:
         at = int(lengths.argmin()) + 1
-        raise DatasetError(
-            f"{name}[{first + at}] = {starts[at]} is not above {name}[{first + at - 1}] = {starts[at - 1]}; "
-            "the dataset is damaged, convert again"
-        )
+        what = not_rising(name, first + at, starts[at], starts[at - 1])
+        raise DatasetError(f"{what}. {CONVERT_AGAIN}")
     if len(starts) and int(starts[-1]) > array.token_count:
-        raise DatasetError(
-            f"{name}[{first + len(lengths)}] = {starts[-1]} is above the token count {array.token_count}; "
-            "the dataset is damaged, convert again"
-        )
+        what = f"must be at most the token count {array.token_count} (got {starts[-1]})"
+        raise damaged(f"{name}[{first + len(lengths)}]", what, CONVERT_AGAIN)
     return lengths
 
 

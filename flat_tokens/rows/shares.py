@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flat_tokens.arguments import shown
-from flat_tokens.errors import ArgumentError
+from flat_tokens.arguments import invalid
 
 
 class _Join(NamedTuple):
@@ -47,7 +46,7 @@ class Shares:
         exact = [_exact(weight, weights, may_be_zero) for weight in weights]
         total = sum(exact, Fraction(0))
         if not total:
-            raise ArgumentError(f"one of the weights must be above 0, got {shown(weights)}")
+            raise invalid("weights", "at least one must be above 0", weights)
         self.fractions = [weight / total for weight in exact]
         scale = math.lcm(*(share.denominator for share in self.fractions))
         heap = [(int(share * scale), node) for node, share in enumerate(self.fractions) if share]
@@ -84,5 +83,5 @@ def _exact(weight: Any, weights: Sequence[Any], may_be_zero: bool) -> Fraction:
     except (TypeError, ValueError, OverflowError):  # no number, nan, infinite
         found = None
     if found is None or found < 0 or (not found and not may_be_zero):
-        raise ArgumentError(f"weights must be positive numbers, got {shown(weights)}")
+        raise invalid("weights", "must be positive numbers", weights)
     return found

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import flag, integer, shown
+from flat_tokens.arguments import flag, integer, invalid, shown
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.rows.ahead import Ahead, Pending, run_ahead
@@ -121,7 +121,7 @@ class StepBatches(ABC):
     def _check_steps(self, stop: int) -> None:
         """Raise ArgumentError unless all steps before `stop` have a batch."""
         if stop > MAX_DRAW // self._per_stream:
-            raise ArgumentError(f"step must be at most {MAX_DRAW // self._per_stream - 1}, got {stop - 1}")
+            raise invalid("step", f"must be at most {MAX_DRAW // self._per_stream - 1}", stop - 1)
 
     @abstractmethod
     def _draws(self, step: int, count: int) -> Draws:
@@ -191,17 +191,16 @@ class StepBatches(ABC):
         try:
             checked = np.dtype(dtype)
         except (TypeError, ValueError):
-            raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {shown(dtype)}") from None
-        if checked.name not in DTYPES:
-            raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {checked.name}")
+            checked = None
+        if checked is None or checked.name not in DTYPES:
+            raise invalid("dtype", f"must be one of {', '.join(DTYPES)}", dtype)
         if checked.kind == "u" and (self.is_masked or self.may_pad):
             why = "excluded by the loss mask" if self.is_masked else "at padding"
-            raise ArgumentError(
-                f"dtype {checked.name} cannot hold the target of tokens {why} ({IGNORED_LABEL}); use int32 or int64"
-            )
+            rule = f"must hold {IGNORED_LABEL}, the target of tokens {why}"
+            raise invalid("dtype", rule, checked.name, "Use int32 or int64.")
         for name, value in (("max_token_id", self._largest_id()), ("start_id", self.start_id)):
             if value > np.iinfo(checked).max:
-                raise ArgumentError(f"dtype {checked.name} does not hold {name} = {value}")
+                raise invalid("dtype", f"must hold {name} = {value}", checked.name)
         return checked
 
     # -- states, which adapters save and load. They hold the default end of the pass, which the step does not determine:
@@ -222,12 +221,10 @@ class StepBatches(ABC):
         """The step of a state. Raise ArgumentError with the first difference if its batches were other ones."""
         other = state.get("loader") if isinstance(state, dict) else None
         if not isinstance(other, dict) or "step" not in state:
-            raise ArgumentError(
-                f"a state has step and loader, as state_dict() gives them, got {shown(state)}"
-            )
-        step = integer("step of the state", state["step"], 0)
+            raise invalid("state", "must be a result of state_dict()", state)
+        step = integer("state: step", state["step"], 0)
         if state.get("stop") is not None:
-            integer("stop of the state", state["stop"], 0)
+            integer("state: stop", state["stop"], 0)
         own = self.identity(step)
         for name in {**own, **other}:
             if own.get(name) != other.get(name):
@@ -235,7 +232,7 @@ class StepBatches(ABC):
                     value if isinstance(value, str) else shown(value)
                     for value in (other.get(name), own.get(name))
                 )
-                raise ArgumentError(f"the state is of a loader with {name} {theirs}, this one has {ours}")
+                raise ArgumentError(f"state: {name} must be {ours}, as in this loader (got {theirs})")
         return step
 
 
@@ -244,7 +241,7 @@ def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:
     step = integer("step", step, 0)
     stop = None if stop is None else integer("stop", stop)
     if stop is not None and stop < step:
-        raise ArgumentError(f"stop must be at least step = {step}, got {stop}")
+        raise invalid("stop", f"must be at least step = {step}", stop)
     return step, stop
 
 
@@ -277,12 +274,24 @@ def checked_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
         return 0, 1
     if rank is None or world_size is None:
         given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
-        raise ArgumentError(f"{given} needs {missing}: give both or neither")
+        raise ArgumentError(f"{missing}: required with {given}. Pass both or neither.")
     world_size = integer("world_size", world_size, 1)
     rank = integer("rank", rank)
     if not 0 <= rank < world_size:
-        raise ArgumentError(f"rank must be in [0, world_size = {world_size}), got {rank}")
+        raise invalid("rank", f"must be in [0, world_size = {world_size})", rank)
     return rank, world_size
+
+
+def check_streams(streams: int, batch_size: int) -> None:
+    """Raise ArgumentError unless streams is at least 1 and divides batch_size."""
+    if batch_size % integer("streams", streams, 1):
+        raise invalid("streams", f"must divide batch_size = {batch_size}", streams)
+
+
+def check_loader(loader: object) -> None:
+    """Raise ArgumentError unless an adapter got a Loader or a Mixture."""
+    if not isinstance(loader, StepBatches):
+        raise invalid("loader", "must be a flat_tokens.Loader or Mixture", loader)
 
 
 _ALL: weakref.WeakSet[StepBatches] = weakref.WeakSet()

@@ -29,8 +29,7 @@ class TooLongError(ValueError):
     """More than the bound."""
 
     def __init__(self, most_bytes: int, stated: int | None = None) -> None:
-        length = f"more than {most_bytes}" if stated is None else str(stated)
-        super().__init__(f"decodes to {length} bytes, a zarr chunk has {most_bytes}")
+        super().__init__(zstd_frames.wrong_length(most_bytes, stated))
 
 
 def stated_bytes(codec_id: str, payload: Payload) -> int | None:
@@ -66,10 +65,14 @@ def _check_blosc_length(payload: Payload) -> None:
     """ValueError unless there are as many bytes as the header says: numcodecs believes the header, and so reads behind
     a payload that was cut off, or takes an empty one for whatever lies in its place."""
     if len(payload) < BLOSC_HEADER_BYTES:
-        raise ValueError(f"does not decode: {len(payload)} bytes are too few for the header of Blosc")
+        raise ValueError(
+            f"cannot be decoded: a Blosc header has {BLOSC_HEADER_BYTES} bytes (got {len(payload)})"
+        )
     stated = int.from_bytes(payload[12:16], "little")
     if stated != len(payload):
-        raise ValueError(f"does not decode: {len(payload)} bytes, the header of Blosc says {stated}")
+        raise ValueError(
+            f"cannot be decoded: must have {stated} bytes by its Blosc header (got {len(payload)})"
+        )
 
 
 def _zstd(codec: Any, payload: Payload, most_bytes: int, stated: int | None) -> Any:
@@ -77,9 +80,7 @@ def _zstd(codec: Any, payload: Payload, most_bytes: int, stated: int | None) -> 
     done = zstd_frames.decode_up_to(payload, room)
     if done is None:  # numcodecs decodes one frame into as much as it states, and others without a bound
         if stated is None or not zstd_frames.is_one_frame(payload):
-            raise ValueError(
-                "zstd is not one frame that states its size, and libzstd cannot be called to stop it"
-            )
+            raise ValueError("without libzstd, zstd data must be one frame with its size in the header")
         return codec.decode(payload)
     if done > most_bytes:
         raise TooLongError(most_bytes)
@@ -92,7 +93,7 @@ def _zlib(_: Json, payload: Payload, most_bytes: int) -> bytes:
     stream = zlib.decompressobj()
     found = stream.decompress(payload, most_bytes)
     if len(found) < most_bytes and not stream.eof:
-        raise EOFError("the stream is cut off")
+        raise EOFError("truncated stream")
     return found
 
 
@@ -115,7 +116,7 @@ def _lzma(config: Json, payload: Payload, most_bytes: int) -> bytes:
     limit = most_bytes + LZMA_DICTIONARY_BYTES
     kind, filters = config.get("format", lzma.FORMAT_XZ), config.get("filters")
     if any(step.get("dict_size", 0) > limit for step in filters or []):
-        raise ValueError(f"an lzma dictionary of more than {limit} bytes")
+        raise ValueError(f"an lzma dictionary must have at most {limit} bytes")
     most_memory = (
         None if kind == lzma.FORMAT_RAW else limit
     )  # raw: what the filters say, liblzma takes no limit
@@ -135,7 +136,7 @@ def _streams(make: Callable[[], Any], no_stream: type[Exception], payload: Paylo
             while not stream.eof and len(found) < most_bytes:
                 piece = view[at : at + PIECE_BYTES] if stream.needs_input else b""
                 if stream.needs_input and not piece:
-                    raise EOFError("the stream is cut off")
+                    raise EOFError("truncated stream")
                 at += len(piece)
                 found += stream.decompress(piece, most_bytes - len(found))
         except no_stream:

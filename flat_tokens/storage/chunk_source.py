@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import CONVERT_AGAIN, damaged, printable
 from flat_tokens.storage.chunk_cache import ChunkCache
 from flat_tokens.storage.chunks import Positions, decode_again, decode_chunk, largest_file_bytes, last_element
 from flat_tokens.storage.codecs import crc32c_bytes
@@ -220,15 +220,13 @@ class ChunkSource:
         if stored.sharded:
             offset, length = self._payloads.shards.entry(index)
         if length != self._chunk_bytes + extra:
-            raise DatasetError(
-                f"{where}: zarr chunk {index} has {length} bytes, it must have {self._chunk_bytes + extra}; "
-                "restore it or convert again"
-            )
+            what = f"zarr chunk {index} must have {self._chunk_bytes + extra} bytes (got {length})"
+            raise damaged(where, what)
         part = data[offset : offset + self._chunk_bytes]
         if extra and crc32c_bytes(part.tobytes()) != bytes(
             data[offset + self._chunk_bytes : offset + length]
         ):
-            raise DatasetError(f"{where}: crc32c of zarr chunk {index} differs; restore it or convert again")
+            raise damaged(where, f"crc32c mismatch in zarr chunk {index}")
         return part.view(self._dtype)
 
 
@@ -239,10 +237,10 @@ def check_largest(values: Values, largest: int | None, where: str | StoredArray,
         at = int(values.argmax())
         if isinstance(where, StoredArray):
             where = where.file_name((first + at) // where.shard_elements)
-        raise DatasetError(
-            f"{printable(where)}: id {values[at] >> 1} at position {first + at} is above max_token_id "
-            f"{largest >> 1}; the dataset is damaged, convert again"
+        what = (
+            f"ID of token {first + at} must be at most max_token_id = {largest >> 1} (got {values[at] >> 1})"
         )
+        raise damaged(where, what, CONVERT_AGAIN)
 
 
 _SOURCES: weakref.WeakSet[ChunkSource] = weakref.WeakSet()

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import damaged
 from flat_tokens.storage.codecs import crc32c_bytes
 from flat_tokens.storage.zarr_metadata import StoredArray
 
 ABSENT = 2**64 - 1
+NO_INDEX = "truncated: too short for the index of a shard"
 ShardIndex = npt.NDArray[np.uint64]
 Int64 = npt.NDArray[np.int64]
 Positions = Int64 | Sequence[int]  # of elements in an array
@@ -75,7 +76,7 @@ def decode_chunk(
     try:
         stored.codecs.decode(payload, values)
     except ValueError as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, str(error)) from None
 
 
 def decode_again(
@@ -90,7 +91,7 @@ def decode_again(
     try:
         return stored.codecs.decode_front(payload, values, count)
     except ValueError as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, str(error)) from None
 
 
 def last_element(stored: StoredArray, payload: bytes | memoryview, path: str) -> int | None:
@@ -100,11 +101,7 @@ def last_element(stored: StoredArray, payload: bytes | memoryview, path: str) ->
     try:
         return stored.codecs.last_element(payload, stored.chunk_elements * itemsize, itemsize)
     except ValueError as error:
-        raise _damaged(path, error) from None
-
-
-def _damaged(path: str, error: ValueError) -> DatasetError:
-    return DatasetError(f"{printable(path)}: {error}; restore it or convert again")
+        raise damaged(path, str(error)) from None
 
 
 def file_chunks(
@@ -138,22 +135,18 @@ def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, 
     """The index of a shard, uint64[zarr chunks, 2] of offset and length, every entry inside the file and no longer than
     a zarr chunk can be; DatasetError."""
     if len(data) != index_length(stored):
-        raise _wrong_index(path, "too short for the index of a shard")
+        raise damaged(path, NO_INDEX)
     body = data[: len(data) - 4] if stored.index_crc32c else data
     if stored.index_crc32c and crc32c_bytes(body) != bytes(data[len(body) :]):
-        raise _wrong_index(path, "crc32c of the shard's index differs")
+        raise damaged(path, "crc32c mismatch in the shard's index")
     index = np.frombuffer(body, dtype="<u8").reshape(-1, 2)
     offsets, lengths = index[:, 0], index[:, 1]
     present = (offsets != ABSENT) | (lengths != ABSENT)
     outside = present & ((lengths > file_bytes) | (offsets > file_bytes - np.minimum(lengths, file_bytes)))
     if outside.any():
-        raise _wrong_index(path, "the shard's index points outside the file")
+        raise damaged(path, "the shard's index points outside the file")
     most = largest_chunk_bytes(stored)
     if file_bytes > most and (present & (lengths > most)).any():
         longest = int(lengths[present].max())
-        raise _wrong_index(path, f"a zarr chunk of {longest} bytes, at most {most} are expected")
+        raise damaged(path, f"a zarr chunk must have at most {most} bytes (got {longest})")
     return index
-
-
-def _wrong_index(path: str, what: str) -> DatasetError:
-    return DatasetError(f"{printable(path)}: {what}; restore it or convert again")

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import printable
+from flat_tokens.errors import cause, printable
 from flat_tokens.storage import bounded, token_matches, zstd_frames
 from flat_tokens.storage.token_facts import is_content
 
@@ -106,7 +106,7 @@ class CodecChain(NamedTuple):
             data = _run(_codec(text).decode, data)
         flat = np.frombuffer(data, dtype=np.uint8)
         if flat.nbytes != values.nbytes:
-            raise ValueError(f"decodes to {flat.nbytes} bytes, a zarr chunk has {values.nbytes}")
+            raise ValueError(zstd_frames.wrong_length(values.nbytes, flat.nbytes))
         values.view(np.uint8)[:] = flat
 
     def _decode_in_place(
@@ -160,11 +160,10 @@ class CodecChain(NamedTuple):
 def _check(config: Json, allowed: frozenset[str]) -> None:
     name = config.get("id") if isinstance(config, Mapping) else None
     if not isinstance(name, str) or name not in allowed:
-        raise UnknownCodecError(
-            f"codec {printable(repr(name), 60)} is not one of {', '.join(sorted(allowed))}"
-        )
+        known = ", ".join(sorted(allowed))
+        raise UnknownCodecError(f"codec must be one of {known} (got {printable(repr(name), 60)})")
     if config.get("astype") not in (None, config.get("dtype")):
-        raise UnknownCodecError(f"codec {name} changes the data type")
+        raise UnknownCodecError(f"codec {name} must keep the data type")
 
 
 def _is_known(config: Json | None) -> bool:
@@ -216,7 +215,7 @@ def _codec(config_text: str) -> Any:
     try:
         return numcodecs.get_codec(config)
     except (TypeError, ValueError, KeyError) as error:
-        raise UnknownCodecError(f"codec {printable(config_text)}: {printable(str(error))}") from error
+        raise UnknownCodecError(f"invalid codec {printable(config_text)} ({cause(error)})") from error
 
 
 def _run(step: Any, *arguments: Any) -> Any:
@@ -226,7 +225,7 @@ def _run(step: Any, *arguments: Any) -> Any:
     except (MemoryError, bounded.TooLongError):
         raise
     except Exception as error:  # RuntimeError, zlib.error, EOFError, LZMAError: each codec has its own
-        raise ValueError(f"does not decode: {printable(str(error), 100)}") from error
+        raise ValueError(f"cannot be decoded ({cause(error, 100)})") from error
 
 
 def crc32c_bytes(payload: bytes | memoryview) -> bytes:
@@ -238,8 +237,8 @@ def crc32c_bytes(payload: bytes | memoryview) -> bytes:
 
 def _without_crc32c(payload: bytes | memoryview) -> bytes | memoryview:
     if len(payload) < 4:
-        raise ValueError(f"has {len(payload)} bytes, too few for its crc32c")
+        raise ValueError(f"must have at least the 4 bytes of its crc32c (got {len(payload)})")
     body, stored = payload[:-4], bytes(payload[-4:])
     if crc32c_bytes(body) != stored:
-        raise ValueError("crc32c differs: the bytes were changed after they were written")
+        raise ValueError("crc32c mismatch: changed after it was written")
     return body

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import integer, shown
-from flat_tokens.errors import ArgumentError, DatasetError, RangeError
+from flat_tokens.arguments import integer, invalid
+from flat_tokens.errors import DatasetError, RangeError
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.chunk_source import ChunkSource, check_largest
 from flat_tokens.storage.chunks import Positions
@@ -104,16 +104,16 @@ class Elements:
 
     def __getitem__(self, key: int | slice) -> Any:
         if isinstance(key, slice):
-            if key.step is not None and integer(f"{self.name}: step of a slice", key.step) != 1:
-                raise RangeError(f"{self.name}: a slice must have step 1, got {key.step}")
+            if key.step is not None and integer(f"{self.name}: step of the slice", key.step) != 1:
+                raise RangeError(f"{self.name}: step of the slice must be 1 (got {key.step})")
             try:
                 start, stop, _ = key.indices(self._count)
             except TypeError:
-                raise ArgumentError(f"{self.name}: a slice must be of integers, got {shown(key)}") from None
+                raise invalid(self.name, "bounds of a slice must be integers", key) from None
             return self.read(start, max(start, stop))
         index = integer(f"{self.name}: index", key)
         if not -self._count <= index < self._count:
-            raise RangeError(f"{self.name}: index {index} is outside [0, {self._count})")
+            raise RangeError(f"{self.name}: index must be in [{-self._count}, {self._count}) (got {index})")
         index %= self._count
         return int(self.read(index, index + 1)[0])
 
@@ -122,7 +122,7 @@ class Elements:
         last ones are kept."""
         start, stop = integer("start", start), integer("stop", stop)
         if not 0 <= start <= stop <= self._count:
-            raise RangeError(f"{self.name}: [{start}, {stop}) is outside [0, {self._count})")
+            raise RangeError(f"{self.name}: range must be within [0, {self._count}) (got [{start}, {stop}))")
         out = np.empty(stop - start, dtype=self.dtype)
         self.read_into(start, out)
         return out
@@ -239,7 +239,7 @@ class Elements:
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """(position, elements) of [start, stop), zarr chunk by zarr chunk; each is overwritten by the next."""
         if not 0 <= start <= stop <= self._count:
-            raise RangeError(f"{self.name}: [{start}, {stop}) is outside [0, {self._count})")
+            raise RangeError(f"{self.name}: range must be within [0, {self._count}) (got [{start}, {stop}))")
         chunk = self.chunk_elements
         scratch = None if self.is_mapped else np.empty(chunk, dtype=self.dtype)
         with self.expecting((start,), (stop,)):
@@ -301,9 +301,7 @@ def open_elements(
         foreign = ForeignArray(path, error)
         stored_dtype, count = foreign.dtype, foreign.element_count
     if stored_dtype != dtype:
-        raise DatasetError(
-            f"{name}: data type is {stored_dtype}, the format has {dtype.name}; not flat-tokens"
-        )
+        raise DatasetError(f"{name}: data type must be {dtype.name} in flat-tokens (got {stored_dtype})")
     missing_is_zero = lone_zero_may_miss and count == 1
     if foreign is not None:
         return ForeignElements(name, foreign, missing_is_zero, largest)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import cause, damaged
 from flat_tokens.storage.places import Place, read_whole
 from flat_tokens.storage.zarr_metadata import parse_json
 
@@ -39,7 +39,7 @@ def _byte_of_char() -> dict[str, int]:
 def load_entries(path: Place) -> Entries:
     """The bytes of every entry of a tokenizer.json. DatasetError if it is not of that form."""
     data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
-    value = parse_json(data, path, "give a tokenizer.json by --tokenizer")
+    value = parse_json(data, path, "Pass another file as --tokenizer.")
     try:
         vocabulary: dict[str, Any] = value["model"]["vocab"]
         decoders = list(_components(value.get("decoder")))
@@ -62,10 +62,8 @@ def load_entries(path: Place) -> Entries:
             for text, id_ in added_tokens.items():
                 entries[int(id_)] = text.encode()
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DatasetError(
-            f"{printable(str(path))}: no tokenizer.json whose entries can be shown ({printable(str(error), 80)}); "
-            "give --tokenizer"
-        ) from None
+        what = f"unsupported tokenizer.json ({cause(error)})"
+        raise damaged(path, what, "Pass another file as --tokenizer.") from None
     return entries
 
 
@@ -129,21 +127,21 @@ def decode(ids: list[int], entries: dict[int, bytes], is_start: bool = True) -> 
 def highest_id(path: Place) -> int:
     """The highest id of a tokenizer.json, added tokens included; -1 without entries. Raise DatasetError if the file has
     another form."""
-    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path, "restore it")
+    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path, "Restore it.")
     try:
         vocabulary = value["model"]["vocab"]  # a list in files of kind Unigram
         ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
         return max(map(int, [*ids, *(added["id"] for added in value.get("added_tokens") or [])]), default=-1)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DatasetError(
-            f"{printable(str(path))}: no vocabulary of a tokenizer.json ({printable(str(error), 80)}); restore it"
+        raise damaged(
+            path, f"not a tokenizer.json with a vocabulary ({cause(error)})", "Restore it."
         ) from None
 
 
 def load_special_ids(path: Place) -> frozenset[int]:
     """The ids of a tokenizer.json's special tokens; empty if it names none."""
     data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
-    value = parse_json(data, path, "give a tokenizer.json by --tokenizer")
+    value = parse_json(data, path, "Pass another file as --tokenizer.")
     added = value.get("added_tokens") if isinstance(value, dict) else None
     return frozenset(
         token["id"]

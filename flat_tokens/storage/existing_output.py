@@ -42,7 +42,7 @@ def not_ours(output: Path) -> str | None:
         )
         listed = {entry["path"] for entry in manifest["files"]} | {MANIFEST_NAME}
     except (DatasetError, OSError, ValueError, KeyError, TypeError):
-        return "it is not a dataset of ours (no manifest.json that says so)"
+        return "not a dataset of tokenmill (no valid manifest.json in it)"
     for folder, _, names in os.walk(output):
         for name in names:
             path = (Path(folder) / name).relative_to(output).as_posix()
@@ -54,5 +54,5 @@ def not_ours(output: Path) -> str | None:
 def why_it_stays(path: str) -> str:
     """Why a dataset is not replaced that holds a file, by its path within it, which its manifest does not list."""
     if is_of_versions(path):
-        return f"it grew, and what was appended to it is never replaced ({printable(path)})"
-    return f"it holds {printable(path)}, which its manifest does not list"
+        return f"contains appended data ({printable(path)}), which is never replaced"
+    return f"contains {printable(path)}, which manifest.json does not list"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import RESTORE, DatasetError, damaged, printable
 from tokenmill.stores import system
 
 _FLAGS = os.O_RDONLY | system.NO_WAIT | system.BINARY
@@ -37,9 +37,7 @@ def open_regular(path: Path | str) -> tuple[io.FileIO, int]:
 def refuse_link(path: Path | str) -> None:
     """DatasetError if a symbolic link is there. 1 us."""
     if os.path.islink(path):  # noqa: PTH114 - a Path costs as much again
-        raise DatasetError(
-            f"{printable(str(path))}: is a link, it may lead out of the dataset; replace it by its content"
-        )
+        raise damaged(path, "symbolic links may lead out of the dataset", "Replace it with its target.")
 
 
 def read_whole(path: Path, limit_bytes: int, follow_link: bool = False) -> bytes:
@@ -96,9 +94,7 @@ def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) 
     while done < size:  # above 2 GiB a read is always short
         count = system.read_into(descriptor, data[done:], offset + done)
         if count == 0:
-            raise DatasetError(
-                f"{printable(str(path))}: ends {size - done} bytes early; restore it or convert again"
-            )
+            raise damaged(path, ends_early(size - done))
         done += count
 
 
@@ -153,18 +149,25 @@ class RegularFile:
 def check_length(path: Path | str, size: int, limit_bytes: int) -> None:
     """DatasetError if a file of `size` bytes is longer than any of its kind."""
     if size > limit_bytes:
-        raise DatasetError(
-            f"{printable(str(path))}: {size} bytes, at most {limit_bytes} are expected; "
-            "restore it or convert again"
-        )
+        raise damaged(path, f"must have at most {limit_bytes} bytes (got {size})")
 
 
 def absence(path: Path | str) -> str:
     """What is said of a file that is gone: of one of zarr chunks, what zarr would make of that."""
     name = os.path.basename(path)  # noqa: PTH119 - of a million files, perhaps
     if name.startswith(".") or name.endswith((".json", ".jsonl")):
-        return "not there; restore it or convert again"
-    return "not there; zarr would read it as zeros. Restore it or convert again"
+        return f"missing. {RESTORE}"
+    return f"missing, and zarr would read zeros instead. {RESTORE}"
+
+
+def absent_chunk(index: int) -> str:
+    """Return what is said of a zarr chunk that its shard lacks."""
+    return f"zarr chunk {index} is missing from the shard, and zarr would read zeros instead. {RESTORE}"
+
+
+def ends_early(missing_bytes: int) -> str:
+    """Return what is said of a file that is too short."""
+    return f"truncated: {missing_bytes} bytes are missing at the end"
 
 
 def _open(path: Path | str, follow_link: bool = False) -> tuple[int, int]:
@@ -179,7 +182,7 @@ def _open(path: Path | str, follow_link: bool = False) -> tuple[int, int]:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise DatasetError(f"{printable(str(path))}: not a regular file; restore it or convert again")
+        raise damaged(path, "not a regular file")
     return descriptor, status.st_size
 
 

@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import DatasetError, cause, damaged, printable
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.chunks import file_chunks, largest_file_bytes
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.files import AbsentFileError, check_length, open_regular, read_part, refuse_link
-from flat_tokens.storage.foreign_bounds import HARMLESS_CODECS, ForeignBounds
+from flat_tokens.storage.foreign_bounds import HARMLESS_CODECS, ForeignBounds, not_allowed
 from flat_tokens.storage.zarr_metadata import ForeignLayoutError, StoredArray
 
 Stamp = tuple[int, int, int]  # of a file: inode, bytes, time of its last change
@@ -63,9 +63,7 @@ class ForeignArray:
         except (MemoryError, OSError):
             raise
         except Exception as error:  # zarr has no common base for what damaged zarr chunks provoke
-            raise DatasetError(
-                f"{printable(str(self._path))}: zarr cannot read it: {printable(str(error))}"
-            ) from error
+            raise damaged(self._path, f"zarr cannot read it ({cause(error, 200)})") from error
 
     def file_sizes(self, start: int, stop: int, missing_is_zero: bool) -> Iterator[tuple[int, int]]:
         """(first element, bytes) of each file with elements of [start, stop); DatasetError for one that is not there,
@@ -81,7 +79,7 @@ class ForeignArray:
                 continue
             file.close()
             if size == 0:
-                raise DatasetError(f"{printable(str(path))}: empty; restore it or convert again")
+                raise damaged(path, "empty file")
             yield index * length, size
 
     def _check(self, file_index: int, start: int, stop: int) -> None:
@@ -132,27 +130,19 @@ def _open(
 
     strange = sorted(_codec_names(node, zarr_format == 3) - HARMLESS_CODECS - {"sharding_indexed"})
     if strange:
-        listed = printable(", ".join(strange), 80)
-        raise DatasetError(
-            f"{printable(str(path))}: codec {listed} is not allowed; rewrite the dataset without it"
-        )
+        raise damaged(path, not_allowed(strange), "Rewrite the dataset without it.")
     try:
         array = zarr.open_array(path, mode="r", zarr_format=zarr_format)
     except Exception as error:  # zarr has no common base for what hostile metadata provokes
-        raise DatasetError(str(reason or "") or f"{printable(str(path))}: {printable(str(error))}") from error
+        raise DatasetError(str(reason or "") or f"{printable(str(path))}: {cause(error, 200)}") from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise DatasetError(
-            f"{printable(str(path))}: {array.dtype} of {array.ndim} dimensions is not flat-tokens"
-        )
+        got = f"{array.dtype} of {array.ndim} dimensions"
+        raise DatasetError(f"{printable(str(path))}: must have integers in one dimension (got {got})")
     if not 0 <= array.shape[0] < 2**63 or not _file_elements(array) > 0:
-        raise DatasetError(
-            f"{printable(str(path))}: {array.shape[0]} elements in files of {_file_elements(array)} cannot be; "
-            "restore it or convert again"
-        )
+        got = f"{array.shape[0]} elements in files of {_file_elements(array)}"
+        raise damaged(path, f"impossible shape of the array (got {got})")
     if not 0 < array.chunks[0] * array.dtype.itemsize <= zarr_metadata.LARGEST_CHUNK_BYTES:
-        raise DatasetError(
-            f"{printable(str(path))}: zarr chunks of {array.chunks[0]} elements; write other ones"
-        )
+        raise damaged(path, zarr_metadata.large_chunks(array.chunks[0]), zarr_metadata.SMALLER)
     return array
 
 
@@ -166,13 +156,12 @@ def _bounded(
 ) -> tuple[ForeignBounds, StoredArray]:
     """What bounds the decoding of an array, and how its files are made of zarr chunks. DatasetError where that is not
     known."""
-    where, is_v3 = printable(str(path)), zarr_format == 3
+    is_v3 = zarr_format == 3
     try:
         bounds = ForeignBounds.of(node, is_v3, int(array.chunks[0]), array.dtype.itemsize)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise DatasetError(
-            f"{where}: {type(error).__name__} {printable(str(error), 120)}; rewrite the dataset with other codecs"
-        ) from None
+        fix = "Rewrite the dataset with other codecs."
+        raise damaged(path, f"unsupported codecs ({cause(error, 120)})", fix) from None
     shard, file_elements = bounds.shard, _file_elements(array)
     stored = StoredArray(
         path=path,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import cause, damaged, printable
 from flat_tokens.storage import bounded
 from flat_tokens.storage.codecs import COMPRESSORS
 
@@ -76,7 +76,7 @@ class ForeignBounds(NamedTuple):
         steps, filters = decoding[:arrays], decoding[arrays:][::-1]
         late = next((config["id"] for config in filters if config["id"] in COMPRESSORS), None)
         if late is not None:
-            raise ValueError(f"codec {late} stands before a filter")
+            raise ValueError(f"codec {late} must follow all filters")
         sums = sum(config["id"] in CHECKSUMS for config in chain)
         most = _filtered_bytes(filters, chunk_elements, itemsize) + CHECKSUM_BYTES * sums
         return cls(tuple(steps), most, is_v3, shard)
@@ -99,9 +99,7 @@ class ForeignBounds(NamedTuple):
         except MemoryError:
             raise
         except Exception as error:  # each codec has its own
-            raise DatasetError(
-                f"{printable(str(path))}: zarr cannot read it: {printable(str(error))}; restore it or convert again"
-            ) from error
+            raise damaged(path, f"zarr cannot read it ({cause(error, 200)})") from error
 
 
 def _name(config: Any, is_v3: bool) -> str:
@@ -117,12 +115,17 @@ def _is_of_arrays(config: Json) -> bool:
     return config["id"] in ARRAY_FILTERS - {"shuffle"}
 
 
+def not_allowed(names: Sequence[str]) -> str:
+    """Return what is wrong with codecs outside the allow-list."""
+    return f"codec {printable(', '.join(names), 80)} is not allowed"
+
+
 def _check_names(names: list[str]) -> None:
     if len(names) > MOST_CODECS:
-        raise ValueError(f"{len(names)} codecs in a row")
+        raise ValueError(f"an array has at most {MOST_CODECS} codecs (got {len(names)})")
     strange = sorted(set(names) - HARMLESS_CODECS)
     if strange:
-        raise ValueError(f"codec {printable(', '.join(strange), 80)} is not allowed")
+        raise ValueError(not_allowed(strange))
 
 
 def _sharded(codecs: list[Json]) -> tuple[ShardShape, list[Json]]:
@@ -135,7 +138,7 @@ def _sharded(codecs: list[Json]) -> tuple[ShardShape, list[Json]]:
         or not little
         or [codec["name"] for codec in index] not in (["bytes"], ["bytes", "crc32c"])
     ):
-        raise ValueError("a shard must be the only codec, its index little-endian bytes, or these and crc32c")
+        raise ValueError("sharding must be the only codec, with an index of little-endian bytes")
     (chunk,) = options["chunk_shape"]
     at_end = options.get("index_location", "end") == "end"
     return ShardShape(int(chunk), at_end, len(index) == 2), options["codecs"]
@@ -146,12 +149,12 @@ def _filtered_bytes(filters: Sequence[Json], elements: int, itemsize: int) -> in
     for config in filters:
         if config["id"] == "packbits":
             if itemsize != 1:
-                raise ValueError("codec packbits is not for this data type")
+                raise ValueError("codec packbits does not support this data type")
             elements = elements // 8 + 2
             continue
         given, made = ("decode_dtype", "encode_dtype") if config["id"] == "astype" else ("dtype", "astype")
         if config.get(given) is not None and _itemsize(config[given]) != itemsize:
-            raise ValueError(f"codec {config['id']} is not for this data type")
+            raise ValueError(f"codec {config['id']} does not support this data type")
         if config.get(made) is not None:
             itemsize = _itemsize(config[made])
     return elements * itemsize
@@ -160,5 +163,5 @@ def _filtered_bytes(filters: Sequence[Json], elements: int, itemsize: int) -> in
 def _itemsize(text: Any) -> int:
     dtype = np.dtype(text)
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise ValueError(f"data type {printable(str(dtype), 60)} of a codec is no number")
+        raise ValueError(f"data type of a codec must be a number (got {printable(str(dtype), 60)})")
     return int(dtype.itemsize)

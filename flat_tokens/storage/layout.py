@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from flat_tokens.arguments import choice, integer, shown
-from flat_tokens.errors import ArgumentError
+from flat_tokens.arguments import choice, integer, invalid
 from flat_tokens.format import MASK_BITS
 
 DEFAULT_LEVELS = {"zstd": 1, "lz4": 1, "lz4-bitshuffle": 1, "none": 0}
@@ -42,20 +41,19 @@ class ArrayLayout:
 
     def __post_init__(self) -> None:
         if type(self.zarr_format) is not int or self.zarr_format not in (2, 3):
-            raise ArgumentError(f"zarr_format must be 2 or 3, got {shown(self.zarr_format)}")
+            raise invalid("zarr_format", "must be 2 or 3", self.zarr_format)
         integer("chunk_tokens", self.chunk_tokens, 1, LARGEST_CHUNK_TOKENS)
         integer("shard_tokens", self.shard_tokens)
         if self.shard_tokens < 1 or self.shard_tokens % self.chunk_tokens:
-            raise ArgumentError(
-                f"shard_tokens must be a multiple of chunk_tokens = {self.chunk_tokens}, got "
-                f"{self.shard_tokens}"
-            )
+            rule = f"must be a multiple of chunk_tokens = {self.chunk_tokens}"
+            raise invalid("shard_tokens", rule, self.shard_tokens)
         if self.zarr_format == 2 and self.shard_tokens != self.chunk_tokens:
-            raise ArgumentError("zarr format 2 has no shards: leave shard_tokens out, or take zarr_format 3")
+            rule = f"must equal chunk_tokens = {self.chunk_tokens} in zarr format 2"
+            raise invalid("shard_tokens", rule, self.shard_tokens, "Omit it, or use zarr_format 3.")
         choice("compression", self.compression, COMPRESSIONS)
         low, high = LEVEL_RANGES[self.compression]
         if not low <= integer("level", self.level) <= high:
-            raise ArgumentError(f"level of {self.compression} must be in [{low}, {high}], got {self.level}")
+            raise invalid("level", f"must be in [{low}, {high}] for {self.compression}", self.level)
 
     @classmethod
     def create(
@@ -100,10 +98,8 @@ class ArrayLayout:
         """Bytes of loss_mask, of 8 tokens each, a zarr chunk and a file: those of the same tokens. ArgumentError where
         no whole bytes."""
         if self.chunk_tokens % MASK_BITS:
-            raise ArgumentError(
-                f"chunk_tokens must be a multiple of {MASK_BITS} for a dataset with a loss mask, got "
-                f"{self.chunk_tokens}"
-            )
+            rule = f"must be a multiple of {MASK_BITS} for a dataset with a loss mask"
+            raise invalid("chunk_tokens", rule, self.chunk_tokens)
         return self.chunk_tokens // MASK_BITS, self.shard_tokens // MASK_BITS
 
     @property

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import DatasetError, cause, damaged, printable
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
 from flat_tokens.storage.file_digest import SHA256_DIGITS, XXH64_DIGITS
 from flat_tokens.storage.files import AbsentFileError
@@ -148,26 +148,18 @@ def read_manifest(root: Place, most_sources: int | None = None) -> Manifest | No
         is_unchanged = value[SELF_HASH_NAME] == digest
     where = printable(str(path))
     if value.get("format") != FORMAT_NAME:
-        shown = printable(repr(value.get("format")), 60)
-        raise DatasetError(
-            f"{where}: format is {shown}, not {FORMAT_NAME}; this is another program's manifest"
-        )
+        got = printable(repr(value.get("format")), 60)
+        raise DatasetError(f"{where}: format must be {FORMAT_NAME!r} (got {got})")
     version = value.get("format_version")
     if type(version) is not int or version not in DIGESTS:
-        raise DatasetError(
-            f"{where}: format_version is {printable(repr(version), 60)}, this program reads "
-            f"{' and '.join(map(str, DIGESTS))}; "
-            "update this program"
-        )
+        what = f"format_version must be {' or '.join(map(str, DIGESTS))} (got {printable(repr(version), 60)})"
+        raise damaged(path, what, "Update tokenmill.")
     if not is_unchanged:
-        raise DatasetError(
-            f"{where}: changed after it was written ({SELF_HASH_NAME}); restore it or convert again"
-        )
+        raise damaged(path, f"changed after it was written ({SELF_HASH_NAME} differs)")
     try:
         manifest = _parse(value)
     except (KeyError, TypeError, ValueError) as error:
-        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise DatasetError(f"{where}: {printable(reason)}; restore it or convert again") from None
+        raise damaged(path, cause(error, 200)) from None
     kept = manifest.sources[:most_sources]
     return replace(manifest, sources=kept, sources_left_out=left_out + len(manifest.sources) - len(kept))
 
@@ -188,7 +180,7 @@ def _parse(value: dict[str, Any]) -> Manifest:
     splits = {}
     for name, split in _typed(value["splits"], dict, "splits").items():
         if name not in SPLITS:
-            raise ValueError(f"split {name!r} is none of {', '.join(SPLITS)}")
+            raise ValueError(f"splits must be {' and '.join(SPLITS)} (got {name!r})")
         splits[name] = SplitRecord(
             _count(split["token_count"], f"{name}.token_count"),
             _count(split["seq_count"], f"{name}.seq_count"),
@@ -199,12 +191,12 @@ def _parse(value: dict[str, Any]) -> Manifest:
     files = tuple(_file_record(record, kind, digits) for record in _typed(value["files"], list, "files"))
     paths = {record.path for record in files}
     if len(paths) != len(files):
-        raise ValueError("a file is listed twice")
+        raise ValueError("files must be listed once each")
     tokenizer = value.get("tokenizer")
     if tokenizer is not None:
         relative = _typed(tokenizer, dict, "tokenizer").get("path")
         if relative not in paths:
-            raise ValueError(f"tokenizer.path {relative!r} is not among the files")
+            raise ValueError(f"tokenizer.path must be one of the files (got {relative!r})")
     return Manifest(
         splits=splits,
         files=files,
@@ -218,13 +210,13 @@ def _parse(value: dict[str, Any]) -> Manifest:
 
 def _typed(value: Any, kind: type, name: str) -> Any:
     if not isinstance(value, kind):
-        raise ValueError(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
+        raise ValueError(f"{name} must be a {kind.__name__} (got {type(value).__name__})")
     return value
 
 
 def _count(value: Any, name: str, largest: int = 2**63 - 1) -> int:
     if type(value) is not int or not 0 <= value <= largest:
-        raise ValueError(f"{name} = {value!r} is outside [0, {largest}]")
+        raise ValueError(f"{name} must be in [0, {largest}] (got {value!r})")
     return value
 
 
@@ -233,7 +225,7 @@ def _file_record(record: dict[str, Any], kind: str, digits: int) -> FileRecord:
     check_relative_path(path)
     digest = record[kind]
     if not isinstance(digest, str) or len(digest) != digits or set(digest) - set("0123456789abcdef"):
-        raise ValueError(f"{kind} of {path!r} is not {digits} hexadecimal digits")
+        raise ValueError(f"{kind} of {path!r} must have {digits} hexadecimal digits")
     return FileRecord(path, _count(record["bytes"], f"bytes of {path!r}"), digest)
 
 
@@ -244,6 +236,6 @@ def check_relative_path(path: str) -> None:
     if (
         "\0" in path or "\\" in path or "" in parts or "." in parts or ".." in parts
     ):  # a root is an empty part
-        raise ValueError(f"path {path!r} escapes the dataset")
+        raise ValueError(f"paths must stay within the dataset (got {path!r})")
     if path == MANIFEST_NAME:
-        raise ValueError("the manifest lists itself")
+        raise ValueError("the manifest must not list itself")

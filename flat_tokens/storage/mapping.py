@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import damaged
 from flat_tokens.storage.files import check_length, open_regular
 
 PROT_READ, MAP_SHARED, MAP_PRIVATE, MAP_FIXED = 1, 1, 2, 16  # the same on Linux, macOS and the BSDs
@@ -57,7 +57,7 @@ def map_file(path: Path | str, limit_bytes: int) -> npt.NDArray[np.uint8]:
     with file:
         check_length(path, size, limit_bytes)
         if size == 0:
-            raise DatasetError(f"{printable(str(path))}: empty; restore it or convert again")
+            raise damaged(path, "empty file")
         flags = MAP_SHARED | (MAP_POPULATE if size <= POPULATED_BYTES else 0)
         address = _map(None, size, flags, file.fileno(), path)
     return _array(address, size)
@@ -78,9 +78,7 @@ def map_into(
     file, found = open_regular(path)
     with file:
         if found != size:
-            raise DatasetError(
-                f"{printable(str(path))}: {found} bytes, it must have {size}; restore it or convert again"
-            )
+            raise damaged(path, f"must have {size} bytes (got {found})")
         flags = MAP_SHARED | MAP_FIXED | (MAP_POPULATE if populate and size <= POPULATED_BYTES else 0)
         _map(reserved.ctypes.data + offset, size, flags, file.fileno(), path)
 

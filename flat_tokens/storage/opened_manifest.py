@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import DatasetError, damaged
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.places import Payload, Place, StorePath, open_file
 
@@ -55,10 +55,8 @@ class OpenedManifest:
         """DatasetError if there is another manifest, or none, where it was."""
         found = _version_of(self.place)
         if found != self.version:
-            raise DatasetError(
-                f"{printable(str(self.place))}: {'is another one' if found else 'is gone'}, so the dataset was "
-                f"{'replaced' if found else 'removed or is being replaced'} while it was read; open it again"
-            )
+            what = f"the dataset was {'replaced' if found else 'removed'} while it was open"
+            raise damaged(self.place, what, "Open it again.")
 
 
 def opening(opened: OpenedManifest | None) -> AbstractContextManager[None]:

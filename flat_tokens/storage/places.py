@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from flat_tokens import arguments
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import DatasetError, damaged, printable
 from flat_tokens.storage import files
-from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, check_length
+from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, check_length, ends_early
 from tokenmill.stores import Store, is_url, open_store
 from tokenmill.stores.errors import StoreChanged, StoreNotFound
 
@@ -53,8 +53,7 @@ class StorePath:
             found: list[Any] = self.store.read_ranges(self.key, ranges, version)
         for data, (start, stop) in zip(found, ranges, strict=True):
             if len(data) != stop - start:
-                what = f"ends {stop - start - len(data)} bytes early; restore it or convert again"
-                raise DatasetError(f"{printable(str(self))}: {what}")
+                raise damaged(self, ends_early(stop - start - len(data)))
         return [memoryview(data) for data in found]
 
     def begin(self, count: int) -> tuple[bytes, str]:

@@ -10,15 +10,16 @@ import threading
 from collections import OrderedDict
 from typing import BinaryIO
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import damaged, printable
 from flat_tokens.storage.chunks import (
     ABSENT,
+    NO_INDEX,
     ShardIndex,
     index_length,
     largest_file_bytes,
     parse_index,
 )
-from flat_tokens.storage.files import AbsentFileError, check_length, open_regular, read_part
+from flat_tokens.storage.files import AbsentFileError, absent_chunk, check_length, open_regular, read_part
 from flat_tokens.storage.zarr_metadata import StoredArray
 
 KEPT_INDEXES = 64  # 4 KiB each by default
@@ -30,10 +31,7 @@ def present_entry(entries: ShardIndex, index: int, inside: int, where: str) -> t
     zarr chunk `inside`; AbsentFileError if it has none."""
     offset, length = (int(value) for value in entries[inside])
     if offset == ABSENT:
-        raise AbsentFileError(
-            f"{printable(where)}: zarr chunk {index} is not in the shard; zarr would read zeros. "
-            "Restore it or convert again"
-        )
+        raise AbsentFileError(f"{printable(where)}: {absent_chunk(index)}")
     return offset, length
 
 
@@ -61,9 +59,7 @@ class Shards:
                 length = index_length(stored)
                 check_length(path, size, largest_file_bytes(stored))
                 if size < length:
-                    raise DatasetError(
-                        f"{printable(path)}: too short for the index of a shard; restore it or convert again"
-                    )
+                    raise damaged(path, NO_INDEX)
                 file.seek(size - length if stored.index_at_end else 0)
                 index = parse_index(stored, file.read(length), size, path)
             with self._lock:

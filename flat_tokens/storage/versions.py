@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import DatasetError, cause, damaged, printable
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.file_digest import FileDigest
 from flat_tokens.storage.files import AbsentFileError
@@ -65,17 +65,15 @@ def newest(root: Place) -> int:
         found = listed(root)
         for number, there in enumerate(found, 1):
             if number != there:
-                raise DatasetError(
-                    f"{printable(str(root))}: {version_path(number)} is gone, and {version_path(found[-1])} is there; "
-                    "restore it, or name a version"
-                )
+                what = f"{version_path(number)} is missing, but {version_path(found[-1])} exists"
+                raise damaged(root, what, "Restore it or pass a version.")
         return len(found)
     try:
         return _searched(root)
     except StoreDenied as error:  # of what is not there, too, where listing is not allowed
         raise StoreDenied(
-            f"{error}. A store may not tell that an object is not there (S3 without s3:ListBucket): name the version "
-            "then, 0 where nothing was appended"
+            f"{str(error).rstrip('.')}. If the store denies listing (S3 without s3:ListBucket), pass the version: "
+            "0 if nothing was appended."
         ) from None
 
 
@@ -125,37 +123,32 @@ def place_of(root: Place, part: Part, number: int) -> Place:
     """Where a part of a version is. DatasetError if its folder is gone; on a store that is found when it is read."""
     place = within(root, part.path)
     if isinstance(place, Path) and not place.is_dir():
-        raise DatasetError(
-            f"{printable(str(place))}: does not exist, though version {number} lists it; restore it, or open a version "
-            "before it was appended"
-        )
+        what = f"missing, but version {number} lists it"
+        raise damaged(place, what, "Restore it or open an earlier version.")
     return place
 
 
 def read_version(root: Place, number: int) -> Version:
     """A version of the dataset at `root`, from 1 on; DatasetError if there is none or it was changed."""
     path = within(root, version_path(number))
-    where = printable(str(path))
     try:
         value = parse_json(read_whole(path, LARGEST_BYTES), path)
     except AbsentFileError:
-        raise DatasetError(
-            f"{printable(str(root))}: has no version {number}; the newest is {newest(root)}"
-        ) from None
+        what = f"version must be in [0, {newest(root)}] (got {number})"
+        raise DatasetError(f"{printable(str(root))}: {what}") from None
     digest = value.pop("sha256", None)
     if digest != _digest(value):
-        raise DatasetError(f"{where}: changed after it was written (sha256); restore it")
+        raise damaged(path, "changed after it was written (sha256 differs)", "Restore it.")
     known = (value.get("format"), value.get("format_version"), value.get("version"))
     if known != (FORMAT, FORMAT_VERSION, number):
-        raise DatasetError(
-            f"{where}: {printable(str(known), 80)} is not version {number} as this program reads it"
+        expected = f"format, format_version and version must be {(FORMAT, FORMAT_VERSION, number)}"
+        raise damaged(
+            path, f"{expected} (got {printable(str(known), 80)})", "Update tokenmill or restore the file."
         )
     try:
         return Version(number, tuple(_part(part) for part in value["parts"]))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise DatasetError(
-            f"{where}: {type(error).__name__} {printable(str(error), 80)}; restore it"
-        ) from None
+        raise damaged(path, cause(error), "Restore it.") from None
 
 
 def _part(value: Mapping[str, Any]) -> Part:

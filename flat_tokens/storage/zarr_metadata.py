@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flat_tokens.errors import DatasetError, printable
+from flat_tokens.errors import RESTORE, DatasetError, cause, damaged, printable
 from flat_tokens.storage import opened_manifest
 from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
 from flat_tokens.storage.opened_manifest import OpenedManifest
@@ -28,6 +28,9 @@ LARGEST_SHARD_CHUNKS = 2**20  # 16 MiB of index; a random row reads 16 bytes of 
 
 # The object in a metadata file, None if there is no such file.
 ReadMetadata = Callable[[Place], dict[str, Any] | None]
+
+
+SMALLER = "Rewrite the dataset with smaller ones."
 
 
 class ForeignLayoutError(DatasetError):
@@ -92,21 +95,16 @@ def read_json(path: Place) -> dict[str, Any]:
     return parse_json(read_whole(path, LARGEST_METADATA_BYTES), path)
 
 
-def parse_json(data: bytes, path: Place, way_out: str = "restore it or convert again") -> dict[str, Any]:
+def parse_json(data: bytes, path: Place, fix: str = RESTORE) -> dict[str, Any]:
     """The object in the bytes of a JSON file; DatasetError names the file."""
     if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
-        what = f"more than {MOST_CONTAINERS} lists and objects cannot be"
-        raise DatasetError(f"{printable(str(path))}: {what}; {way_out}")
+        raise damaged(path, f"must have at most {MOST_CONTAINERS} lists and objects", fix)
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise DatasetError(
-            f"{printable(str(path))}: not valid JSON ({printable(str(error), 80)}); {way_out}"
-        ) from None
+        raise damaged(path, f"not valid JSON ({cause(error)})", fix) from None
     if not isinstance(value, dict):
-        raise DatasetError(
-            f"{printable(str(path))}: holds a {type(value).__name__}, not an object; {way_out}"
-        )
+        raise damaged(path, f"must be a JSON object (got {type(value).__name__})", fix)
     return value
 
 
@@ -140,7 +138,7 @@ def read_array(path: Place, read: ReadMetadata = read_if_there) -> StoredArray:
             if stored.key_prefix.endswith("/"):
                 refuse_link(path / stored.key_prefix[:-1])
             return stored
-    raise DatasetError(f"{printable(str(path))}: no zarr array here (neither .zarray nor zarr.json)")
+    raise damaged(path, "not a zarr array (no .zarray or zarr.json)")
 
 
 def _guarded(path: Place, file: Place, node: dict[str, Any], parse: Any) -> StoredArray:
@@ -151,9 +149,7 @@ def _guarded(path: Place, file: Place, node: dict[str, Any], parse: Any) -> Stor
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, DatasetError):
             raise
-        raise ForeignLayoutError(
-            f"{printable(str(file))}: {type(error).__name__} {printable(str(error), 80)}"
-        ) from None
+        raise ForeignLayoutError(f"{printable(str(file))}: unsupported zarr array ({cause(error)})") from None
     check_sizes(stored, file)
     return stored
 
@@ -162,21 +158,25 @@ def check_sizes(stored: StoredArray, file: Place) -> None:
     """DatasetError for an array of more files, or of larger zarr chunks or shards, than a reader takes on. file: what
     says so."""
     if stored.file_count > LARGEST_FILE_COUNT:
-        what = f"{stored.file_count} files cannot be, a folder has at most {LARGEST_FILE_COUNT}"
-        raise DatasetError(f"{printable(str(file))}: {what}; restore it or convert again")
+        what = f"an array has at most {LARGEST_FILE_COUNT} files (got {stored.file_count})"
+        raise damaged(file, what)
     if stored.chunk_elements * np.dtype(stored.dtype).itemsize > LARGEST_CHUNK_BYTES:
-        what = f"zarr chunks of {stored.chunk_elements} elements are over 2 GiB"
-        raise DatasetError(f"{printable(str(file))}: {what}; write smaller ones")
+        raise damaged(file, large_chunks(stored.chunk_elements), SMALLER)
     if stored.shard_elements // stored.chunk_elements > LARGEST_SHARD_CHUNKS:
-        what = f"a shard of more than {LARGEST_SHARD_CHUNKS} zarr chunks"
-        raise DatasetError(f"{printable(str(file))}: {what}; write smaller ones")
+        what = f"a shard has at most {LARGEST_SHARD_CHUNKS} zarr chunks"
+        raise damaged(file, what, SMALLER)
+
+
+def large_chunks(elements: int) -> str:
+    """Return what is wrong with zarr chunks of too many elements."""
+    return f"zarr chunks have at most 2 GiB (got {elements} elements)"
 
 
 def _length(value: Any, least: int, what: str) -> int:
     if not isinstance(value, list) or len(value) != 1:
-        raise ValueError(f"{what} {printable(repr(value), 60)} is not of one dimension")
+        raise ValueError(f"{what} must have one dimension (got {printable(repr(value), 60)})")
     if type(value[0]) is not int or not least <= value[0] < 2**63:
-        raise ValueError(f"{what} {printable(repr(value[0]), 60)} is outside [{least}, 2^63)")
+        raise ValueError(f"{what} must be in [{least}, 2^63) (got {printable(repr(value[0]), 60)})")
     return value[0]
 
 
@@ -209,7 +209,7 @@ def _v2_name(compressor: dict[str, Any]) -> str:
 
 def _dtype(text: Any) -> str:
     if not isinstance(text, str) or text not in ("<u4", "<u8", "<i4", "<i8", "<u2", "|u1"):
-        raise ValueError(f"data type {printable(repr(text), 60)} is not a little-endian integer")
+        raise ValueError(f"data type must be a little-endian integer (got {printable(repr(text), 60)})")
     return text
 
 
@@ -228,7 +228,7 @@ def _parse_v3(path: Place, node: dict[str, Any]) -> StoredArray:
         codecs = sharding["codecs"]
         chunk = _length(sharding["chunk_shape"], 1, "chunk_shape")
         if shard % chunk:
-            raise ValueError(f"shards of {shard} are no multiple of zarr chunks of {chunk}")
+            raise ValueError(f"shards must be a multiple of zarr chunks of {chunk} (got {shard})")
         if [codec["name"] for codec in sharding["index_codecs"]] not in (["bytes"], ["bytes", "crc32c"]):
             raise ValueError("the shard index must be bytes, or bytes and crc32c")
         _require_little_endian(sharding["index_codecs"][0])
@@ -263,7 +263,7 @@ def _v3_chain(codecs: list[dict[str, Any]], item_bytes: int) -> tuple[CodecChain
     crc32c = bool(steps) and steps[-1]["name"] == "crc32c"
     steps = steps[: len(steps) - crc32c]
     if len(steps) > 1:
-        raise UnknownCodecError(f"{len(steps)} codecs in a row")
+        raise UnknownCodecError(f"an array has at most one compressor (got {len(steps)})")
     if not steps:
         return CodecChain.from_configs([], None, crc32c), "crc32c" if crc32c else "none"
     name, options = steps[0]["name"], dict(steps[0].get("configuration", {}))
@@ -273,5 +273,5 @@ def _v3_chain(codecs: list[dict[str, Any]], item_bytes: int) -> tuple[CodecChain
     elif name in ("zstd", "gzip"):
         config = {"id": name, "level": options["level"]}
     else:
-        raise UnknownCodecError(f"codec {printable(repr(name), 60)} is none of blosc, gzip, zstd")
+        raise UnknownCodecError(f"codec must be one of blosc, gzip, zstd (got {printable(repr(name), 60)})")
     return CodecChain.from_configs([], config, crc32c), _v2_name(config) + (" crc32c" if crc32c else "")

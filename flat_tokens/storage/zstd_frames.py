@@ -44,10 +44,15 @@ def decode(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) ->
     if done is None:
         return False
     if done > len(out):
-        raise ValueError(f"a zarr chunk of {len(out)} bytes is too small for it")
+        raise ValueError(wrong_length(len(out)))
     if done < len(out):
-        raise ValueError(f"decodes to {done} bytes, a zarr chunk has {len(out)}")
+        raise ValueError(wrong_length(len(out), done))
     return True
+
+
+def wrong_length(expected: int, got: int | None = None) -> str:
+    """Return what is wrong with a payload of another decoded length. got: None for more bytes than fit."""
+    return f"must decode to {expected} bytes (got {'more' if got is None else got})"
 
 
 def decode_up_to(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) -> int | None:
@@ -107,7 +112,7 @@ def decode_front(payload: bytes | memoryview, out: Bytes, wanted_bytes: int) -> 
                 before = given.pos, made.pos
                 zstd.checked(zstd.stream(context, made, given))
                 if (given.pos, made.pos) == before:
-                    raise ValueError("the frame goes on beyond its blocks")
+                    raise ValueError("the zstd frame continues after its last block")
             if made.pos >= wanted_bytes:
                 return int(made.pos)
         return 0

@@ -127,7 +127,7 @@ class Library:
 
 def _there(context: int | None) -> int:
     if context is None:
-        raise MemoryError("no memory for a zstd context")
+        raise MemoryError("out of memory for a zstd context")
     return context
 
 
