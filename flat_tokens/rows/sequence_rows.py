@@ -46,7 +46,7 @@ class Losses:
     def __str__(self) -> str:
         share = self.padding / max(1, self.padding + self.tokens_in_rows)
         return (
-            f"{self.tokens_in_rows:,} of {self.tokens:,} tokens in {self.rows:,} rows, {self.tokens_truncated:,} "
+            f"{self.tokens_in_rows:,} of {self.tokens:,} tokens in {self.rows:,} rows; {self.tokens_truncated:,} "
             f"truncated, {self.tokens_in_tail:,} in the tail, {self.sequences_cut:,} sequences longer than a row, "
             f"{share:.1%} padding, {self.rows_left_out:,} rows left out of each epoch"
         )

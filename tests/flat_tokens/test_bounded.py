@@ -66,7 +66,7 @@ def test_a_bomb_is_decoded_no_further_than_the_zarr_chunk(kind: str, filters: li
     values = np.empty(1000, dtype="<u4")
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match="decodes to more than 4000 bytes|4000 bytes is too small"):
+        with pytest.raises(ValueError, match="4000"):
             chain.decode(payload, values)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

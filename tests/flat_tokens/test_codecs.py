@@ -39,12 +39,12 @@ def test_round_trip_and_damage(filters: list[Any], compressor: Any, crc32c: bool
     chain.decode(payload, values)
     assert values.tolist() == VALUES.tolist()
     for wrong_length in (999, 1001, 1, 0):
-        with pytest.raises(ValueError, match=r"decodes to|does not decode"):
+        with pytest.raises(ValueError, match="decode"):
             chain.decode(payload, np.empty(wrong_length, dtype="<u4"))
     rng = random.Random(0)
     for _ in range(50):
         cut = payload[: rng.randrange(len(payload))]
-        with pytest.raises(ValueError, match=r"decodes to|does not decode|crc32c"):
+        with pytest.raises(ValueError, match=r"decode|crc32c"):
             chain.decode(cut, values)
     for _ in range(200):
         changed = bytearray(payload)
@@ -60,7 +60,7 @@ def test_round_trip_and_damage(filters: list[Any], compressor: Any, crc32c: bool
 def test_a_short_zarr_chunk_does_not_show_the_one_before() -> None:
     chain = CodecChain.from_configs([], {"id": "zstd", "level": 1})
     values = np.full(1000, 7, dtype="<u4")
-    with pytest.raises(ValueError, match="decodes to 3996 bytes, a zarr chunk has 4000"):
+    with pytest.raises(ValueError, match="4000.*3996"):
         chain.decode(chain.encode(VALUES[:999]), values)
 
 
@@ -70,7 +70,7 @@ def test_nothing_behind_a_payload_is_read(filters: list[Any], compressor: Any, c
     chain = CodecChain.from_configs(filters, compressor, crc32c)
     payload = memoryview(bytearray(chain.encode(VALUES)))
     for length in range(len(payload)):
-        with pytest.raises(ValueError, match=r"decodes to|does not decode|crc32c"):
+        with pytest.raises(ValueError, match=r"decode|crc32c"):
             chain.decode(payload[:length], np.empty_like(VALUES))
 
 
@@ -87,7 +87,7 @@ def test_length_of_zstd_frames(size: int) -> None:
 
 def test_a_bomb_is_refused_by_its_header() -> None:
     bomb = numcodecs.Zstd(1).encode(np.zeros(2**26, dtype=np.uint8))
-    with pytest.raises(ValueError, match="decodes to 67108864 bytes, a zarr chunk has 4000"):
+    with pytest.raises(ValueError, match="4000.*67108864"):
         CodecChain.from_configs([], {"id": "zstd", "level": 1}).decode(bomb, np.empty(1000, dtype="<u4"))
 
 

@@ -94,7 +94,7 @@ def test_a_loop_over_a_loader_trained_on_padding(make_dataset: Any, kind: str) -
         assert np.array_equal(batch.targets, np.where(batch.is_padding, -100, batch.ids))
         assert np.array_equal(batch.targets, Fields(("targets",)).make(batch, np.int64)["targets"])
     for dtype in ("uint16", "uint32"):
-        with pytest.raises(ArgumentError, match=f"dtype .*{dtype}"):
+        with pytest.raises(ArgumentError, match=f"dtype: .*{dtype}"):
             Loader(source, 32, 4, drop_last=False, dtype=dtype, **options)
 
 

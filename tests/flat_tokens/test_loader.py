@@ -141,16 +141,13 @@ def test_another_number_of_hosts_goes_on_where_the_first_was(
 
 def test_hosts_that_do_not_divide_the_batch(make_dataset: Any, random_sequences: Any) -> None:
     train = split(make_dataset, random_sequences)
-    for batch_size, hosts, message in (
-        (
-            96,
-            5,
-            "world_size = 5 does not divide batch_size = 96: take 4 or 6 ranks, or .* batch_size 95 or 100",
-        ),
-        (4, 3, "does not divide batch_size = 4: take 2 or 4 ranks, or .* batch_size 3 or 6"),
-        (4, 5, "does not divide batch_size = 4: take 4 ranks, or .* batch_size 5"),
+    for batch_size, hosts, ranks, sizes in (
+        (96, 5, "4 or 6 ranks", "batch_size 95 or 100"),
+        (4, 3, "2 or 4 ranks", "batch_size 3 or 6"),
+        (4, 5, " 4 ranks", "batch_size 5"),
     ):
-        with pytest.raises(ArgumentError, match=message + "$"):
+        message = rf"world_size: .*batch_size = {batch_size}.*{ranks}.*{sizes}\b"
+        with pytest.raises(ArgumentError, match=message):
             Loader(train, 2, batch_size, rank=0, world_size=hosts)
 
 
@@ -262,26 +259,26 @@ def test_a_batch_stays_what_it_was(make_dataset: Any, random_sequences: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "argument"),
     [
-        ({"seq_len": 0}, "seq_len must be at least 1, got 0"),
-        ({"seq_len": 0, "packed": False}, "seq_len must be at least 1, got 0"),
-        ({"batch_size": 0}, r"batch_size must be in \[1, \d+\], got 0"),
-        ({"batch_size": 10**6}, "rows do not fill a batch of 1000000"),
-        ({"seed": -1}, "seed must be in"),
-        ({"streams": 3}, "streams must divide batch_size = 4, got 3"),
-        ({"batch_size": [(0, 4), (2, 8)]}, r"batch_size must be an integer, got \[\(0, 4\)"),
-        ({"rank": 0, "world_size": 3}, "world_size = 3 does not divide batch_size = 4"),
-        ({"dtype": "float32"}, "dtype must be one of uint16, .* got float32"),
-        ({"packed": False, "long_sequences": "drop"}, "long_sequences must be one of split, truncate"),
-        ({"padding_id": 99}, r"padding_id must be in \[0, 27\], got 99"),
-        ({"block_tokens": 0}, "block_tokens must be at least 1, got 0"),
-        ({"shuffle_blocks": 0}, "shuffle_blocks must be at least 1, got 0"),
+        ({"seq_len": 0}, "seq_len"),
+        ({"seq_len": 0, "packed": False}, "seq_len"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"batch_size": 10**6}, "batch_size"),
+        ({"seed": -1}, "seed"),
+        ({"streams": 3}, "streams"),
+        ({"batch_size": [(0, 4), (2, 8)]}, "batch_size"),
+        ({"rank": 0, "world_size": 3}, "world_size"),
+        ({"dtype": "float32"}, "dtype"),
+        ({"packed": False, "long_sequences": "drop"}, "long_sequences"),
+        ({"padding_id": 99}, "padding_id"),
+        ({"block_tokens": 0}, "block_tokens"),
+        ({"shuffle_blocks": 0}, "shuffle_blocks"),
     ],
 )
-def test_errors(make_dataset: Any, random_sequences: Any, changes: dict[str, Any], message: str) -> None:
+def test_errors(make_dataset: Any, random_sequences: Any, changes: dict[str, Any], argument: str) -> None:
     train = split(make_dataset, random_sequences)
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises(ArgumentError, match=f"^{argument}: "):
         Loader(train, **{"seq_len": 5, "batch_size": 4, **changes})
     loader = Loader(train, 5, 4)
     for call in (lambda: loader.batch(-1), lambda: loader.from_step(-1), lambda: loader.rows_of(-1)):
@@ -358,23 +355,22 @@ def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("argument", "value"),
     [
-        ({"seq_len": 2.5}, "seq_len must be an integer, got 2.5"),
-        ({"batch_size": "4"}, "batch_size must be an integer, got '4'"),
-        ({"seed": None}, "seed must be an integer, got None"),
-        ({"streams": 1.0}, "streams must be an integer, got 1.0"),
-        ({"shuffle_blocks": 1.5}, "shuffle_blocks must be an integer, got 1.5"),
-        ({"dtype": "bogus"}, "dtype must be one of uint16, int32, uint32, int64, got 'bogus'"),
+        ("seq_len", 2.5),
+        ("batch_size", "4"),
+        ("seed", None),
+        ("streams", 1.0),
+        ("shuffle_blocks", 1.5),
+        ("dtype", "bogus"),
     ],
-    ids=str,
 )
 def test_arguments_of_another_kind(
-    make_dataset: Any, random_sequences: Any, change: Any, message: str
+    make_dataset: Any, random_sequences: Any, argument: str, value: Any
 ) -> None:
     train = split(make_dataset, random_sequences)
-    with pytest.raises(ArgumentError, match=message):
-        Loader(train, **{"seq_len": 4, "batch_size": 4, **change})
+    with pytest.raises(ArgumentError, match=f"^{argument}: .*{value!r}"):
+        Loader(train, **{"seq_len": 4, "batch_size": 4, argument: value})
     loader = Loader(train, np.int8(8), np.uint8(4), np.uint64(5))
     assert np.array_equal(loader.batch(np.int8(3)).targets, Loader(train, 8, 4, 5).batch(3).targets)
     for step in (1.5, "1", None):

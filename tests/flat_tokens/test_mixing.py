@@ -172,15 +172,12 @@ def test_hosts_hold_parts_of_the_same_batches(
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([1, 2], "a weight for each array, got 2 for 3"),
-        ([1, 0, 1], "positive"),
-        ([1, 1, float("nan")], "positive"),
-    ],
+    "weights",
+    [[1, 2], [1, 0, 1], [1, 1, float("nan")]],
+    ids=str,
 )
-def test_errors(arrays: list[Any], weights: list[float], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
+def test_errors(arrays: list[Any], weights: list[float]) -> None:
+    with pytest.raises(ArgumentError, match="^weights: "):
         Mixture(arrays, weights, 4, 8)
     mixture = Mixture(arrays, [1, 1, 1], 4, 8)
     for call in (lambda: mixture.batch(-1), lambda: mixture.from_step(-1)):
@@ -198,8 +195,7 @@ def test_the_first_dataset_had_to_fill_a_batch(make_dataset: Any) -> None:
         mixture = Mixture(arrays, [1, 1], 4, 64, seed=1)
         chosen, _, _ = mixture.draws(0)
         assert np.array_equal(chosen == number, mixture.batch(0).targets[:, 0] == 1)
-        message = rf"arrays\[{number}\] has 9 rows for 16 streams"
-        with pytest.raises(ArgumentError, match=message):
+        with pytest.raises(ArgumentError, match=rf"arrays\[{number}\]: .*16 \(got 9\)"):
             Mixture(arrays, [1, 1], 4, 64, streams=16)
 
 

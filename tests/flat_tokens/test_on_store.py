@@ -229,23 +229,13 @@ def test_what_is_not_finished_is_not_opened(make_dataset: Any) -> None:
             open_it(store)
 
 
-DAMAGE: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "object gone": (
-        lambda s: s.delete(["train/encoded_tokens/c/0"]),
-        "c/0: not there; zarr would read it as zeros",
-    ),
-    "object cut": (
-        lambda s: s.put("train/encoded_tokens/c/0", s.read("train/encoded_tokens/c/0", 0, 9)),
-        "c/0: too short for the index of a shard",
-    ),
-    "object empty": (lambda s: s.put("train/encoded_tokens/c/0", b""), "c/0: too short for the index"),
-    "flipped": (
-        lambda s: s.put("train/encoded_tokens/c/0", flipped(s.read("train/encoded_tokens/c/0"), 9)),
-        "c/0: crc32c differs",
-    ),
+DAMAGE: dict[str, Callable[[Any], Any]] = {
+    "object gone": lambda s: s.delete(["train/encoded_tokens/c/0"]),
+    "object cut": lambda s: s.put("train/encoded_tokens/c/0", s.read("train/encoded_tokens/c/0", 0, 9)),
+    "object empty": lambda s: s.put("train/encoded_tokens/c/0", b""),
+    "flipped": lambda s: s.put("train/encoded_tokens/c/0", flipped(s.read("train/encoded_tokens/c/0"), 9)),
     "index flipped": (
-        lambda s: s.put("train/encoded_tokens/c/0", flipped(s.read("train/encoded_tokens/c/0"), -9)),
-        "c/0: crc32c of the shard's index differs",
+        lambda s: s.put("train/encoded_tokens/c/0", flipped(s.read("train/encoded_tokens/c/0"), -9))
     ),
 }
 
@@ -260,14 +250,12 @@ def flipped(data: Any, at: int) -> bytes:
 def test_errors_name_the_object(make_dataset: Any, damage: str) -> None:
     store = copy_dataset(make_dataset(layout=ArrayLayout.create(3, 4, 16)), new_store())
     train = flat_tokens.open(store).train
-    harm, message = DAMAGE[damage]
-    harm(store)
+    DAMAGE[damage](store)
     loader = Loader(train, seq_len=2, batch_size=1)
     for read in (lambda: train.sequence(1), lambda: list(loader), lambda: train.rows([0, 1], 3)):
         with pytest.raises(DatasetError) as caught:
             read()
-        assert message in str(caught.value)
-        assert str(caught.value).startswith(store.url)
+        assert str(caught.value).startswith(f"{store.url}/train/encoded_tokens/c/0: ")
         assert "\n" not in str(caught.value)
 
 
@@ -383,10 +371,10 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     capsys.readouterr()
     wrong = url.replace("d.zarr", "e.zarr")
     assert main(["info", wrong, *given]) == 3
-    assert capsys.readouterr().err == (
-        f"tokenmill: error: {wrong}: no dataset, or an unfinished one: {wrong}/manifest.json is not there; "
-        "was it removed or renamed?\n"
-    )
+    told = capsys.readouterr().err
+    assert told.startswith(f"tokenmill: error: {wrong}: ")
+    assert f"{wrong}/manifest.json" in told
+    assert told.count("\n") == 1
     assert main(["verify", wrong.replace(BUCKET, "no-bucket"), *given]) == 3
     assert "there is no such bucket" in capsys.readouterr().err
     assert main(["info", url.replace("s3:", "s9:")]) == 2

@@ -216,34 +216,31 @@ def test_a_pack_reads_as_a_mapping(array: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "where"),
     [
-        ({"max_seq_len": 0}, r"max_seq_len must be in \[1, 2147483647\], got 0"),
-        ({"max_seq_len": 2**31}, "max_seq_len must be in"),
-        ({"max_seq_len": 2.5}, "max_seq_len must be an integer, got 2.5"),
-        ({"max_seq_len": True}, "max_seq_len must be an integer, got True"),
-        ({"padding_id": -1}, r"padding_id must be in \[0, 2147483647\], got -1"),
-        ({"padding_id": 2**31}, "padding_id must be in"),
-        ({"max_packs": 0}, "max_packs must be in"),
-        ({"strategy": "worst-fit"}, "strategy must be one of greedy, best-fit, got 'worst-fit'"),
-        ({"window_seqs": 5}, 'window_seqs is for strategy="best-fit" alone'),
-        ({"strategy": "best-fit", "window_seqs": 0}, "window_seqs must be in"),
-        ({"strategy": "best-fit", "max_seq_len": 2**23}, "max_seq_len of best-fit packs must be in"),
-        (
-            {"max_seq_len": 2},
-            "sequence 1 has 3 tokens, more than max_seq_len 2; give split_across_pack=True",
-        ),
+        ({"max_seq_len": 0}, "max_seq_len: "),
+        ({"max_seq_len": 2**31}, "max_seq_len: "),
+        ({"max_seq_len": 2.5}, "max_seq_len: "),
+        ({"max_seq_len": True}, "max_seq_len: "),
+        ({"padding_id": -1}, "padding_id: "),
+        ({"padding_id": 2**31}, "padding_id: "),
+        ({"max_packs": 0}, "max_packs: "),
+        ({"strategy": "worst-fit"}, "strategy: "),
+        ({"window_seqs": 5}, "window_seqs: "),
+        ({"strategy": "best-fit", "window_seqs": 0}, "window_seqs: "),
+        ({"strategy": "best-fit", "max_seq_len": 2**23}, "max_seq_len of best-fit packs: "),
+        ({"max_seq_len": 2}, "train: sequence 1 .*max_seq_len"),
     ],
 )
-def test_bad_arguments_are_told(arguments: dict[str, Any], message: str, array: Any) -> None:
-    with pytest.raises(ArgumentError, match=message):
+def test_bad_arguments_are_told(arguments: dict[str, Any], where: str, array: Any) -> None:
+    with pytest.raises(ArgumentError, match=where):
         PackedSequences(array(EXAMPLE), **({"max_seq_len": 6} | arguments))
 
 
 @pytest.mark.parametrize("index", [2, -3, 10**20])
 def test_a_pack_out_of_range_is_told(index: int, array: Any) -> None:
     packed = PackedSequences(array(EXAMPLE), 6)
-    with pytest.raises(RangeError, match=rf"train.*{index}.*\[0"):
+    with pytest.raises(RangeError, match=rf"train: index of a pack .*{index}"):
         packed[index]
 
 

@@ -67,6 +67,5 @@ def test_a_long_sequence_is_told_unless_no_pack_reaches_it(
 def test_starts_that_fall_are_told() -> None:
     starts = InMemory([4, 4, 3])
     starts.values[2] = 4
-    message = r"train/seq_starts\[2\] = 4 is not above train/seq_starts\[1\] = 4; starts must rise"
-    with pytest.raises(DatasetError, match=message):
+    with pytest.raises(DatasetError, match=r"train/seq_starts\[2\]: .*train/seq_starts\[1\]"):
         plan_greedy(starts, 8)

@@ -124,16 +124,16 @@ def test_seeds_and_parts_share_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "argument"),
     [
-        pytest.param(lambda: permute([0], 0, 0), r"size .* \[1, 2\^62\], got 0", id="size"),
-        pytest.param(lambda: permute([5], 5, 0), r"must be in \[0, 5\), got 5 to 5", id="position"),
-        pytest.param(lambda: permute([-1], 5, 0), r"got -1 to -1", id="negative"),
-        pytest.param(lambda: permute([0.5], 5, 0), "integers, got float64", id="float"),
-        pytest.param(lambda: derive_key(-1), r"seed must be in \[0, 2\^64\), got -1", id="seed"),
-        pytest.param(lambda: derive_key(2**64), "seed must be in", id="large seed"),
+        pytest.param(lambda: permute([0], 0, 0), "size", id="size"),
+        pytest.param(lambda: permute([5], 5, 0), "positions", id="position"),
+        pytest.param(lambda: permute([-1], 5, 0), "positions", id="negative"),
+        pytest.param(lambda: permute([0.5], 5, 0), "positions", id="float"),
+        pytest.param(lambda: derive_key(-1), "seed", id="seed"),
+        pytest.param(lambda: derive_key(2**64), "seed", id="large seed"),
     ],
 )
-def test_errors(call: object, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
+def test_errors(call: object, argument: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{argument}: "):
         call()  # type: ignore[operator]

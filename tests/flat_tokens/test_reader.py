@@ -77,9 +77,9 @@ def test_batched_forms_equal_single_ones(
     for wrong in ([0.5], [[1]], "1"):
         with pytest.raises(ArgumentError, match="indices"):
             train.rows(wrong, 3)
-    with pytest.raises(RangeError, match="row 99"):
+    with pytest.raises(RangeError, match="train: index of a row .*99"):
         train.rows([0, 99], 3)
-    with pytest.raises(RangeError, match=r"\[0"):
+    with pytest.raises(RangeError, match="train: index of a sequence .*20"):
         train.sequences([0, 20])
 
 
@@ -114,21 +114,19 @@ def test_torn_raw_files(make_dataset: Any, random_sequences: Any, stop: int) -> 
     root = make_dataset(random_sequences(3, 30), layout=ArrayLayout.create(2, 3, compression="none"))
     file = root / "train/encoded_tokens/2"
     file.write_bytes(file.read_bytes()[:stop])
-    with pytest.raises(DatasetError, match="encoded_tokens/2.*chunk 2"):
+    with pytest.raises(DatasetError, match="encoded_tokens/2: "):
         flat_tokens.open(root).train.row(2, 3)
 
 
-@pytest.mark.parametrize(("stop", "said"), [(0, "empty|too short"), (3, "too short for the index"), (-1, "")])
+@pytest.mark.parametrize("stop", [0, 3, -1])
 @pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_torn_shards(
-    make_dataset: Any, random_sequences: Any, compression: str, stop: int, said: str
-) -> None:
+def test_torn_shards(make_dataset: Any, random_sequences: Any, compression: str, stop: int) -> None:
     root = make_dataset(random_sequences(3, 30), layout=ArrayLayout.create(3, 4, 16, compression))
     file = root / "train/encoded_tokens/c/1"
     file.write_bytes(file.read_bytes()[:stop])
     train = flat_tokens.open(root).train
     assert len(train.row(0, 4).ids) == 4
-    with pytest.raises(DatasetError, match=f"encoded_tokens/c/1.*{said}"):
+    with pytest.raises(DatasetError, match="encoded_tokens/c/1: "):
         train.row(5, 4)
 
 
@@ -193,22 +191,22 @@ def test_empty_splits(make_dataset: Any, layout: ArrayLayout) -> None:
     assert (dataset.train.token_count, dataset.train.seq_count, dataset.train.max_token_id) == (0, 0, 0)
     assert list(dataset.train.iter_sequences()) == []
     assert dataset.train.row_count(1) == 0
-    with pytest.raises(IndexError, match=r"train.*\[0"):
+    with pytest.raises(IndexError, match="train: index of a sequence"):
         dataset.train.sequence(0)
 
 
 def test_errors_name_bound_and_value(make_dataset: Any) -> None:
     train = flat_tokens.open(make_dataset()).train
-    for call, message in (
-        (lambda: train.sequence(3), r"sequence 3 is outside \[0, 3\)"),
-        (lambda: train.sequence(-4), r"sequence -4 is outside \[0, 3\)"),
-        (lambda: train.row(2, 3), r"row 2 of length 3 is outside \[0, 2\)"),
-        (lambda: train.row(0, 0), "at least 1, got 0"),
-        (lambda: train.seq_starts[4], r"train/seq_starts: index 4 is outside \[0, 4\)"),
-        (lambda: train.encoded_tokens[::2], "must have step 1, got 2"),
-        (lambda: train.encoded_tokens.read(3, 9), r"\[3, 9\) is outside \[0, 8\)"),
+    for call, where in (
+        (lambda: train.sequence(3), r"train: index of a sequence .*\(got 3\)"),
+        (lambda: train.sequence(-4), r"train: index of a sequence .*\(got -4\)"),
+        (lambda: train.row(2, 3), r"train: index of a row .*\(got 2\)"),
+        (lambda: train.row(0, 0), r"length of a row: .*\(got 0\)"),
+        (lambda: train.seq_starts[4], r"train/seq_starts: index .*\(got 4\)"),
+        (lambda: train.encoded_tokens[::2], r"train/encoded_tokens: .*\(got 2\)"),
+        (lambda: train.encoded_tokens.read(3, 9), r"train/encoded_tokens: .*\(got \[3, 9\)\)"),
     ):
-        with pytest.raises(ArgumentError, match=message):
+        with pytest.raises(ArgumentError, match=where):
             call()
     assert issubclass(RangeError, IndexError)
     with pytest.raises(KeyError, match="got 'test'"):

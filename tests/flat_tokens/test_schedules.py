@@ -75,17 +75,18 @@ def test_an_entry_behind_a_step_changes_nothing_before_it(arrays: list[Any], ste
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    "weights",
     [
-        ([(0, [0, 0, 0]), (3, [1, 1, 1])], "one of the weights must be above 0"),
-        ([(0, [1, 1]), (3, [1, 1, 1])], "a weight for each array, got 2 for 3"),
-        ([(0, [1, -1, 1]), (3, [1, 1, 1])], "weights must be positive numbers"),
-        ([(2, [1, 1, 1])], "the steps of weights must rise from 0"),
-        ([(0, 5), (3, [1, 1, 1])], "weights must be a list, got 5"),
+        [(0, [0, 0, 0]), (3, [1, 1, 1])],
+        [(0, [1, 1]), (3, [1, 1, 1])],
+        [(0, [1, -1, 1]), (3, [1, 1, 1])],
+        [(2, [1, 1, 1])],
+        [(0, 5), (3, [1, 1, 1])],
     ],
+    ids=str,
 )
-def test_wrong_weights(arrays: list[Any], weights: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
+def test_wrong_weights(arrays: list[Any], weights: Any) -> None:
+    with pytest.raises(ArgumentError, match="^weights: "):
         Mixture(arrays, weights, 4, 8)
 
 
@@ -131,18 +132,18 @@ def test_one_pass_begins_at_step_0_each_time(arrays: list[Any], kind: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "name"),
     [
-        ({"seed": 4}, "seed 3, this one has 4"),
-        ({"batch_size": 8}, "batch_size 16, this one has 8"),
-        ({"seq_len": 5}, "seq_len 4, this one has 5"),
+        ({"seed": 4}, "seed"),
+        ({"batch_size": 8}, "batch_size"),
+        ({"seq_len": 5}, "seq_len"),
         ({"array": 1}, "token_count"),
-        ({"array": "packs"}, "seq_len 4, this one has 12"),
-        ({"drop_last": False}, "row_kind packed, this one has packed, the tail padded with 0"),
-        ({"shuffle": False}, "shuffle True, this one has False"),
+        ({"array": "packs"}, "seq_len"),
+        ({"drop_last": False}, "row_kind"),
+        ({"shuffle": False}, "shuffle"),
     ],
 )
-def test_states_that_do_not_belong(arrays: list[Any], changes: dict[str, Any], message: str) -> None:
+def test_states_that_do_not_belong(arrays: list[Any], changes: dict[str, Any], name: str) -> None:
     state = make("loader", arrays, 16).state_at(5)
     given: dict[str, Any] = {
         "array": arrays[0],
@@ -157,7 +158,7 @@ def test_states_that_do_not_belong(arrays: list[Any], changes: dict[str, Any], m
     elif isinstance(given["array"], int):
         given["array"] = arrays[given["array"]]
     loader = Loader(**given)
-    with pytest.raises(ArgumentError, match=f"{message}") as error:
+    with pytest.raises(ArgumentError, match=f"^state: {name} ") as error:
         loader.step_of(state)
     assert "\n" not in str(error.value)
 

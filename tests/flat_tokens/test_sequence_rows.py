@@ -32,27 +32,27 @@ def wrong(make_dataset: Any, changes: dict[int, int]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "where"),
     [
         pytest.param({}, "", id="right"),
-        pytest.param({3: 4}, r"seq_starts\[3\] = 4 is not above train/seq_starts\[2\] = 4", id="equal"),
-        pytest.param({3: 3}, r"seq_starts\[3\] = 3 is not above train/seq_starts\[2\] = 4", id="falling"),
-        pytest.param({2: 5, 3: 4}, r"seq_starts\[3\] = 4 is not above", id="swapped"),
+        pytest.param({3: 4}, r"train/seq_starts\[3\]: ", id="equal"),
+        pytest.param({3: 3}, r"train/seq_starts\[3\]: ", id="falling"),
+        pytest.param({2: 5, 3: 4}, r"train/seq_starts\[3\]: ", id="swapped"),
         pytest.param({6: 24}, "", id="at the end of the tokens"),
         pytest.param({6: 11}, "", id="one token"),
-        pytest.param({6: 25}, r"seq_starts\[6\] = 25 is above the token count 24", id="behind the end"),
-        pytest.param({6: 2**62}, r"seq_starts\[6\] = 4611686018427387904 is above", id="far behind"),
+        pytest.param({6: 25}, r"train/seq_starts\[6\]: ", id="behind the end"),
+        pytest.param({6: 2**62}, r"train/seq_starts\[6\]: ", id="far behind"),
     ],
 )
-def test_starts_that_cannot_be_are_told(make_dataset: Any, changes: dict[int, int], message: str) -> None:
+def test_starts_that_cannot_be_are_told(make_dataset: Any, changes: dict[int, int], where: str) -> None:
     rows = SequenceRows(wrong(make_dataset, changes), 4, "truncate", 0)
-    if not message:
+    if not where:
         starts, ends, is_first = rows.ranges(ROWS)
         assert starts.tolist() == [0, 2, 4, 6, 8, 10]
         assert ends.tolist() == [2, 4, 6, 8, 10, min(14, changes.get(6, 12))]
         assert is_first.all()
         return
-    with pytest.raises(DatasetError, match=message) as caught:
+    with pytest.raises(DatasetError, match=where) as caught:
         rows.ranges(ROWS)
     assert "\n" not in str(caught.value)
 

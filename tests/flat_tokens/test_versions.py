@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -129,7 +130,7 @@ def test_a_lost_version_hid_all_behind_it(tmp_path: Path, is_on_store: bool) -> 
     problems = verify_dataset(place).problems
     assert len(problems) == 1
     assert "version" in problems[0]
-    assert " 1" in problems[0] or "versions/1.json is gone" in problems[0]
+    assert " 1" in problems[0] or "versions/1.json" in problems[0]
     if not is_on_store:
         with pytest.raises(DatasetError, match=r"versions/1\.json.*versions/2\.json"):
             flat_tokens.open(place)
@@ -160,7 +161,7 @@ def test_a_store_that_does_not_tell_what_is_not_there(tmp_path: Path) -> None:
 def test_versions_that_disagree_are_found(grown: Path) -> None:
     (grown / "versions" / "1.json").unlink()
     write_version(open_store(str(grown)), Version(1, (describe_part(grown, "part-2"),)))
-    assert "its parts are not the first of versions/2.json" in verify_dataset(grown).problems[0]
+    assert re.match(r"versions/1\.json: .*versions/2\.json", verify_dataset(grown).problems[0])
 
 
 def test_what_is_not_there(grown: Path) -> None:
@@ -171,9 +172,7 @@ def test_what_is_not_there(grown: Path) -> None:
         flat_tokens.open(grown)
     report = verify_dataset(grown)
     assert len(report.problems) == 1
-    assert report.problems[0].startswith(
-        f"{grown}/part-1: does not exist, though version 2 lists it; restore"
-    )
+    assert report.problems[0].startswith(f"{grown}/part-1: ")
     assert flat_tokens.open(grown, version=0).train.seq_count == 2
 
 

@@ -191,42 +191,40 @@ def test_no_temporary_files_are_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "values", "message"),
+    ("first", "values", "where"),
     [
-        pytest.param(
-            2, np.zeros(4, dtype=np.uint32), "multiple of the write unit 4, got 2", id="off the unit"
-        ),
-        pytest.param(-4, np.zeros(4, dtype=np.uint32), "got -4", id="negative"),
-        pytest.param(0, np.zeros(4, dtype=np.int64), r"must be uint32\[n\], got int64", id="type"),
-        pytest.param(0, np.zeros((2, 2), dtype=np.uint32), "of 2 dimensions", id="shape"),
+        pytest.param(2, np.zeros(4, dtype=np.uint32), "train/encoded_tokens: ", id="off the unit"),
+        pytest.param(-4, np.zeros(4, dtype=np.uint32), "train/encoded_tokens: ", id="negative"),
+        pytest.param(0, np.zeros(4, dtype=np.int64), "values: ", id="type"),
+        pytest.param(0, np.zeros((2, 2), dtype=np.uint32), "values: ", id="shape"),
     ],
 )
-def test_refused_runs(tmp_path: Path, first: int, values: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
+def test_refused_runs(tmp_path: Path, first: int, values: Any, where: str) -> None:
+    with pytest.raises(ArgumentError, match=where):
         writer.write_tokens(tmp_path, "train", ArrayLayout.create(2, 4), first, values)
 
 
 @pytest.mark.parametrize(
-    ("split", "token_count", "seq_count", "max_token_id", "message"),
+    ("split", "token_count", "seq_count", "max_token_id", "argument"),
     [
-        ("test", 1, 1, 0, "split must be one of train, validation, got 'test'"),
-        ("train", 1, 2, 0, "1 tokens cannot make 2 sequences"),
-        ("train", 1, 0, 0, "1 tokens cannot make 0 sequences"),
-        ("train", -1, 0, 0, "-1 tokens"),
-        ("train", 1, 1, 2**31, "max_token_id 2147483648 is outside"),
+        ("test", 1, 1, 0, "split"),
+        ("train", 1, 2, 0, "seq_count"),
+        ("train", 1, 0, 0, "seq_count"),
+        ("train", -1, 0, 0, "seq_count"),
+        ("train", 1, 1, 2**31, "max_token_id"),
     ],
 )
 def test_refused_splits(
-    tmp_path: Path, split: str, token_count: int, seq_count: int, max_token_id: int, message: str
+    tmp_path: Path, split: str, token_count: int, seq_count: int, max_token_id: int, argument: str
 ) -> None:
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises(ArgumentError, match=f"^{argument}: "):
         writer.create_split(tmp_path, split, token_count, seq_count, max_token_id, ArrayLayout())
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a//b", "a/../b", ".", "", "a\0b", "manifest.json", "a\\b"])
 def test_refused_paths(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ValueError, match=r"escapes the dataset|lists itself"):
+    with pytest.raises(ValueError, match=r"paths|the manifest"):
         writer.write_file(tmp_path, path, b"")
 
 

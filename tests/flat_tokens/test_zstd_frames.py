@@ -107,9 +107,9 @@ def test_last_bytes_are_those_of_raw_blocks(kind: str) -> None:
 
 def test_a_wrong_length_is_an_error() -> None:
     payload = numcodecs.Zstd(1).encode(tokens(1000, "text"))
-    with pytest.raises(ValueError, match="too small"):
+    with pytest.raises(ValueError, match="decode"):
         decode(payload, np.empty(999, np.uint8))
-    with pytest.raises(ValueError, match="decodes to 1000 bytes, a zarr chunk has 1001"):
+    with pytest.raises(ValueError, match="1001.*1000"):
         decode(payload, np.empty(1001, np.uint8))
 
 
@@ -195,7 +195,7 @@ def test_lengths_and_checksums_are_compared(checksum: bool) -> None:
     skippable = b"\x50\x2a\x4d\x18\x01\x00\x00\x00?"
     assert zstd_frames.decode(payload + skippable, out, True)
     for size in (values.nbytes - 4, values.nbytes + 4):
-        with pytest.raises(ValueError, match="decodes to|too small"):
+        with pytest.raises(ValueError, match="decode"):
             zstd_frames.decode(payload, np.zeros(size, np.uint8), True)
 
 
