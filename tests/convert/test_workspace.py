@@ -164,11 +164,9 @@ def test_what_counts_as_ours(tmp_path: Path) -> None:
     assert not_ours(tmp_path / "ours") is None
     (tmp_path / "ours/sub").mkdir()
     (tmp_path / "ours/sub/more").touch()
-    assert not_ours(tmp_path / "ours") == "it holds sub/more, which its manifest does not list"
+    assert "sub/more" in (not_ours(tmp_path / "ours") or "")
     (tmp_path / "ours/sub").rename(tmp_path / "ours/part-1")
-    assert (
-        not_ours(tmp_path / "ours") == "it grew, and what was appended to it is never replaced (part-1/more)"
-    )
+    assert "part-1/more" in (not_ours(tmp_path / "ours") or "")
     for name, text in {"list": "[]", "none": '{"files": 3}', "text": "x", "other": '{"files": [1]}'}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").write_text(text)

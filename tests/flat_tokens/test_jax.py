@@ -72,14 +72,14 @@ for wrong in (state, {"step": 3}, None):
     try:
         other.load_state_dict(wrong)
     except flat_tokens.ArgumentError as error:
-        assert "seed 3, this one has 4" in str(error) or "as state_dict() gives them" in str(error), error
+        assert str(error).startswith("state: "), error
     else:
         raise AssertionError("not refused")
 try:
     loader = flat_tokens.Loader(train, 5, 12, 3)
     next(global_batches(loader, NamedSharding(mesh, PartitionSpec("data"))))
 except flat_tokens.ArgumentError as error:
-    assert "do not fit the sharding" in str(error)
+    assert str(error).startswith("sharding: "), error
     print("refused")
 """
 
