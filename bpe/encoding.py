@@ -56,12 +56,17 @@ class Encoding(Description):
     def encode(
         self, text: str, allowed_special: AllowedSpecial = "all", *, add_special_tokens: bool = False
     ) -> list[int]:
-        """The ids of the text; special tokens in it are recognised.
+        """Return the token IDs of a text.
 
-        allowed_special: () takes all of them as plain text, a collection recognises just those in it.
-        NO BEGIN OR END TOKEN IS ADDED unless add_special_tokens is True; Hugging Face's default is the other way round.
-        Then those of the file's post_processor are. Truncation and padding are never applied. InvalidText if the text
-        holds a lone surrogate. A short text costs about 1 µs and its work.
+        text: str without lone surrogates.
+        allowed_special: special tokens to recognize: "all" (default), or a collection of their texts. () encodes all of
+            them as ordinary text.
+        add_special_tokens: True adds the begin and end tokens of the file's post_processor. FALSE IS THE DEFAULT,
+            unlike in Hugging Face tokenizers. Truncation and padding are never applied.
+
+        Cost: about 1 µs per call besides the work. Raise InvalidText for a lone surrogate, and UncoveredText if the
+            pattern
+        does not match all of the text.
         """
         try:
             tokens = True if allowed_special == "all" else self.recognised(allowed_special)
@@ -83,7 +88,14 @@ class Encoding(Description):
         *,
         add_special_tokens: bool = False,
     ) -> Ragged:
-        """The ids of each text, a row a text, as `encode` gives them. threads: None for all cores."""
+        """Return the token IDs of several texts, one row per text, as `encode` returns them.
+
+        texts: list of str.
+        threads: number of threads, at least 1 (default: None for all cores).
+        allowed_special, add_special_tokens: as for `encode`.
+
+        Raise InvalidText for a lone surrogate, BadArgument for a single text instead of a list.
+        """
         if isinstance(texts, (str, bytes)):
             raise BadArgument("encode_batch takes a list of texts, got one text; encode takes one")
         if not isinstance(texts, Iterable):
@@ -119,13 +131,18 @@ class Encoding(Description):
         checked: bool = False,
         out: NDArray[np.uint32] | None = None,
     ) -> Ragged:
-        """The ids of the documents in a UTF-8 buffer, a row a document; the separators are not encoded.
+        """Return the token IDs of the documents in a UTF-8 buffer, one row per document. Separators are not encoded.
 
-        n separators, found leftmost first, make n + 1 rows, of which some may be empty: b"a<s><s>b" has 3. Special
-        tokens within a document are recognised. BadArgument for a separator that is not valid UTF-8.
-        checked: the buffer is known to be valid UTF-8, not checked again.
-        out: an array of len(buffer) + 2048 or more, reused from call to call; where the core can, the tokens are a view
-        of it and no fresh memory is touched. ValueError if it is smaller.
+        buffer: bytes-like. n separators, found from the left, make n + 1 rows; rows may be empty: b"a<s><s>b" has 3.
+        separator: text between documents, not empty (default: "<|endoftext|>").
+        threads: number of threads, at least 1 (default: 1; None for all cores).
+        allowed_special: as for `encode`.
+        checked: True skips the check that the buffer is valid UTF-8 (default: False).
+        out: uint32 array of at least len(buffer) + 2048 elements, reused across calls (default: None). Where the core
+            can, the returned tokens are a view of it, which avoids new memory.
+
+        Raise InvalidText for invalid UTF-8, BadArgument for an invalid separator or array, ValueError for a small
+        `out`.
         """
         check_bytes(buffer)
         check_out(out)
@@ -196,12 +213,14 @@ class Encoding(Description):
         )
 
     def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
-        """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.
+        """Yield the token IDs of the joined texts, one by one and lazily. ["Hel", "lo"] yields the IDs of "Hello".
 
-        ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest text that can't be cut, about a
-        pretoken. The whole is held where the core can't cut: with a pattern or normalizer that is an expression which
-        can't be compiled, with a normalizer that depends on the whole text (such as Strip), and with normalized added
-        tokens next to a normalizer.
+        texts: iterable of str. Boundaries between texts do not matter.
+        allowed_special: as for `encode`.
+
+        Memory is bounded by the longest section that cannot be cut, about one pretoken. The whole text is held in
+        memory where the core cannot cut it: with a pattern or normalizer that cannot be compiled, with a normalizer
+        that depends on the whole text (such as Strip), and with normalized added tokens next to a normalizer.
         """
         return chain.from_iterable(self.encode_in_parts(texts, allowed_special))
 
@@ -218,10 +237,14 @@ class Encoding(Description):
         allowed_special: AllowedSpecial = "all",
         least_bytes: int = BLOCK_BYTES,
     ) -> Iterator[NDArray[np.uint32]]:
-        """The IDs of the blocks joined, some at a time. blocks: valid UTF-8, cut between characters.
+        """Yield the token IDs of the joined blocks, uint32[n] at a time.
 
-        Text is held until there are `least_bytes` and the core finds an offset at which it may be cut, whatever
-        follows. Where it finds none, it tries again at twice the length, so that all tries take linear time.
+        blocks: iterable of bytes-like, valid UTF-8, cut between characters.
+        allowed_special: as for `encode`.
+        least_bytes: bytes to hold before encoding (default: 64 KiB).
+
+        Text is held until there are `least_bytes` and the core finds an offset at which any continuation allows a cut.
+        If it finds none, it tries again at twice the length, so that all tries take linear time.
         """
         return self._encode_blocks(blocks, self.recognised(allowed_special), least_bytes)
 

@@ -117,13 +117,18 @@ def train(
     separator: str | None = None,
     storage_options: Mapping[str, str] = NO_OPTIONS,
 ) -> Tokenizer:
-    """A tokenizer of `vocab_size` entries, special tokens and bytes among them; fewer if no pair is left to merge.
+    """Train a tokenizer of `vocab_size` entries, or of fewer if no pair is left to merge.
 
-    inputs: a str or path names a file, folder or glob, of any kind that `convert` reads, bytes-like is a text. The
-    options are the fields of `TrainingOptions` and explained there. progress is told what was sampled, left out or
-    replaced, and when fewer entries could be made; `train_on` gives the counts and that as a value.
-    BadArgument for what can't be trained, MissingInput, InvalidText and EnvironmentFailure for the inputs, BadCounts
-    for the counts files, NotEnoughMemory for what can't be merged in the memory.
+    inputs: texts and files. A str or path is a file, folder, glob or URL of a kind that `convert` reads. Bytes are a
+        text.
+    vocab_size: number of entries, including special tokens and the 256 bytes; at most 2^31.
+    progress: object that is called with the phases, their progress and notes (default: None).
+
+    All other parameters are the fields of `TrainingOptions`. `train_on` also returns counts and notes.
+
+    Raise BadArgument for invalid options and sizes, MissingInput, InvalidText or EnvironmentFailure for inputs that
+    cannot be read, BadCounts for invalid counts files, and NotEnoughMemory if merging does not fit into memory.
+
     train([b"aab ab"], 257).merges -> [(b"a", b"b")]
     """
     options = TrainingOptions(

@@ -32,35 +32,42 @@ LIKE_OR_PATTERN: Final = "like and pattern exclude each other: like says the pat
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """What a training is asked for beside its inputs and its size.
+    """Options of a training, apart from its inputs and vocabulary size.
 
-    special_tokens: cut the text and take no part in merging; None: those of the counts files, or none. With
-    continue_from those that are added to the tokenizer's.
-    pattern: a name or an expression; None: that of the counts files, or gpt2.
-    tie_break: which of equally frequent pairs is merged first; see `bpe.training`.
-    min_frequency: pairs that occur less often are not merged.
-    threads: to count and to merge with; None: one a core.
-    invalid: what to do with bytes that are not UTF-8, "error" or "replace".
-    max_token_bytes: longer entries are not made; None or 0: no limit.
-    counts: counts files, added to what the inputs have.
-    max_memory_bytes: None: four fifths of what is free. Counts that outgrow it are spilled to temp_dir.
-    min_pretoken_count: rarer pretokens are left out; "fit": as few as must be.
-    sample_bytes: so much of the files, evenly, by the seed; None: all.
-    like: in place of a pattern, a preset of `bpe.presets` by name, or the path of a tokenizer.json: text is normalized
-    and pretokenized as there.
-    continue_from: a tokenizer or its path; all its entries and merges are kept and more are learned, and text is
-    prepared as there.
-    max_token_length: as in BpeTrainer, entries of so many bytes, of text characters, or more are not made, but for
-    those of two; prefix and suffix are not counted. None: max_token_bytes says it.
-    initial_alphabet, limit_alphabet: as in BpeTrainer, bytes have entries that are initial (characters of the byte
-    alphabet, of a text the first) or in the text, at most limit_alphabet of them, the commonest; others are left out of
-    the text. Here these others have entries behind all that vocab_size counts, so that no text is lost. None: all bytes
-    are initial, or with limit_alphabet, as in BpeTrainer, none; no limit.
-    input_format, text_field, on_error: of files, as for `convert`: "auto" goes by their names, a record has its text in
-    this field, bad records "fail" or are left out ("skip").
-    separator: of the documents of text, as for `convert`; None: text is cut at special tokens alone, or, where bad
-    documents are left out, at `<|endoftext|>`.
-    storage_options: of the stores that URLs among the inputs and counts name.
+    special_tokens: texts that become single tokens and take no part in merging (default: as in the counts files, or
+        none). With continue_from, they are added to the tokenizer's own.
+    pattern: pre-tokenization pattern: a name such as "gpt2", an expression, or a Pretokenizer (default: as in the
+        counts files, or "gpt2"). Excludes like and continue_from.
+    tie_break: order of pairs with equal counts: "lexicographic" (default) or "huggingface"; see `bpe.training`.
+    min_frequency: lowest count of a pair that is merged, at least 0 (default: 1).
+    threads: threads for counting and merging, at least 1 (default: one per core).
+    invalid: handling of bytes that are not UTF-8: "error" (default) or "replace".
+    max_token_bytes: length limit of new entries in bytes, 0 or at least 2 (default: 4,096; None or 0 for no limit).
+    counts: counts files, added to the counts of the inputs.
+    max_memory_bytes: memory limit of the process in bytes (default: its current use plus four fifths of the free
+        memory). Counts beyond it are spilled to temp_dir.
+    min_pretoken_count: lowest count of a pretoken that is kept (default: 1). "fit" drops as few as the memory requires.
+    sample_bytes: bytes of text to read, sampled evenly from the files, at least 1 (default: None for all).
+    seed: seed of the sample (default: 0).
+    temp_dir: folder for spilled counts (default: the system's).
+    like: preset of `bpe.presets`, or path of a tokenizer. Its normalization and pre-tokenization are used. Excludes
+        pattern and continue_from.
+    continue_from: tokenizer or its path. Its entries and merges are kept, more are learned, and its text preparation is
+        used.
+    max_token_length: as in BpeTrainer of Hugging Face: new entries have fewer bytes than this, or characters for
+        entries of text; entries of two are always allowed. Prefix and suffix do not count. Excludes max_token_bytes
+        (default: None).
+    initial_alphabet: as in BpeTrainer: characters that always have entries; bytes are given as characters of the byte
+        alphabet, and of a longer string the first character counts (default: None for all bytes, or with limit_alphabet
+        for none).
+    limit_alphabet: as in BpeTrainer: limit on the characters or bytes that take part in merging, the most frequent
+        first (default: None). Other bytes have entries beyond vocab_size, so that no text is lost.
+    input_format: auto (by file extension; default), or a format as for `convert`.
+    text_field: field of the text in records (default: "text").
+    on_error: handling of bad records: "fail" (default) or "skip".
+    separator: text between documents of text files (default: None; text is then cut at special tokens only, or at
+        "<|endoftext|>" where on_error skips documents).
+    storage_options: options of the stores of URLs among inputs and counts.
     """
 
     special_tokens: Sequence[str] | None = None

@@ -51,11 +51,15 @@ class Fingerprinted(Protocol):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset: the splits `train` and `validation`, and what its manifest tells. dataset["train"] is
-    dataset.train. path: its folder, or where it is on a store; str(path) is the URL then.
+    """A dataset: its two splits, and what its manifest records. dataset["train"] is dataset.train.
 
-    version: 0, or that of a dataset to which was appended; parts: the datasets that it is made of then, the first of
-    which tells the tokenizer and, by its manifest, the options."""
+    path: folder of the dataset, or its location on a store. str(path) is the URL of a store.
+    zarr_format: 2 or 3.
+    train, validation: the splits.
+    opened: the manifest when the dataset was opened, None without one. Reading raises DatasetError if it was replaced.
+    version: version of a dataset that grew by appending, 0 for the original.
+    parts: the datasets that make up a version, empty for version 0. The first one provides tokenizer and options.
+    """
 
     path: Place
     zarr_format: int
@@ -147,18 +151,23 @@ def open(
     cache_dir: str | os.PathLike[str] | None = None,
     cache_bytes: int = 100 << 30,
 ) -> Dataset:
-    """The dataset at `path`: a folder, a URL such as "s3://bucket/owt.zarr", or a Store. Cost: half a millisecond, on a
-    store two requests, however many files it has. Where it has parts, that for each of them on a disk, and on a store
-    some looks for the newest version and one request for it.
+    """Open the dataset at `path`.
 
-    tokenizer: a tokenizer.json (or its folder, or that of vocab.json and merges.txt), or an object with fingerprint(),
-    that must be the one the dataset was made with: the file that was given then, or the dataset's own.
-    storage_options: of the store (docs/flat-tokens.md). version: of a dataset to which was appended, in [0, the
-    newest], None for the newest; the order of a version never changes. cache_dir: a folder that keeps what is read
-    from a store, up to cache_bytes (16 MiB at least), for later epochs and other processes; not used for a dataset on a
-    disk.
-    DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another tokenizer; StoreError
-    where the store does not answer or refuses."""
+    path: a folder, a URL such as "s3://bucket/owt.zarr", or a Store.
+    tokenizer: tokenizer the dataset must be made with: a tokenizer.json, a folder with one (or with vocab.json and
+        merges.txt), or an object with fingerprint() (default: None for no check).
+    storage_options: options of the store, such as {"region": "eu-west-1"} (docs/flat-tokens.md).
+    version: version of a dataset that grew by appending, in [0, newest] (default: the newest). A version never changes.
+    cache_dir: folder that caches data read from a store, for later epochs and other processes. Unused on a disk.
+    cache_bytes: size limit of cache_dir in bytes (default: 100 GiB, at least 16 MiB).
+
+    Cost: 0.5 ms on a disk or two requests on a store, for any number of files. Versions take that for each part on a
+        disk;
+    on a store, a few requests to find the newest version and one to read it.
+
+    Raise DatasetError for a folder that is unfinished, damaged, made with another tokenizer or not flat-tokens. Raise
+    StoreError if the store does not answer or denies access. Raise ArgumentError for invalid arguments.
+    """
     root = locate("path", path, storage_options)
     if cache_dir is not None and isinstance(root, StorePath):
         root = _cached(
@@ -285,7 +294,7 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
 
 
 def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
-    """DatasetError unless a dataset was made with this tokenizer; see `open`."""
+    """Raise DatasetError unless a dataset was made with this tokenizer; see `open`."""
     _require_record(dataset)  # before a file is looked for
     if isinstance(tokenizer, str | os.PathLike):
         check_made_with(dataset, "sha256", _files_sha256(arguments.path("tokenizer", tokenizer)))
@@ -303,7 +312,7 @@ def _require_record(dataset: Dataset) -> Mapping[str, Any]:
 
 
 def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], given: str) -> None:
-    """DatasetError unless that is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
+    """Raise DatasetError unless that is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
     record = _require_record(dataset)
     if kind == "fingerprint" and record.get(kind) is None:
         what = "no fingerprint of the tokenizer is recorded, since the dataset was imported"

@@ -95,7 +95,7 @@ class FlatTokensArray:
         self.loss_mask = loss_mask
 
     def check_ends(self) -> None:
-        """DatasetError unless the starts go from 0 to the token count. Reads the first and last of them."""
+        """Raise DatasetError unless the starts go from 0 to the token count. Reads the first and last of them."""
         first, last = self.seq_starts[0], self.seq_starts[-1]
         if first != 0 or last != self.token_count:
             what = f"first and last must be 0 and the token count {self.token_count} (got {first} and {last})"

@@ -167,21 +167,24 @@ class RowDataset(Dataset[Tensors]):
 
 
 class BatchDataset(IterableDataset[Tensors]):
-    """The batches of a Loader or a Mixture, for DataLoader(..., batch_size=None). A DataLoader that would stack whole
-    batches raises ArgumentError.
+    """Batches of a Loader or Mixture as dicts of tensors, for DataLoader(dataset, batch_size=None).
 
-    step: the first one.
-    stop: the end (default: None for no end; with drop_last=False of the Loader, the end of the epoch).
-    fields: the tensors of a batch.
-    ignore_first_labels: False keeps the labels of the first tokens of sequences.
+    loader: a Loader or Mixture. Give it rank and world_size; its batch_size counts the rows of all ranks.
+    step: first step, at least 0 (default: 0).
+    stop: end of the steps, at least `step` (default: None for no end; with drop_last=False, the end of the epoch).
+    fields: names of the tensors in a batch (default: input_ids and labels); integers are int64. See flat_tokens.fields.
+    ignore_first_labels: True (default) sets the labels of the first tokens of sequences to -100; False keeps them.
 
-    Each pass begins at `step`, except the first one after load_state_dict, which resumes at the step of the state, with
-    any number of workers. Give the Loader rank and world_size; its batch_size counts the rows of all ranks together.
+    Each pass begins at `step`. The first pass after load_state_dict resumes at the step of the state, with any number
+    of workers.
 
-    state_dict() holds the next step (of this worker), and what the batches follow from: load_state_dict refuses a
-    state of other ones. While workers make the batches, the process that starts them does not know their steps, and
-    state_dict raises ArgumentError there: torchdata's StatefulDataLoader takes the states of the workers. Workers that
-    were started before load_state_dict (persistent_workers=True) raise it as well in their next pass."""
+    state_dict() holds the next step and what determines the batches. load_state_dict raises ArgumentError for a state
+    of other batches. In the main process, state_dict raises ArgumentError while workers read: use torchdata's
+    StatefulDataLoader, which collects the states of the workers. Workers that started before load_state_dict
+    (persistent_workers=True) raise ArgumentError in their next pass.
+
+    A DataLoader with a batch_size raises ArgumentError, since it would stack whole batches.
+    """
 
     def __init__(
         self,
@@ -333,7 +336,7 @@ class SharedWithWorkers:
         return is_first
 
     def check_no_worker_reads(self) -> None:
-        """ArgumentError if a worker has begun a pass since this process, which is no worker, did."""
+        """Raise ArgumentError if a worker has begun a pass since this process, which is no worker, did."""
         self.own_memory()
         if int(self._memory[0]):
             raise ArgumentError(
@@ -342,7 +345,7 @@ class SharedWithWorkers:
             )
 
     def check_is_up_to_date(self) -> None:
-        """ArgumentError in a worker that was started before a state was loaded."""
+        """Raise ArgumentError in a worker that was started before a state was loaded."""
         if int(self._memory[1]) != self._loaded:
             raise ArgumentError(
                 "BatchDataset.load_state_dict: called after the workers started (persistent_workers=True). Make a "

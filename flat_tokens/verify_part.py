@@ -75,7 +75,7 @@ class VerifyReport:
         return not self.problems
 
     def require_ok(self) -> None:
-        """DatasetError with the first problem and the number of others, if there is any."""
+        """Raise DatasetError with the first problem and the number of others, if there is any."""
         if self.problems:
             more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
             raise DatasetError(self.problems[0] + more)

@@ -79,7 +79,7 @@ class InputFile:
         return self.numbers(offset, count, np.uint8).data
 
     def check_range(self, offset: int, count: int) -> None:
-        """DatasetError unless the file has these bytes."""
+        """Raise DatasetError unless the file has these bytes."""
         if offset < 0 or count < 0 or offset + count > self.size:
             what = f"bytes [{offset}, {offset + count}) are outside the file of {self.size} bytes"
             raise damaged(self.name, what, COPY_BOTH)
@@ -123,7 +123,7 @@ class EndsColumn:
                 return
 
     def check_finished(self, total: int, what: str) -> None:
-        """DatasetError unless all were taken, and the last was `total`."""
+        """Raise DatasetError unless all were taken, and the last was `total`."""
         if self._fill():
             at = self._next - len(self._piece)
             outside = f"entry {at} must be at most {total}, the number of {what} (got {self._piece[0]})"

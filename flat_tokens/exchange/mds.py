@@ -110,7 +110,7 @@ def _not_ids(column: str, encoding: str) -> ArgumentError:
 
 
 def _check_file(file: InputFile, stored: dict[str, Any]) -> None:
-    """DatasetError unless it has the bytes and hashes that the index says; hashes of unknown kinds are passed over."""
+    """Raise DatasetError unless it has the bytes and hashes that the index says; unknown hashes are ignored."""
     if file.size != stored["bytes"]:
         raise truncated(file.name, stored["bytes"], file.size)
     for kind, expected in (stored.get("hashes") or {}).items():

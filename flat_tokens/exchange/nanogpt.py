@@ -89,15 +89,15 @@ def _shard_header(file: InputFile) -> tuple[str, int] | None:
 
 
 def _refuse_text(file: InputFile) -> None:
-    """DatasetError for a file that begins as English or code does: ids of 16 bits do not do so by chance."""
+    """Raise DatasetError for a file that begins as English or code does: ids of 16 bits do not do so by chance."""
     head = bytes(file.bytes(0, min(file.size, TEXT_BYTES)))
     if len(set(head)) > TEXT_CHARACTERS and re.fullmatch(rb"[\t\n\r -~]+", head):
         raise DatasetError(f"{file.name}: not a file of IDs but text. Use tokenmill convert.")
 
 
 def _refuse_wide(file: InputFile) -> None:
-    """DatasetError for a file that begins as ids of 32 bits do, whose upper halves would be every second id: 0, or few
-    where the others are many."""
+    """Raise DatasetError for a file that begins as ids of 32 bits do, whose upper halves would be every second id: 0, or
+    few where the others are many."""
     if file.size % 4 or file.size < WIDE_BYTES:
         return
     low, high = file.numbers(0, min(file.size, 1 << 16) // 2, "u2").reshape(-1, 2).T

@@ -25,8 +25,9 @@ SYNCED_FILES = 64  # at a time
 
 
 def check_apart(output: Path, inputs: Iterable[object]) -> None:
-    """ArgumentError if an input, a path, is the output or lies in it or in what is its partial folder: to replace it
-    would remove the input. Other inputs, such as URLs and None, are passed over."""
+    """Raise ArgumentError if an input is the output, or is in it or in its partial folder.
+
+    Replacing the output would remove such an input. Inputs that are no paths, such as URLs and None, are ignored."""
     places = [output.resolve(), output.with_name(f"{output.name}.partial").resolve()] if output.name else []
     for given in inputs:
         if not isinstance(given, str | Path) or (isinstance(given, str) and is_url(given)):
@@ -92,7 +93,7 @@ class Unfinished:
         self._lock.release()
 
     def check_output(self) -> None:
-        """RefusedError for an output that exists and is not to be replaced. An empty folder is no obstacle."""
+        """Raise RefusedError for an output that exists and is not to be replaced. An empty folder is no obstacle."""
         if not os.path.lexists(self._output) or is_empty_folder(self._output):
             return
         where = printable(str(self._output))

@@ -23,21 +23,27 @@ FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
 
 
 class Batch:
-    """The rows of one step on one rank; all arrays are [rows, seq_len] and belong to the caller.
+    """The rows of one step on one rank. Arrays are [rows, seq_len] unless stated otherwise, and belong to the caller.
 
-    inputs, ids: integers of the loader's dtype; ids are the tokens. targets: the ids, but IGNORED_LABEL at padding and
-    where the loss mask of the dataset excludes a token. is_seq_start: bool, true at the first token of a sequence; in
-    packs also of each part of one that is cut. segment_ids: int32, 1 for the first sequence of a row (which may have
-    begun in another row), 2 for the next and so on, 0 at padding. positions: int32, counted from 0 at each start and at
-    the row's first token. lengths: int32[rows], tokens before the padding (0 for a row of padding alone), None where
-    there is none. cu_seqlens: int32[segments + 1], bounds of the segments of the flattened rows, the padding of a row
-    being one; max_seqlen: the longest. trained: bool, false at tokens that are not to be learned and at padding, None
-    for a dataset without a loss mask. cut_labels: labels that adapters have cut with the targets
-    (flat_tokens/fields.py), else None; such a batch has no inputs.
+    inputs: integers of the loader's dtype; the token before each target, start_id at the start of a sequence.
+    ids: integers of the loader's dtype; the tokens.
+    targets: like ids, but -100 at padding and at tokens that the loss mask excludes.
+    is_seq_start: bool; true at the first token of a sequence. In packs also at the first token of each part of a cut
+        one.
+    segment_ids: int32; 1 for the first sequence of a row (or the rest of one), 2 for the next and so on, 0 at padding.
+    positions: int32; 0 at each start and at the first token of the row, then counting up.
+    lengths: int32[rows] or None; tokens before the padding, 0 for a row of padding. None if no row is padded.
+    cu_seqlens: int32[segments + 1]; bounds of the segments of the flattened rows. The padding of a row is one segment.
+    max_seqlen: int; tokens of the longest segment.
+    trained: bool or None; false at padding and at tokens that the loss mask excludes. None without a loss mask.
+    loss_mask: bool; true where a loss is computed.
+    cut_labels: labels that an adapter requested (flat_tokens/fields.py), otherwise None. Such a batch has no inputs:
+        reading them raises ArgumentError.
 
-    Sequences [1, 2], [3, 4, 5], [6, 7, 8] in rows of 4: inputs [[0, 1, 0, 3], [4, 0, 6, 7]], targets
-    [[1, 2, 3, 4], [5, 6, 7, 8]], segment_ids [[1, 1, 2, 2], [1, 2, 2, 2]], positions [[0, 1, 0, 1],
-    [0, 0, 1, 2]]."""
+    Sequences [1, 2], [3, 4, 5], [6, 7, 8] in rows of 4 tokens:
+    inputs [[0, 1, 0, 3], [4, 0, 6, 7]], targets [[1, 2, 3, 4], [5, 6, 7, 8]],
+    segment_ids [[1, 1, 2, 2], [1, 2, 2, 2]], positions [[0, 1, 0, 1], [0, 0, 1, 2]].
+    """
 
     def __init__(
         self,

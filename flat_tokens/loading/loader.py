@@ -58,33 +58,40 @@ FINGERPRINT_TOKENS = 1024
 class Loader(StepBatches):
     """Batches of rows of `seq_len` tokens, shuffled by `seed`.
 
-    array: a split, or PackedSequences of one. The packs are then the rows.
-    seq_len: tokens per row; for packs, their max_seq_len.
-    batch_size: rows of all ranks together.
-    seed: in [0, 2^64).
-    rank, world_size: this rank gets the rows [rank, rank + 1) * batch_size / world_size of each batch. Give both or
-        neither. world_size must divide batch_size; the global batches do not depend on it.
-    streams: a divisor of batch_size (default: the largest one up to 64, less for small datasets). The order depends on
-        it. Ranks that read the same stream decode the same data.
-    drop_last: True leaves out of each epoch what fills no row and no batch. False pads it, so that an epoch has each
-        token exactly once, for any world_size, in batches of one shape. Batch.lengths excludes the padding, and targets
-        and labels are -100 there.
-    packed: True cuts rows from the stream wherever they end. False puts one sequence into each row and pads it.
-    long_sequences: "split" into several rows or "truncate", for packed=False.
-    padding_id: the token at padding.
-    shuffle: False keeps the order of the dataset.
-    block_tokens: tokens that are read together (default: 2^16; up to 2^23 for best-fit packs). Larger blocks make
-        longer reads and mix less. At least one zarr chunk is best.
-    shuffle_blocks: blocks that the rows of a batch come from (default: 96 Mi tokens, 1,536 blocks of 2^16). Half of
-        their tokens are in memory on average, 4 bytes each, and 40 bytes per row, unless the dataset is raw.
-    dtype: of inputs and targets: int32, int64, uint32, or uint16 if the ids fit. With a loss mask, packs, packed=False
-        or drop_last=False targets may be -100, so it must be int32 or int64. flat_tokens.views.all_trained leaves the
-        mask out.
-    start_id: the input at the first token of each sequence.
+    array: a split such as dataset.train, or PackedSequences of one. With packs, each pack is a row.
+    seq_len: tokens per row, at least 1; for packs, their max_seq_len.
+    batch_size: rows per global batch, over all ranks, at least 1.
+    seed: integer in [0, 2^64) (default: 0).
+    rank: rank of this process, in [0, world_size) (default: 0 of 1). A rank reads the rows [rank, rank + 1) *
+        batch_size / world_size of each global batch. Pass rank and world_size together.
+    world_size: number of ranks; a divisor of batch_size unless drop_last=False. Global batches do not depend on it.
+    streams: number of independent shuffled streams; a divisor of batch_size (default: the largest one up to 64, fewer
+        for small datasets). The order depends on it. Ranks that share a stream decode the same data.
+    drop_last: True (default) omits tokens that fill no row and rows that fill no batch. False pads them, so that an
+        epoch contains each token exactly once for any world_size. All batches then have the same shape.
+    packed: True (default) cuts rows from the token stream at any offset. False puts one sequence into each row and
+        pads. Ignored for packs.
+    long_sequences: "split" (default) cuts long sequences into several rows, "truncate" drops their ends; for
+        packed=False.
+    padding_id: token ID of padding, in [0, max_token_id] (default: 0). Batch.lengths excludes padding. Targets and
+        labels are -100 there.
+    shuffle: False keeps the order of the dataset and uses one stream (default: True).
+    block_tokens: tokens per block; blocks are read as a unit (default: 2^16; up to 2^23 for best-fit packs). Larger
+        blocks give longer reads and less mixing. Use at least one zarr chunk.
+    shuffle_blocks: blocks from which the rows of a batch are drawn (default: as many as hold 96 Mi tokens, 1,536 blocks
+        of 2^16; about 1 Mi tokens without shuffle). Unless the dataset is raw, half of their tokens are in memory on
+        average, 4 bytes per token, and 40 bytes per row.
+    dtype: type of inputs and targets: int32 (default), int64, uint32, or uint16 if the IDs fit. Loss masks, packs,
+        packed=False and drop_last=False need int32 or int64, since targets may be -100. flat_tokens.views.all_trained
+        removes a loss mask.
+    start_id: input before the first token of each sequence, in [0, 2^31) (default: 0).
 
-    len(loader) is steps_per_epoch, and `for batch in loader` is the first epoch. The state of a Loader is the step:
-    from_step(step) resumes. Raise ArgumentError for values outside their ranges, and DatasetError on reading what is
-    damaged. Picklable; safe to use from several threads."""
+    len(loader) is steps_per_epoch, and iterating over a Loader yields the batches of the first epoch. The state of a
+    Loader is the step: from_step(step) resumes there. Loaders are picklable and thread-safe.
+
+    Raise ArgumentError for values outside their ranges and for datasets that do not fill one batch. Reading raises
+    DatasetError for damaged data.
+    """
 
     def __init__(
         self,

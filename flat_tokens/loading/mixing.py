@@ -44,12 +44,24 @@ Int64 = npt.NDArray[np.int64]
 
 
 class Mixture(StepBatches):
-    """Batches of rows of several arrays, splits or PackedSequences. weights: shares of the rows, taken exactly;
-    positive numbers of any sum, or a schedule [(first_step, weights), ...] from step 0 on, where some may be 0.
+    """Batches with rows of several arrays in exact proportions.
 
-    The other arguments are those of Loader, but drop_last: there are no epochs, step goes on without end. So are the
-    methods. shuffle_blocks is shared out by weight, in a schedule by the first above 0, at least one for each stream.
-    draws(step) says which dataset each row comes from. ArgumentError for values outside their ranges."""
+    arrays: list of splits such as dataset.train, or of PackedSequences.
+    weights: one positive number per array, of any sum; the shares of the rows. Or a schedule [(first_step, weights),
+        ...] with steps that rise from 0, where single weights may be 0.
+    seq_len: tokens per row, at least 1; for packs, their max_seq_len.
+    batch_size: rows per global batch, over all ranks, at least 1.
+    seed: integer in [0, 2^64) (default: 0).
+    rank, world_size: as for Loader; world_size must divide batch_size.
+    streams: number of independent shuffled streams; a divisor of batch_size. Every array needs one row per stream
+        (default: the largest divisor up to 64, fewer for small datasets).
+    shuffle_blocks: blocks in memory, shared by weight, at least one per stream (default: as for Loader). A schedule
+        shares them by the first weight above 0 of each array.
+    **options: further arguments of Loader, such as block_tokens, dtype, packed or shuffle. drop_last must stay True.
+
+    A Mixture has no epochs: steps continue without end. draws(step) returns the array of each row. Other methods work
+    as in Loader. Raise ArgumentError for values outside their ranges.
+    """
 
     _own = (*StepBatches._own, "_stretch", "_before")
 

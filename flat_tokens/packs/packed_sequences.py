@@ -56,22 +56,30 @@ class Source(Protocol):
 
 
 class PackedSequences(Sequence[Pack]):
-    """The packs of one split: packed[i] is a Pack of max_seq_len tokens, i in [-len, len).
+    """Whole sequences of one split, packed into rows of equal length: packed[i] is a Pack, i in [-len, len).
 
-    max_seq_len: tokens a pack, at least 1. padding_id: what fills it up, in [0, 2^31 - 1]. max_packs: at most
-    so many, None for all. split_across_pack: fill each pack and cut the sequence that does not fit, rather than
-    begin a new pack with it; without, a sequence over max_seq_len is an ArgumentError.
+    array: a split such as dataset.train, or an object with name, encoded_tokens and seq_starts.
+    max_seq_len: tokens per pack, in [1, 2^31); at most 2^22 for best-fit.
+    padding_id: token ID of padding, in [0, 2^31) (default: 0).
+    max_packs: upper limit on the number of packs, at least 1 (default: None for all).
+    split_across_pack: True fills each pack and cuts the sequence that does not fit. False (default) keeps sequences
+        whole; a sequence of more than max_seq_len tokens is an ArgumentError. With best-fit, True cuts only those.
+    strategy: "greedy" (default) packs sequences in order, as torchtune does. "best-fit" packs the sequences of a window
+        by length, which leaves less than 0.1 % padding.
+    window_seqs: sequences per window of best-fit, in [1, 2^32] (default: 2^18, up to 2^20 for packs of more than 2,048
+        tokens).
+    restart_positions: True restarts input_pos at 0 in each part of a cut sequence. False (default) continues modulo
+        max_seq_len, as torchtune does.
+    ignore_first_labels: True sets the label of the first token of each sequence to -100, so that no token predicts the
+        start of the next sequence (default: False).
 
-    strategy: "greedy" takes the sequences in order, as torchtune; "best-fit" packs those of a window by length,
-    which pads less than 0.1 %; with split_across_pack it cuts just those over max_seq_len. window_seqs:
-    sequences a window, None for 2^18 (more for packs over 2,048). restart_positions: input_pos begins at 0 in
-    each part of a cut sequence; without, it goes on modulo max_seq_len, as in torchtune. ignore_first_labels:
-    -100 as the label of each sequence's first token, so that after the shift no token is asked for the first
-    one of the next sequence.
+    Cost: the constructor makes one pass over seq_starts (0.3 s for 10 million sequences), or none for greedy with
+    split_across_pack. A pack is one read of the tokens; with best-fit, one read per sequence. Compressed zarr chunks
+        are
+    decoded once per pack. Packs are picklable and thread-safe.
 
-    Making it costs one pass over seq_starts (0.3 s for 10 million sequences); with "greedy" and
-    split_across_pack nothing. A pack is one read of the tokens, with "best-fit" one a sequence; compressed zarr chunks
-    are decoded once a pack. Picklable; safe to read from several threads."""
+    Raise ArgumentError for values outside their ranges and DatasetError for damaged data.
+    """
 
     def __init__(
         self,

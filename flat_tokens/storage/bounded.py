@@ -62,8 +62,9 @@ def decode(codec: Any, config: Json, payload: Payload, most_bytes: int) -> Any:
 
 
 def _check_blosc_length(payload: Payload) -> None:
-    """ValueError unless there are as many bytes as the header says: numcodecs believes the header, and so reads behind
-    a payload that was cut off, or takes an empty one for whatever lies in its place."""
+    """Raise ValueError unless there are as many bytes as the header states.
+
+    numcodecs trusts the header: it would read past the end of a truncated or empty payload."""
     if len(payload) < BLOSC_HEADER_BYTES:
         raise ValueError(
             f"cannot be decoded: a Blosc header has {BLOSC_HEADER_BYTES} bytes (got {len(payload)})"

@@ -231,7 +231,7 @@ class ChunkSource:
 
 
 def check_largest(values: Values, largest: int | None, where: str | StoredArray, first: int) -> None:
-    """DatasetError if an element is above `largest`, which is 2 * max_token_id + 1; first: position of
+    """Raise DatasetError if an element is above `largest`, which is 2 * max_token_id + 1; first: position of
     values[0]. where: a name, or the array whose file is named."""
     if largest is not None and len(values) and int(values.max()) > largest:
         at = int(values.argmax())

@@ -233,7 +233,7 @@ class Elements:
         return None if self._source is None else self._source.last(index)
 
     def check(self, values: npt.NDArray[Any], first: int) -> None:
-        """DatasetError if one of the elements from position `first` on is above `largest`. 0.1 ns an element."""
+        """Raise DatasetError if one of the elements from position `first` on is above `largest`. 0.1 ns an element."""
         check_largest(values, self._largest, self._where, first)
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:

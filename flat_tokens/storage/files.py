@@ -35,7 +35,7 @@ def open_regular(path: Path | str) -> tuple[io.FileIO, int]:
 
 
 def refuse_link(path: Path | str) -> None:
-    """DatasetError if a symbolic link is there. 1 us."""
+    """Raise DatasetError if a symbolic link is there. 1 us."""
     if os.path.islink(path):  # noqa: PTH114 - a Path costs as much again
         raise damaged(path, "symbolic links may lead out of the dataset", "Replace it with its target.")
 
@@ -147,7 +147,7 @@ class RegularFile:
 
 
 def check_length(path: Path | str, size: int, limit_bytes: int) -> None:
-    """DatasetError if a file of `size` bytes is longer than any of its kind."""
+    """Raise DatasetError if a file of `size` bytes is longer than any of its kind."""
     if size > limit_bytes:
         raise damaged(path, f"must have at most {limit_bytes} bytes (got {size})")
 

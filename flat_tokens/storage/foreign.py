@@ -83,7 +83,7 @@ class ForeignArray:
             yield index * length, size
 
     def _check(self, file_index: int, start: int, stop: int) -> None:
-        """DatasetError if a zarr chunk of a file with elements of [start, stop) decodes to more than it may."""
+        """Raise DatasetError if a zarr chunk of a file with elements of [start, stop) decodes to more than it may."""
         stored = self._stored
         path = self._chunk_path(file_index)
         length = stored.chunk_elements

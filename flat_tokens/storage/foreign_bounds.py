@@ -82,7 +82,7 @@ class ForeignBounds(NamedTuple):
         return cls(tuple(steps), most, is_v3, shard)
 
     def check(self, payload: bytes | memoryview, path: Path) -> None:
-        """DatasetError if the encoded bytes of a zarr chunk come to more than they may, or do not decode."""
+        """Raise DatasetError if the encoded bytes of a zarr chunk come to more than they may, or do not decode."""
         import numcodecs
 
         data: Any = payload

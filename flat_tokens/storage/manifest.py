@@ -230,7 +230,7 @@ def _file_record(record: dict[str, Any], kind: str, digits: int) -> FileRecord:
 
 
 def check_relative_path(path: str) -> None:
-    """ValueError unless `path` is a plain relative path: no `..`, no root, no empty part, no NUL, not the
+    """Raise ValueError unless `path` is a plain relative path: no `..`, no root, no empty part, no NUL, not the
     manifest."""
     parts = path.split("/")
     if (

@@ -52,7 +52,7 @@ class OpenedManifest:
             raise
 
     def check(self) -> None:
-        """DatasetError if there is another manifest, or none, where it was."""
+        """Raise DatasetError if there is another manifest, or none, where it was."""
         found = _version_of(self.place)
         if found != self.version:
             what = f"the dataset was {'replaced' if found else 'removed'} while it was open"

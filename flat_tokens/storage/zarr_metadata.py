@@ -85,7 +85,7 @@ class StoredArray(NamedTuple):
         return opened_manifest.reading(self.opened)
 
     def check(self) -> None:
-        """DatasetError if its dataset was replaced since it was opened."""
+        """Raise DatasetError if its dataset was replaced since it was opened."""
         if self.opened is not None:
             self.opened.check()
 
@@ -155,8 +155,9 @@ def _guarded(path: Place, file: Place, node: dict[str, Any], parse: Any) -> Stor
 
 
 def check_sizes(stored: StoredArray, file: Place) -> None:
-    """DatasetError for an array of more files, or of larger zarr chunks or shards, than a reader takes on. file: what
-    says so."""
+    """Raise DatasetError for an array of more files, or of larger zarr chunks or shards, than readers support.
+
+    file: metadata file of the array."""
     if stored.file_count > LARGEST_FILE_COUNT:
         what = f"an array has at most {LARGEST_FILE_COUNT} files (got {stored.file_count})"
         raise damaged(file, what)
