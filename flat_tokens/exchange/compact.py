@@ -44,7 +44,7 @@ def compact(
         if dataset[split].seq_count != sum(manifest.splits[split].seq_count for manifest in manifests):
             raise ArgumentError(
                 f"{printable(str(dataset.path))}/{split}: only whole datasets can be compacted, not selected "
-                "sequences. Use export to write those of some sources."
+                "sequences. Use export for selected sources."
             )
     layout = ArrayLayout(**first.layout) if layout is None else layout
     places = {split: [open_places(part.path, split, part.opened) for part in parts] for split in SPLITS}

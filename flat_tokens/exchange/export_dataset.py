@@ -120,8 +120,8 @@ def _appended(options: ExportOptions, writer: Writer, own_end: int | None) -> in
         return None if options.append == NO_TOKEN else options.append
     if not writer.marks_documents and own_end is None:
         raise ArgumentError(
-            f"--append-token: required, since {options.target_format} files have no document boundaries of their "
-            "own. Pass the ID of an end-of-text token, or none to export without boundaries."
+            f"--append-token: required, since {options.target_format} files have no document boundaries. "
+            "Pass the ID of an end-of-text token, or none to export without boundaries."
         )
     return None
 

@@ -135,7 +135,7 @@ def _check_inside(
     outside |= pointers % itemsize != 0
     if outside.any():
         at = int(np.flatnonzero(outside)[0])
-        what = f"must lie within the {data.size} bytes of {data.name}"
+        what = f"must be within the {data.size} bytes of {data.name}"
         got = f"{lengths[at]} IDs from byte {pointers[at]}"
         raise damaged(f"{index.name}: sequence {first + at}", f"{what} (got {got})", COPY_BOTH)
 

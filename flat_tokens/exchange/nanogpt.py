@@ -96,8 +96,8 @@ def _refuse_text(file: InputFile) -> None:
 
 
 def _refuse_wide(file: InputFile) -> None:
-    """Raise DatasetError for a file that begins as ids of 32 bits do, whose upper halves would be every second id: 0, or
-    few where the others are many."""
+    """Raise DatasetError for a file that begins as ids of 32 bits do, whose upper halves would be every second id: 0,
+    or few where the others are many."""
     if file.size % 4 or file.size < WIDE_BYTES:
         return
     low, high = file.numbers(0, min(file.size, 1 << 16) // 2, "u2").reshape(-1, 2).T

@@ -114,9 +114,9 @@ def test_compacted_it_is_one_conversion_of_both(grown: Path, capsys: pytest.Capt
     assert ids("first", "train") == ids("out", "train", version=0)
     capsys.readouterr()
     assert flat_tokens_main(["compact", "out", "-o", "whole"]) == 6
-    assert "whole exists" in capsys.readouterr().err
+    assert "error: whole: " in capsys.readouterr().err
     assert flat_tokens_main(["compact", "out", "-o", "out", "--overwrite"]) == 2
-    assert "is it or lies in it" in capsys.readouterr().err
+    assert "error: --output: " in capsys.readouterr().err
 
 
 def test_compacting_lost_where_sequences_come_from(grown: Path) -> None:

@@ -276,7 +276,10 @@ def test_whole_batches_were_stacked(train: Any, batch_size: int, workers: int) -
     for options in ({}, {"collate_fn": lambda items: items[0]}):
         with pytest.raises(ArgumentError, match="batch_size=None") as error:
             next(iter(DataLoader(dataset, batch_size, num_workers=workers, **options)))
-        assert "\n" not in str(error.value).removeprefix("Caught").split("ArgumentError: ")[-1].rstrip()
+        assert (
+            "\n"
+            not in str(error.value).removeprefix("Caught").split(f"{ArgumentError.__name__}: ")[-1].rstrip()
+        )
     batches = DataLoader(dataset, None, num_workers=workers)
     assert [tuple(batch["labels"].shape) for batch in batches] == [(4, 5)] * 6
 
