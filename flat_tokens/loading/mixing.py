@@ -80,16 +80,15 @@ class Mixture(StepBatches):
         **options: Any,
     ) -> None:
         array_count = count_of("arrays", arrays)
+        if not array_count:
+            raise ArgumentError("arrays: must have at least one array")
         entries = entries_of("weights", weights)
         for _, values in entries:
             weight_count = count_of("weights", values)
-            if not array_count or weight_count != array_count:
-                rule = (
-                    f"must have one weight for each of {array_count} arrays"
-                    if array_count
-                    else "must have arrays"
+            if weight_count != array_count:
+                raise invalid(
+                    "weights", f"must have one entry for each of {array_count} arrays", weight_count
                 )
-                raise invalid("weights", rule, weight_count)
         if options.pop("drop_last", True) is not True:
             raise ArgumentError("drop_last: must be True for a Mixture, which has no epochs")
         if shuffle_blocks is not None:

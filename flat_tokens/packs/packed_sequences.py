@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import choice, flag, integer, invalid, split
-from flat_tokens.errors import RangeError
+from flat_tokens.errors import ArgumentError, RangeError
 from flat_tokens.format import LARGEST_TOKEN_ID, Uint32
 from flat_tokens.masks import mask_of, put_trained
 from flat_tokens.packs.pack import Pack, PackBatch
@@ -104,7 +104,7 @@ class PackedSequences(Sequence[Pack]):
         self.restart_positions = flag("restart_positions", restart_positions)
         self.ignore_first_labels = flag("ignore_first_labels", ignore_first_labels)
         if window_seqs is not None and strategy != "best-fit":
-            raise invalid("window_seqs", f'needs strategy="best-fit", not {strategy!r}', window_seqs)
+            raise ArgumentError('window_seqs: requires strategy="best-fit"')
         self.window_seqs = None if window_seqs is None else integer("window_seqs", window_seqs, 1, 2**32)
         starts = array.seq_starts
         self._plan: Plan
