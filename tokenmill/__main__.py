@@ -78,17 +78,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     command, rest = words[0], words[1:]
     if command not in COMMANDS:
-        from tokenmill.cli.hints import nearest
-        from tokenmill.errors import shown
+        from tokenmill.cli.hints import unknown_command
+        from tokenmill.errors import printable
 
         if command.startswith("-"):
-            complain(
-                f"{shown(command)}: the command comes first: tokenmill COMMAND ...; see tokenmill --help"
-            )
+            complain(f"{printable(command)}: options must follow a command. Run tokenmill --help.")
             return 2
-        near = nearest(_OTHER_NAMES.get(command, command), COMMANDS)
-        known = near or f"; there are {', '.join(COMMANDS)}"
-        complain(f"no such command: {shown(command)}{known}; see tokenmill --help")
+        complain(unknown_command(command, COMMANDS, _OTHER_NAMES.get(command, "")))
         return 2
     modules = COMMANDS[command][0]
     asks = modules == _BOTH and any(word in ("-h", "--help") for word in rest)

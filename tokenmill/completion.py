@@ -10,7 +10,7 @@ from typing import Final
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.standard_streams import complain
 from tokenmill.cli.words import path_word
-from tokenmill.errors import BadArgument
+from tokenmill.errors import BadArgument, not_installed
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "tokenmill completi
         complain(str(error))
         return 2
     except ImportError:
-        complain("shtab, which writes completions, is not installed; pip install 'tokenmill[completion]'")
+        complain(not_installed("tokenmill completion", "shtab", "completion"))
         return 2
     print(shtab.complete(whole_parser(), shell))
     return 0

@@ -66,6 +66,11 @@ def without_panic(error: BaseException) -> BaseException:
     )
 
 
+def not_installed(where: str, package: str, extra: str) -> str:
+    """Return the message for an optional package that is missing. extra: the extra of tokenmill that installs it."""
+    return f"{where}: requires the package {package}. Run pip install 'tokenmill[{extra}]'."
+
+
 def printable(text: object) -> str:
     """Escape control characters and undecodable bytes, which is safe for a terminal: "a\\nb" -> "a\\\\nb"."""
     if str(text).isprintable():

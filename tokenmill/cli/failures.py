@@ -58,7 +58,7 @@ def ended_by(
         )
         return 1
     if isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError):
-        line += f"; {with_less_memory}" if with_less_memory else ""
+        line += f". {with_less_memory[:1].upper()}{with_less_memory[1:]}." if with_less_memory else ""
     complain(line + more, kind)
     return exit_code
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from tokenmill.errors import shown
+
 # Names that other tools give an option, and ours in their order: of these a command has one or none.
 _NAMES: Final[tuple[tuple[frozenset[str], tuple[str, ...]], ...]] = tuple(
     (frozenset(theirs.split()), ours)
@@ -46,18 +48,18 @@ _ADVICE: Final = (
     (
         frozenset({"resume", "restart", "continue"}),
         "--append-to",
-        "a run that was stopped goes on when the same command is given again",
+        "Run the same command again to resume an interrupted run.",
     ),
     (
         frozenset("seq-len seq-length block-size context-length max-length batch-size pack shuffle".split()),
         "--append-to",
-        "a loader is told that, when the dataset is read: Loader(split, seq_len=..., batch_size=...)",
+        "Pass it to the loader: Loader(split, seq_len=..., batch_size=...).",
     ),
 )
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean X?" for the known word that looks most like this one or begins with it, "" if none does."""
+    """ ". Did you mean X?" for the known word that looks most like this one or begins with it, "" if none does."""
     from difflib import get_close_matches
 
     by_name = {name.lstrip("-"): name for name in known}  # that all begin with dashes says nothing
@@ -65,7 +67,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
     found = get_close_matches(bare, by_name, 1, 0.6)
     if not found and len(bare) > 1:
         found = [name for name in by_name if name.startswith(bare)][:1]
-    return f"; did you mean {by_name[found[0]]}?" if found else ""
+    return f". Did you mean {by_name[found[0]]}?" if found else ""
+
+
+def unknown_command(word: str, known: Collection[str], meant_word: str = "") -> str:
+    """Return the message for a command that does not exist. meant_word: our name of another tool's command."""
+    near = nearest(meant_word or word, known) or f". Choose one of {', '.join(known)}."
+    return f"unknown command: {shown(word)}{near}"
 
 
 def _named_otherwise(option: str, known: Collection[str], inputs: Sequence[str]) -> str:
@@ -73,12 +81,12 @@ def _named_otherwise(option: str, known: Collection[str], inputs: Sequence[str])
     name = option.lstrip("-").replace("_", "-").lower()
     for theirs, ours in _NAMES:
         if name in theirs and (found := next((word for word in ours if word in known), "")):
-            return f"; did you mean {found}?"
+            return f". Did you mean {found}?"
     for theirs, needed, advice in _ADVICE:
         if name in theirs and needed in known:
-            return f"; {advice}"
+            return f". {advice}"
     if inputs and (name in _INPUTS or name == inputs[0].lower()):
-        return f"; {inputs[0]} is given without an option"
+        return f". Pass {inputs[0]} without an option."
     return ""
 
 
@@ -97,5 +105,5 @@ def meant(option: str, known: Collection[str], inputs: Sequence[str]) -> str:
         if len(option) > 2:
             return meant(option[:2], known, inputs)
         begins = sorted(name for name in known if name.startswith(f"--{option[1]}"))
-        return f"; did you mean {' or '.join(begins[:3])}?" if begins else ""
+        return f". Did you mean {' or '.join(begins[:3])}?" if begins else ""
     return found or nearest(option.replace("_", "-"), known)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from tokenmill.cli.hints import is_of_other_tools, meant, nearest
+from tokenmill.cli.hints import is_of_other_tools, meant, nearest, unknown_command
 from tokenmill.errors import BadArgument, printable, shown
 
 # Marks a word after "--", which argparse would take for an option if it looks like one.
@@ -98,29 +98,31 @@ class Parser(argparse.ArgumentParser):
             if word[:1] not in _DASHES or word.startswith("--") or len(bare) < 2:
                 continue
             if f"--{bare}" in self._option_string_actions:
-                self.error(f"{word} does not begin with two hyphens; write --{bare}")
+                self.error(f"{word}: must begin with two hyphens. Write --{bare}.")
 
     def _unknown(self, words: Sequence[str]) -> str:
         if not words[0].startswith("-"):
             taken = " ".join(self._inputs())
-            return f"too many arguments: {' '.join(words)}; it takes {f'no more than {taken}' if taken else 'none'}"
+            return (
+                f"too many arguments: {' '.join(words)} (expected {f'at most {taken}' if taken else 'none'})"
+            )
         if "\0" not in words[0] and Path(words[0]).exists():
-            near = " (a file of such a name goes behind --)"
+            near = ". Write -- before a file name that begins with a hyphen."
         else:
             near = meant(words[0].partition("=")[0], self._option_string_actions, self._inputs())
-        return f"unrecognized arguments: {' '.join(words)}{near}"
+        return f"unrecognized argument{'s' if len(words) > 1 else ''}: {' '.join(words)}{near}"
 
     def _with_dash(self, option: str) -> str:
         """The spelling that passes a word with a leading dash to an option; "" if none is needed."""
         names = self._option_string_actions[option].option_strings
         for name, value in zip(self._words, self._words[1:], strict=False):
             if name in names and value[:1] == "-" and value not in self._option_string_actions:
-                return f"; with such a value it is {option}={value}"
+                return f". Write {option}={value}."
         return ""
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         if action.option_strings and arg_strings == ["--"]:  # argparse would make an empty list of it
-            raise argparse.ArgumentError(action, "got no value but --")
+            raise argparse.ArgumentError(action, "expected a value instead of --")
         return super()._get_values(action, arg_strings)
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -130,26 +132,25 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             known = [str(choice) for choice in action.choices]
             if isinstance(action, argparse._SubParsersAction):
-                self.error(
-                    f"no such command: {shown(value)}; there are {', '.join(known)}{nearest(str(value), known)}"
-                )
-            message = f"must be one of {', '.join(known)}, got {shown(value)}{nearest(str(value), known)}"
+                self.error(unknown_command(str(value), known))
+            message = f"must be one of {', '.join(known)} (got {shown(value)}){nearest(str(value), known)}"
             raise argparse.ArgumentError(action, message)
 
     def error(self, message: str) -> NoReturn:
-        """BadArgument of one line. "argument --threads: must be ..." reads as checks do: "--threads must be ..."."""
+        """Raise BadArgument with one line: "argument --threads: must be ..." becomes "--threads: must be ..."."""
         if message.startswith("the following arguments are required") and (
             unknown := self._unknown_options()
         ):
             message = self._unknown(unknown)  # perhaps a misspelling of the missing one
         if found := re.fullmatch(r"argument (?:-\w/)?(--[\w-]+)\S*: expected (.*)", message):
             message = f"argument {found[1]}: expected {found[2]}{self._with_dash(found[1])}"
-        message = re.sub(
-            r"^argument (\S+): (must )?", lambda found: f"{found[1]}{' must ' if found[2] else ': '}", message
-        )
+        message = re.sub(r"^argument (\S+): ", r"\1: ", message)
+        message = message.replace("not allowed with argument ", "cannot be combined with ")
         message = re.sub(
             r"(--[\w-]+)/-\w\b|-\w/(--[\w-]+)", r"\1\2", printable(message)
         )  # --output/-o: one name is enough
         if len(message) > _LONGEST:
             message = message[: _LONGEST - 1] + "…"
-        raise BadArgument(f"{message}; see {self.prog} --help")
+        if not message.startswith("-") and not message.endswith((".", "?")):
+            message += f". Run {self.prog} --help."
+        raise BadArgument(message)

@@ -257,7 +257,7 @@ def check_bars() -> None:
         importlib.import_module("tqdm")
     except (ValueError, TypeError) as error:
         said = ", ".join(f"{name}={shown(os.environ[name])}" for name in sorted(names))
-        raise BadArgument(f"tqdm does not take what the environment says, {said}: {error}") from None
+        raise BadArgument(f"{said}: invalid for tqdm: {error}") from None
 
 
 def say(stream: IO[str], line: str) -> None:

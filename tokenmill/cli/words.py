@@ -33,7 +33,9 @@ def size_or_fit(text: str) -> int | str:
     try:
         return size(text)
     except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(str(error).replace("number such", 'number or "fit", such')) from None
+        raise argparse.ArgumentTypeError(
+            str(error).replace("integer such", 'integer or "fit", such')
+        ) from None
 
 
 def integer(text: str) -> int:
@@ -41,7 +43,7 @@ def integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {shown(text)}") from None
+        raise argparse.ArgumentTypeError(f"must be an integer (got {shown(text)})") from None
 
 
 def integer_or_none(text: str) -> int | None:
@@ -56,11 +58,15 @@ def whole(most: int, least: int = 1) -> Callable[[str], int]:
         value = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
         if not least <= value <= most:
             raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least {least} and at most {most}, got {shown(text, 40)}"
+                f"must be an integer from {least} to {most} (got {_number_text(text)})"
             )
         return value
 
     return read
+
+
+def _number_text(text: str) -> str:
+    return text if re.fullmatch(r"[-+]?[0-9.]{1,40}", text) else shown(text, 40)
 
 
 def fraction(text: str) -> float:
@@ -68,7 +74,7 @@ def fraction(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {shown(text)}") from None
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1 (got {shown(text)})") from None
 
 
 def seconds(text: str) -> float:
@@ -78,7 +84,7 @@ def seconds(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1e6:
-        raise argparse.ArgumentTypeError(f"must be from 0 to 1000000 seconds, got {shown(text)}")
+        raise argparse.ArgumentTypeError(f"must be from 0 to 1000000 seconds (got {_number_text(text)})")
     return value
 
 
@@ -87,7 +93,7 @@ def name_and_value(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(
-            f"must be NAME=VALUE, such as region=eu-west-1, got {shown(text, 40)}"
+            f"must be NAME=VALUE, such as region=eu-west-1 (got {shown(text, 40)})"
         )
     return name, value
 
@@ -103,7 +109,7 @@ def unescaped(text: str) -> str:
             code = int(escape[1:], 16)
             if code <= 0x10FFFF:
                 return chr(code)
-        raise argparse.ArgumentTypeError(f"\\{escape} is not an escape; write a backslash as \\\\")
+        raise argparse.ArgumentTypeError(f"unknown escape \\{escape}. Write a backslash as \\\\.")
 
     return _ESCAPE.sub(character, text)
 
@@ -111,11 +117,11 @@ def unescaped(text: str) -> str:
 def path_word(text: str) -> Path:
     """A path of this machine."""
     if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a path (got {text!r})")
     from tokenmill.stores.url import is_url  # not before a path is read: help needs no stores
 
     if is_url(text):  # a path would have one slash of the two, and no such folder
-        raise argparse.ArgumentTypeError(f"must be a path of this machine, not a URL, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a local path, not a URL (got {text!r})")
     return Path(text)  # of an empty text it would make the current folder
 
 

@@ -36,16 +36,18 @@ class EngineOptions:
 def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> None:
     """ValueError that names the flag for options that do not go together; workers None: not given."""
     if executor not in EXECUTORS:
-        raise ValueError(f"--executor must be one of {', '.join(EXECUTORS)}, got {executor!r}")
+        raise ValueError(f"--executor: must be one of {', '.join(EXECUTORS)} (got {executor!r})")
     for flag, value, needed_by in (("--scheduler", scheduler, "dask"), ("--address", address, "ray")):
         if not isinstance(value, str):
-            raise ValueError(f"{flag} must be an address, got {value!r}")
-        if bool(value) != (executor == needed_by):
-            raise ValueError(
-                f"--executor {needed_by} and {flag} ADDRESS belong together; give both or neither"
-            )
+            raise ValueError(f"{flag}: must be an address (got {value!r})")
+        if value and executor != needed_by:
+            raise ValueError(f"{flag}: requires --executor {needed_by}")
+        if not value and executor == needed_by:
+            raise ValueError(f"--executor {needed_by}: requires {flag} ADDRESS")
     if executor != "process" and workers is not None:
-        raise ValueError(f"--workers is for --executor process; {executor} says itself how many there are")
+        raise ValueError(
+            f"--workers: not supported with --executor {executor}, which sets the number of workers"
+        )
 
 
 def executor_of(executor: str | None, scheduler: str, address: str) -> str | None:
@@ -77,7 +79,7 @@ def open_engine(options: EngineOptions, notice: Notice, stacks: Path | None = No
         return BorrowedEngine(executor, options.workers)
     if executor not in EXECUTORS:
         raise TypeError(
-            f"executor must be one of concurrent.futures, such as Client.get_executor(), got {executor!r}"
+            f"executor: must be {', '.join(EXECUTORS)} or an Executor of concurrent.futures (got {executor!r})"
         )
     if executor == "dask":
         from tokenmill.engines.dask_engine import DaskEngine

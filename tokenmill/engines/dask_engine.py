@@ -33,7 +33,7 @@ class DaskEngine(Engine):
         try:
             self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise EngineFailure(f"no dask scheduler answers at {address}: {cause_of(error)}") from None
+            raise EngineFailure(f"dask scheduler {address}: cannot connect: {cause_of(error)}") from None
         self._killed_worker = distributed.KilledWorker
         self._watch = DaskWatch(self._client, address, notice)
         self._watch.look()
@@ -58,15 +58,16 @@ class DaskEngine(Engine):
             found = self._client.run(attempt, call, on_error="return", callback_timeout=CHECK_SECONDS)
         except OSError:
             raise EngineFailure(
-                f"not all workers of the dask scheduler at {self._address} answer within {CHECK_SECONDS} s; end "
-                f"those that hang"
+                f"dask scheduler {self._address}: some workers did not answer within {CHECK_SECONDS} s. Stop workers "
+                f"that hang."
             ) from None
         for worker, answer in found.items():
             if isinstance(answer, OSError):  # the connection broke off
                 continue
             if isinstance(answer, BaseException):
                 raise EngineFailure(
-                    f"the dask worker {worker} can't run tokenmill, install the same on all workers: {cause_of(answer)}"
+                    f"dask worker {worker}: cannot run tokenmill: {cause_of(answer)}. Install the same version on all "
+                    f"workers."
                 )
             good, error = answer
             if not good:
@@ -117,7 +118,7 @@ class DaskEngine(Engine):
 
     def _gone(self) -> EngineFailure:
         return EngineFailure(
-            f"the dask scheduler at {self._address} is gone; run the same command again to go on"
+            f"dask scheduler {self._address}: connection lost. Run the same command again to resume."
         )
 
     def _collect(self) -> None:
@@ -160,5 +161,5 @@ class DaskEngine(Engine):
         if not isinstance(error, self._killed_worker):
             return error
         return WorkerLost(
-            f"the task ended {error.allowed_failures + 1} workers of the cluster, {error.last_worker.address} last"
+            f"dask worker {error.last_worker.address}: last of {error.allowed_failures + 1} workers that died"
         )

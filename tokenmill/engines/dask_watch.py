@@ -64,13 +64,12 @@ class DaskWatch:
         except OSError:  # the client tries to connect again; its status tells when it gives up
             if self._silent >= GIVEN_UP_SECONDS:
                 raise EngineFailure(
-                    f"the dask scheduler at {self._address} has not answered for {self._silent:.0f} s; run the same "
-                    "command again to go on"
+                    f"dask scheduler {self._address}: no answer for {self._silent:.0f} s. Run the same command again "
+                    "to resume."
                 ) from None
             if self._silent >= QUIET_SECONDS:
                 self._tell(
-                    f"warning: the dask scheduler at {self._address} does not answer; waiting for it, at most "
-                    f"{GIVEN_UP_SECONDS:.0f} s",
+                    f"warning: dask scheduler {self._address}: no answer, waiting for at most {GIVEN_UP_SECONDS:.0f} s",
                     waits=True,
                 )
             return
@@ -79,10 +78,10 @@ class DaskWatch:
     def _take(self, seen: dict[str, int], passed: float) -> None:
         lost = sorted(self.threads.keys() - seen.keys())
         if lost:
-            others = "; others do its tasks" if seen else ""
-            self._notice(f"warning: the dask worker {_some(lost)} is gone, {len(seen)} left{others}")
+            others = ". The others redo its tasks." if seen else ""
+            self._notice(f"warning: dask worker {_some(lost)}: lost, {len(seen)} left{others}")
         if not seen and (lost or not self._is_seen):
-            self._notice(f"no worker is at the dask scheduler {self._address}; waiting for one")
+            self._notice(f"dask scheduler {self._address}: waiting for workers")
         self.threads, self._is_seen = seen, True
         self._alone = 0.0 if seen else self._alone + passed
         if not self._alone:
@@ -90,8 +89,8 @@ class DaskWatch:
         elif self._alone >= self._next_word:  # waited for however long: a queue may give one hours later
             self._next_word *= 2
             self._notice(
-                f"warning: no worker has been at the dask scheduler {self._address} for {self._alone:.0f} s; waiting "
-                "for one; start some, or end this, and the same command goes on later",
+                f"warning: dask scheduler {self._address}: no workers for {self._alone:.0f} s. Start workers, or stop "
+                "the command and run it again later to resume.",
                 waits=True,
             )
 
@@ -106,22 +105,22 @@ class DaskWatch:
         held = [name for name, found in workers.items() if found.get("status") == "paused"]
         if silent:
             self._tell(
-                f"warning: the dask worker {_some(silent)} gives no sign of life; others do its tasks once the "
-                "scheduler counts it as lost; end it if it hangs",
+                f"warning: dask worker {_some(silent)}: no heartbeat. Stop it if it hangs, so that others redo its "
+                "tasks.",
                 waits=True,
             )
         elif held and len(held) == len(workers):
             self._tell(
-                f"warning: all {len(held)} workers of the dask scheduler {self._address} are paused, as their memory "
-                "is full; give them more",
+                f"warning: dask scheduler {self._address}: all {len(held)} workers are paused because their memory is "
+                "full. Give them more memory.",
                 waits=True,
             )
         elif workers and self._quiet >= 2 * QUIET_SECONDS:
             is_long = self._quiet >= _LONG_SECONDS
             how_long = "half an hour" if is_long else "a minute"
             self._tell(
-                f"warning: no task has ended for {how_long}, and {len(workers)} workers are at the dask scheduler "
-                f"{self._address}; if it stays so, look at what they log",
+                f"warning: dask scheduler {self._address}: no task finished for {how_long} on {len(workers)} workers. "
+                f"Check their logs.",
                 waits=is_long,
             )
         else:

@@ -23,7 +23,7 @@ def ending(engine: Engine, notice: Callable[[str], None]) -> Iterator[None]:
         try:
             if isinstance(error, KeyboardInterrupt):
                 notice(
-                    f"stopping: what the workers are at has {GRACE_SECONDS:g} s to finish; again to stop at once"
+                    f"stopping: workers have {GRACE_SECONDS:g} s to finish. Interrupt again to stop at once."
                 )
             with suppress(Exception):  # what ended the work is what is told
                 engine.stop(GRACE_SECONDS)

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 from tokenmill.engines.errors import EngineMissing
-from tokenmill.errors import without_panic
+from tokenmill.errors import not_installed, without_panic
 
 
 class Notice(Protocol):
@@ -110,9 +110,7 @@ def package_of(executor: str, name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise EngineMissing(
-            f"--executor {executor} needs the package {name}: pip install 'tokenmill[cluster]'"
-        ) from None
+        raise EngineMissing(not_installed(f"--executor {executor}", name, executor)) from None
 
 
 def pickled(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> bytes:

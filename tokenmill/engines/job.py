@@ -130,7 +130,7 @@ def program_version() -> str:
     try:
         own = version("tokenmill")
     except PackageNotFoundError:
-        own = "of a checkout"
+        own = "from a checkout"
     return f"tokenmill {own} with Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -138,8 +138,8 @@ def check_worker(key: JobKey) -> None:
     """EngineFailure if this process can't do tasks of the job: another version, or a folder that it does not see."""
     if key.version != program_version():
         raise EngineFailure(
-            f"a worker on {socket.gethostname()} has {program_version()}, but the command is {key.version}; install "
-            f"the same on all workers"
+            f"worker on {socket.gethostname()}: runs {program_version()}, but the command runs {key.version}. Install "
+            f"the same version on all workers."
         )
     if not is_url(key.path):
         require_open(Path(key.path).parent)
@@ -149,8 +149,8 @@ def require_open(folder: Path) -> None:
     """EngineFailure if this process can't read and write in a folder."""
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise EngineFailure(
-            f"a worker on {socket.gethostname()} can't use {folder}; the folders of --output and --scratch must be "
-            f"there for all workers under the same path, and open to them"
+            f"worker on {socket.gethostname()}: cannot use {folder}. Make the folders of --output and --scratch "
+            f"available to all workers under the same path."
         )
 
 
@@ -158,20 +158,20 @@ def require_same_folder(folder: Path | None) -> None:
     """EngineFailure if inputs are named from a folder, and this process does not run in it."""
     if folder is not None and not (folder.exists() and folder.samefile(".")):
         raise EngineFailure(
-            f"a worker on {socket.gethostname()} runs in {Path.cwd()}, and inputs are named from {folder}; give "
-            f"absolute paths, or start the workers there"
+            f"worker on {socket.gethostname()}: runs in {Path.cwd()}, but inputs are relative to {folder}. Pass "
+            f"absolute paths, or start the workers there."
         )
 
 
 def _read_job(key: JobKey) -> Job:
     if not key.path:
-        raise EngineFailure("a task came to a process that was not prepared for it")
+        raise EngineFailure("worker process: received a task of an unknown job")
     check_worker(key)
     folder, name = split_key(key.path) if is_url(key.path) else os.path.split(key.path)
     data = bytes(open_store(folder, dict(key.options)).read(name))
     if hashlib.sha256(data).hexdigest() != key.digest:
         raise StoreError(
-            f"{key.path} is not what the command wrote there; every worker must see its --output folder"
+            f"{key.path}: content differs from what the command wrote. Give every worker access to the --output folder."
         )
     try:
         job: Job = _Reader(io.BytesIO(data), [value for _, value in key.options]).load()
@@ -181,8 +181,8 @@ def _read_job(key: JobKey) -> Job:
         TypeError,
     ) as error:  # of a checkout that changed since the worker began
         raise EngineFailure(
-            f"a worker on {socket.gethostname()} has other modules than the command ({error}), though both are "
-            f"{key.version}; install the same on all workers, and start them anew"
+            f"worker on {socket.gethostname()}: its modules differ from the command's ({error}), though both are "
+            f"{key.version}. Install the same version on all workers and restart them."
         ) from None
     job.check_sight()
     return job

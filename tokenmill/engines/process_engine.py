@@ -131,7 +131,7 @@ class ProcessEngine(Engine):
         try:
             start_thread(thread)
         except RuntimeError:
-            raise OSError(errno.EAGAIN, "no thread can be started") from None
+            raise OSError(errno.EAGAIN, "cannot start a thread") from None
         return thread
 
     def __enter__(self) -> ProcessEngine:
@@ -240,7 +240,7 @@ class ProcessEngine(Engine):
         self._dispatch.close(cancel=True)
         for worker in self._workers:
             for task in worker.tasks:  # still open now that the workers are gone
-                task.future.set_exception(WorkerLost("the workers were ended"))
+                task.future.set_exception(WorkerLost("the workers were stopped"))
             worker.tasks.clear()
 
     def _welcome(self, worker: Worker) -> None:
@@ -298,11 +298,8 @@ class ProcessEngine(Engine):
             self._dispatch.try_again(begun)
         has_fresh = goes_on and self._start_fresh(worker.index)
         if has_fresh and self._notice is not None:
-            what = "its task is tried once more" if again else "its task is given up"
-            self._notice(
-                f"warning: {lost}; a fresh worker takes its place"
-                + (f", {what}" if begun is not None else "")
-            )
+            what = " Its task is retried." if again else " Its task failed." if begun is not None else ""
+            self._notice(f"warning: {lost}. A new worker replaces it.{what}")
         self._all_lost = None if self._alive else lost
         if begun is not None and not again:
             begun.future.set_exception(lost)
@@ -327,7 +324,7 @@ class ProcessEngine(Engine):
             worker = next(worker for worker in self._alive if worker.process.pid == pid)
             if worker.stalled:
                 continue  # killed before, but the system has not let it go
-            worker.stalled = f"{why} and was ended"
+            worker.stalled = f"{why} and was stopped"
             if self._stacks is not None and dump_stack(pid, self._stacks):
-                worker.stalled += f" (where it was: {self._stacks})"
+                worker.stalled += f" (stack traces: {self._stacks})"
             worker.process.kill()

@@ -87,12 +87,12 @@ class RayEngine(Engine):
                     raise error
         except self._ray.exceptions.RayError as error:
             raise EngineFailure(
-                f"not all nodes of the Ray cluster at {self._address} can run tokenmill: {cause_of(error)}"
+                f"Ray cluster {self._address}: some nodes cannot run tokenmill: {cause_of(error)}"
             ) from None
         if not all(answer.done() for answer in answers):
             raise EngineFailure(
-                f"not all nodes of the Ray cluster at {self._address} answer within {CHECK_SECONDS} s; end those that "
-                f"hang"
+                f"Ray cluster {self._address}: some nodes did not answer within {CHECK_SECONDS} s. Stop nodes that "
+                f"hang."
             )
 
     def submit(
@@ -114,13 +114,12 @@ class RayEngine(Engine):
         self._last_check = now
         if self._silent >= GIVEN_UP_SECONDS:
             raise EngineFailure(
-                f"the Ray cluster at {self._address} has not answered for {self._silent:.0f} s; run the same command "
-                "again to go on"
+                f"Ray cluster {self._address}: no answer for {self._silent:.0f} s. Run the same command again to "
+                f"resume."
             )
         if before < QUIET_SECONDS <= self._silent:
             self._notice(
-                f"warning: the Ray cluster at {self._address} does not answer; waiting for it, at most "
-                f"{GIVEN_UP_SECONDS:.0f} s",
+                f"warning: Ray cluster {self._address}: no answer, waiting for at most {GIVEN_UP_SECONDS:.0f} s",
                 waits=True,
             )
 
@@ -155,7 +154,7 @@ class RayEngine(Engine):
                 level = logging.getLogger("ray").level  # without it Ray sets its own
                 self._ray.init(self._address, log_to_driver=False, logging_level=level)
         except (OSError, ValueError, RuntimeError) as error:
-            raise EngineFailure(f"no Ray cluster answers at {self._address}: {cause_of(error)}") from None
+            raise EngineFailure(f"Ray cluster {self._address}: cannot connect: {cause_of(error)}") from None
 
     def _watch(self) -> None:
         """What the thread does: look who is there, where Ray waits without end if the head is gone."""
@@ -168,7 +167,8 @@ class RayEngine(Engine):
         seen = {node["NodeID"] for node in alive}
         if lost := self._nodes - seen:
             self._notice(
-                f"warning: {len(lost)} of {len(self._nodes)} Ray nodes are gone; others do their tasks"
+                f"warning: Ray cluster {self._address}: lost {len(lost)} of {len(self._nodes)} nodes. The others redo "
+                "their tasks."
             )
         self._silent, self._nodes = 0.0, seen
         self._worker_count = max(1, int(sum(node["Resources"].get("CPU", 0) for node in alive)))
@@ -178,6 +178,6 @@ class RayEngine(Engine):
         try:
             settle(future, *answer.result())
         except self._ray.exceptions.RayError as error:
-            future.set_exception(WorkerLost(f"Ray gave a task up: {cause_of(error).partition('. ')[0]}"))
+            future.set_exception(WorkerLost(f"Ray gave up a task: {cause_of(error).partition('. ')[0]}"))
         except Exception as error:
             future.set_exception(error)

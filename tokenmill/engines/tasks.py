@@ -91,8 +91,8 @@ class TaskPool:
             except (BrokenExecutor, CancelledError) as error:
                 what = str(error) or "the executor cancelled a task"
                 lost = WorkerLost(
-                    f"{what}, while it was at {describe()}; run the same command again to go on, "
-                    f"with fewer --workers if memory is short"
+                    f"{what} while processing {describe()}. Run the same command again to resume, with fewer --workers "
+                    f"if memory is short."
                 )
                 if isinstance(error, WorkerLost):
                     lost.place, lost.crashed = error.place, error.crashed
@@ -102,7 +102,7 @@ class TaskPool:
                     error, (OSError, ImportError, MemoryError)
                 ):
                     # Of the executor, or a bug.
-                    error.add_note(f"while a worker was at {describe()}")
+                    error.add_note(f"while a worker processed {describe()}")
                 raise
             yield task, result
 

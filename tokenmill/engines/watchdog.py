@@ -63,9 +63,9 @@ class Watch:
                 self._seen[pid] = _Seen(count, ticks, idle, known.since)
         for pid, seen in self._seen.items():
             if seen.idle >= self._seconds:
-                yield pid, f"used no processor time for {self._seconds:g} s"
+                yield pid, f"used no CPU time for {self._seconds:g} s"
             elif (seen.ticks - seen.since) / system.ticks_a_second() >= self._seconds:
-                yield pid, f"took no step in {self._seconds:g} s of processor time"
+                yield pid, f"made no progress in {self._seconds:g} s of CPU time"
 
 
 def processor_ticks(pid: int) -> int | None:

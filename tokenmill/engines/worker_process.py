@@ -153,7 +153,7 @@ class Worker:
             except MemoryError as error:
                 good, value = False, error
             except Exception as error:
-                good, value = False, RuntimeError(f"a task's answer could not be read: {error}")
+                good, value = False, RuntimeError(f"cannot read the result of a task: {error}")
             if good is None:
                 self.place = value
             else:
@@ -219,7 +219,7 @@ def serve(
         except OSError:
             return  # the parent is gone
         except Exception as error:
-            connection.send((False, RuntimeError(f"a task's answer could not be sent: {error}")))
+            connection.send((False, RuntimeError(f"cannot send the result of a task: {error}")))
 
 
 CRASHES = signals("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
@@ -233,8 +233,8 @@ def how_it_ended(exitcode: int | None) -> str:
             name = f"signal {-exitcode}"
         hint = ""
         if -exitcode in signals("SIGKILL"):
-            hint = ", likely for lack of memory"
+            hint = ", probably for lack of memory,"
         elif -exitcode in CRASHES:
-            hint = ", a bug of ours: please report it with that text"
-        return f"was ended by {name}{hint}"
-    return f"ended with exit status {exitcode}"
+            hint = " (a bug in tokenmill: please report it with that text)"
+        return f"was killed by {name}{hint}"
+    return f"exited with status {exitcode}"

@@ -15,7 +15,7 @@ from tokenmill.errors import printable
 from tokenmill.inputs import _core, utf8
 from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.documents import Documents, Reading
-from tokenmill.inputs.errors import BadInput
+from tokenmill.inputs.errors import BadInput, no_column, repeated_column
 from tokenmill.inputs.intake import BadRecord
 
 # A batch of rows is about so much text by the file's own account.
@@ -41,17 +41,15 @@ def text_type(schema: Any, names: tuple[str, ...], path: str) -> Any:
     for name in names:
         kinds = [field.type for field in fields if field.name == name]
         if not kinds:
-            raise BadInput(
-                f"{printable(path)}: has no column {column!r}; --text-field can name one of: {printable(shown)}"
-            )
+            raise no_column(path, column, shown)
         if len(kinds) > 1:
-            raise BadInput(f"{printable(path)}: has {len(kinds)} columns {column!r}; one is needed")
+            raise repeated_column(path, column, len(kinds))
         kind = kinds[0]
         fields = list(kind) if pyarrow.types.is_struct(kind) else []
     values = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
     if str(values) not in _TEXT_TYPES:
         raise BadInput(
-            f"{printable(path)}: the column {column!r} holds {values}, not text; name another with --text-field"
+            f"{printable(path)}: the column {column!r} has type {values}, not text. Choose another with --text-field."
         )
     return kind
 
@@ -155,7 +153,9 @@ def array_documents(reading: Reading, array: Any, first_row: int, done_bytes: in
     bad: dict[int, BadRecord | bytes] = {}
     if array.null_count:
         for index in np.flatnonzero(~_valid(array)).tolist():
-            bad[index] = BadRecord("not a text", "the text is null", first_row + index, b"", 0, is_row=True)
+            bad[index] = BadRecord(
+                "not a text", "null instead of text", first_row + index, b"", 0, is_row=True
+            )
     if not _rows_are_utf8(batch):
         _look_for_bad_rows(reading, batch, first_row, bad)
     if not bad:
@@ -214,7 +214,7 @@ def _look_for_bad_rows(
             reading.intake.replaced += replaced
             bad[index] = bytes(mended)
         else:
-            detail = f"byte {place} of the text (0x{text[place]:02x}) is not valid UTF-8"
+            detail = utf8.invalid_byte(place, text[place], " of the text")
             bad[index] = BadRecord(
                 "invalid UTF-8", detail, first_row + index, bytes(text), len(text), is_row=True
             )

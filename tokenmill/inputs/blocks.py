@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from tokenmill.errors import naming
 from tokenmill.inputs import _core
 from tokenmill.inputs.buffers import GrowingBuffer
-from tokenmill.inputs.errors import BadInput, FatalInput
+from tokenmill.inputs.errors import BadInput, changed_while_read
 from tokenmill.inputs.overlapping import overlaps_itself
 from tokenmill.stores import RandomFile
 
@@ -170,10 +170,7 @@ class FileRange:
         with naming(self.path):
             got = self._file.readinto_at(self._place, buffer[:room])
         if not got:
-            raise FatalInput(
-                f"{self.path} changed while it was read: it ends at byte {self._place} now; "
-                f"convert it again when nothing writes to it"
-            )
+            raise changed_while_read(self.path, f"ends at byte {self._place}")
         if self._seen is not None:
             self._seen(self._place, buffer[:got])
         self._place += got
@@ -198,9 +195,7 @@ def _line_end(file: RandomFile, path: str, place: int, size: int) -> int:
         with naming(path), memoryview(buffer) as view:
             got = file.readinto_at(place, view)
         if not got:
-            raise FatalInput(
-                f"{path} changed while it was read: it ends at byte {place} now; convert it again"
-            )
+            raise changed_while_read(path, f"ends at byte {place}")
         found = buffer.find(b"\n", 0, got)
         if found >= 0:
             return min(size, place + found + 1)

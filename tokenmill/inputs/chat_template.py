@@ -22,7 +22,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from tokenmill.errors import BadArgument, printable
+from tokenmill.errors import BadArgument, not_installed, printable
 from tokenmill.inputs.marked_records import MarkedText, RecordFault, encoded
 from tokenmill.inputs.messages import messages_for_template, roles_dropped
 from tokenmill.inputs.rules import ChatRules
@@ -71,7 +71,7 @@ class ChatTemplate:
         )
         if not text.startswith(before):
             raise RecordFault(
-                TEMPLATE, "the completion changes the text of the prompt, so the template gives no exact mask"
+                TEMPLATE, "the completion changes the text of the prompt, so the loss mask is not exact"
             )
         marked = f"{before}{BEGIN}{text[len(before) :]}{END}"
         return self._found(marked, messages, tools, replaces, has_special)
@@ -86,26 +86,24 @@ class ChatTemplate:
     def _template(self, tools: Any) -> str:
         template = self._templates[tools is not None]
         if not template:
-            raise RecordFault(
-                "no chat template", "it has no tools, and the chat template is for chats with tools"
-            )
+            raise RecordFault("no chat template", "no tools, but the chat template requires tools")
         return template
 
     def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
         """(messages and tools as the template gets them; whether they hold special tokens that stay text)."""
         messages = messages_for_template(messages)
         if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
-            raise RecordFault("no messages", "its messages hold U+FDD0, U+FDD1 or U+FDD2")
+            raise RecordFault("no messages", "messages contain U+FDD0, U+FDD1 or U+FDD2")
         found: list[str] = []
         left: list[str] = []
         given = self._cut(messages, found, left), self._cut(tools, found, left)
         if found and special == "error":
-            raise RecordFault("special token", f"a message holds the special token {found[0]!r}")
+            raise RecordFault("special token", f"a message contains the special token {found[0]!r}")
         if left and special == "text":
             raise RecordFault(
                 "special token",
-                f"a message holds the special token {left[0]!r}, which no cut makes ordinary text; mend it, or take it "
-                "for the token: --special-in-text encode",
+                f"a message contains the special token {left[0]!r}, which cannot become ordinary text "
+                "(--special-in-text encode keeps it as a token)",
             )
         return (messages, tools) if special == "encode" else given, bool(found) and special == "text"
 
@@ -140,8 +138,8 @@ class ChatTemplate:
             if not (upto.startswith(before) and text.startswith(upto) and done <= len(before)):
                 raise RecordFault(
                     TEMPLATE,
-                    f"message {number} changes the text in front of it, so the template gives no exact mask; take one "
-                    "with {% generation %} blocks",
+                    f"message {number} changes the text before it, so the loss mask is not exact "
+                    "(use a template with {% generation %} blocks)",
                 )
             parts += [text[done : len(before)], BEGIN, text[len(before) : len(upto)], END]
             done = len(upto)
@@ -164,9 +162,7 @@ class ChatTemplate:
             raise
         except Exception as error:  # a template may raise anything
             text = printable(" ".join(str(error).split()))[:200]
-            raise RecordFault(
-                TEMPLATE, f"the chat template refuses it: {text or type(error).__name__}"
-            ) from None
+            raise RecordFault(TEMPLATE, f"chat template error: {text or type(error).__name__}") from None
 
 
 def _marked(text: str, replaces: bool) -> MarkedText:
@@ -190,7 +186,7 @@ def _marked(text: str, replaces: bool) -> MarkedText:
 def _clock(chat_date: str) -> Callable[[str], str]:
     def strftime_now(form: str) -> str:
         if not chat_date:
-            raise ValueError("it writes the current date; give it as --chat-date YYYY-MM-DD")
+            raise ValueError("the template writes the current date (pass --chat-date YYYY-MM-DD)")
         return datetime.fromisoformat(chat_date).strftime(form)
 
     return strftime_now
@@ -210,11 +206,11 @@ def compiled(template: str) -> Any:
     try:
         import jinja2
     except ImportError:
-        raise BadArgument("chat templates need Jinja2: pip install 'tokenmill[chat]'") from None
+        raise BadArgument(not_installed("chat template", "jinja2", "chat")) from None
     from tokenmill.inputs.template_environment import make_environment
 
     try:
         return make_environment().from_string(template)
     except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:
         text = printable(" ".join(str(error).split()))[:200]
-        raise BadArgument(f"the chat template does not compile: {text}") from None
+        raise BadArgument(f"chat template: does not compile ({text})") from None

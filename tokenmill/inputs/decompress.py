@@ -223,8 +223,8 @@ class DecompressedFile:
             out, _ = self._take(member)
             if not out and not member.ended:
                 raise BadInput(
-                    f"{printable(self.path)}: cut off at byte {self._read_bytes}, in the middle of {self._name} data "
-                    f"({self._out_bytes} bytes of text came before); get the whole file"
+                    f"{printable(self.path)}: byte {self._read_bytes}: truncated {self._name} data, after "
+                    f"{self._out_bytes} bytes of text. Get the complete file."
                 )
         else:
             out, used = self._take(member)
@@ -246,10 +246,10 @@ class DecompressedFile:
             where = f"{printable(self.path)}: near byte {self._read_bytes - len(self._input)}"
             if "memory" in str(error).lower():
                 raise BadInput(
-                    f"{where}: the {self._name} data ask for a window of more than {self._window_bytes} bytes of "
-                    f"memory; allow more with --max-window-bytes 2GiB"
+                    f"{where}: {self._name} data with a window of more than {self._window_bytes} bytes. Raise "
+                    f"--max-window-bytes, for example to 2GiB."
                 ) from None
-            raise BadInput(f"{where}: damaged {self._name} data ({error}); get the file anew") from None
+            raise BadInput(f"{where}: damaged {self._name} data ({error}). Get the file again.") from None
 
     def _fill(self) -> bool:
         """Read on; False at the end of the file."""
@@ -284,8 +284,8 @@ class DecompressedFile:
                 raise BadInput(f"{printable(self.path)}: {LFS_ADVICE}")
             if self._at_start:
                 raise BadInput(
-                    f"{printable(self.path)}: holds no {self._name} data, though its name says so (it begins with "
-                    f"0x{head}); give it the name of what it is"
+                    f"{printable(self.path)}: not {self._name} data despite its extension (got 0x{head}). Rename the "
+                    f"file."
                 )
             if self._input[0] == 0:  # tapes and disks pad with zeros
                 data = bytes(self._input)
@@ -293,10 +293,10 @@ class DecompressedFile:
                 continue
             if any(mark.startswith(bytes(self._input)) for mark in marks):
                 raise BadInput(
-                    f"{printable(self.path)}: cut off at byte {self._read_bytes}, at the beginning of {self._name} "
-                    f"data; get the whole file"
+                    f"{printable(self.path)}: byte {self._read_bytes}: truncated at the start of {self._name} data. Get "
+                    f"the complete file."
                 )
             raise BadInput(
-                f"{printable(self.path)}: byte {place}: something that is no {self._name} data follows the data "
-                f"(0x{head}); cut it off: head -c {place}"
+                f"{printable(self.path)}: byte {place}: extra bytes after the {self._name} data (got 0x{head}). Remove "
+                f"them with head -c {place}."
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tokenmill.errors import TokenmillError
+from tokenmill.errors import TokenmillError, printable
 
 
 class BadInput(TokenmillError):
@@ -26,3 +26,22 @@ class InvalidText(TokenmillError, ValueError):
 
     exit_code: ClassVar[int] = 3
     code: ClassVar[str] = "E-INPUT-003"
+
+
+def changed_while_read(path: str, how: str) -> FatalInput:
+    """Return the error for a source that another program wrote to. how: "ends at byte 7"."""
+    return FatalInput(
+        f"{printable(path)}: changed while it was read ({how}). Run the command again when nothing writes to it."
+    )
+
+
+def no_column(path: str, column: str, names: str, option: str = "--text-field") -> BadInput:
+    """Return the error for a table without the column. names: the columns that exist, separated by commas."""
+    return BadInput(
+        f"{printable(path)}: no column {column!r} (columns: {printable(names) or 'none'}). Choose one with {option}."
+    )
+
+
+def repeated_column(path: str, column: str, count: int) -> BadInput:
+    """Return the error for a table with several columns of the same name."""
+    return BadInput(f"{printable(path)}: the column {column!r} must occur once (got {count})")

@@ -13,7 +13,9 @@ from tokenmill.stores.url import is_url
 
 _HEAD_BYTES: Final = 1000
 ZARR_METADATA: Final = "zarr.json"  # of format 3, which all datasets on stores have
-DATASET_WITHIN: Final = "is a zarr dataset, not text; name what else is there, or move it elsewhere"
+DATASET_WITHIN: Final = (
+    "a Zarr dataset, not text. Pass the other files by name, or move the dataset elsewhere."
+)
 
 
 def what_no_text_is(named: str, input_format: str = "auto") -> str:
@@ -24,9 +26,9 @@ def what_no_text_is(named: str, input_format: str = "auto") -> str:
     if is_url(named):
         return ""
     if is_zarr_group(named):
-        return "is a zarr dataset, not text; name the text that it was made of"
+        return "a Zarr dataset, not text. Pass the text that it was made from."
     if input_format in ("auto", "jsonl") and named.endswith(".json") and _begins_as_tokenizer(named):
-        return "is a tokenizer, not text; name the text"
+        return "a tokenizer, not text. Pass a text file."
     return ""
 
 
@@ -46,16 +48,16 @@ def _begins_as_tokenizer(path: str) -> bool:
 
 
 def why_missing(named: str, arguments: Sequence[str]) -> str:
-    """Why a path that does not exist may have been given, and what to do: "; ...", or "" if nobody knows."""
+    """Return how to fix a path that does not exist, as the end of a message: ". Do this.", or "" if that is unknown."""
     if named.startswith("~"):
-        return f"; ~ is expanded by the shell alone, and not in quotes: {os.path.expanduser(named)}"  # noqa: PTH111
+        return f". Pass {os.path.expanduser(named)}, because the shell expands ~ only outside quotes."  # noqa: PTH111
     if named.endswith("/") and os.path.isfile(named.rstrip("/")):  # noqa: PTH113
-        return "; without the / it is a file"
+        return ". Remove the / at the end of the file name."
     if "," in named and all(map(os.path.exists, named.split(","))):
-        return "; separate paths by spaces, not by commas"
+        return ". Separate paths with spaces instead of commas."
     if named.startswith("<") and named.endswith(">"):
-        return "; each token goes behind an option of its own: --special-token A --special-token B"
+        return ". Repeat the option for each token: --special-token A --special-token B."
     whole = " ".join(arguments)
     if len(arguments) > 1 and named == arguments[0] and os.path.exists(whole):  # noqa: PTH110
-        return f"; a path with spaces goes in quotes: '{whole}'"
+        return f". Quote a path with spaces: '{whole}'."
     return ""

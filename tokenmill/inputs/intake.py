@@ -24,6 +24,7 @@ INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
 _CHATS = ("messages", "conversations")  # what their field is called as a rule
 MALFORMED, FIELD_MISSING = "malformed", "field missing"
 UNREADABLE = "unreadable file"
+TOO_LONG = "longer than {limit} bytes (--max-record-bytes)"
 
 
 class BadRecord(NamedTuple):
@@ -93,7 +94,7 @@ class Intake:
         if isinstance(error, FatalInput) or (fails and isinstance(error, OSError)):
             raise error
         if fails:
-            raise type(error)(f"{str(error).rstrip('.')}; to continue without such files: --on-error skip")
+            raise type(error)(f"{str(error).removesuffix('.')}. Pass --on-error skip to skip bad files.")
         detail = printable(f"{source.shown}: {error.strerror}" if isinstance(error, OSError) else error)
         self.unreadable.append((source_index, detail))
         check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)
@@ -114,8 +115,8 @@ def _message(source: Source, record: BadRecord) -> str:
         where = f"line {line} (byte {record.place})"
     shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     if shown:
-        shown = f": {shown}{'...' if record.length > SHOWN_BYTES else ''}"
-    return printable(f"{source.shown}: {where}: {record.detail}{shown}; {_way_out(record)}")
+        shown = f" (got {shown}{'...' if record.length > SHOWN_BYTES else ''})"
+    return printable(f"{source.shown}: {where}: {record.detail}{shown}. {_way_out(record)}")
 
 
 def _way_out(record: BadRecord) -> str:
@@ -123,19 +124,17 @@ def _way_out(record: BadRecord) -> str:
     start = record.data[:SHOWN_BYTES].strip()
     if record.line == 0 and record.place <= len(codecs.BOM_UTF8):  # of the file, as its first byte is in it
         if start.startswith(b"["):
-            return "a list of records is no JSON Lines; name the file .json, or write a record per line: jq -c '.[]'"
+            return "Rename a JSON array to .json, or write one record per line with jq -c '.[]'."
         if start.startswith(b"{") and record.reason == MALFORMED and record.length < SHOWN_BYTES:
-            return "JSON Lines has a record a line, mend it; if the records have several each: jq -c ."
-    way_out = "mend it, or go on without such records: --on-error skip"
+            return "Write one record per line, for example with jq -c '.'."
+    way_out = "Fix the record, or pass --on-error skip to skip bad records."
     if record.reason == FIELD_MISSING:
         with suppress(ValueError, RecursionError):  # of a long record there is the beginning only
             names = list(json.loads(record.data))[:10]
             of_chats = "".join(
-                f"; chats are converted with --messages-field {name}" for name in names if name in _CHATS
+                f"Convert chats with --messages-field {name}. " for name in names if name in _CHATS
             )
-            return (
-                f"name another with --text-field (there is {', '.join(names) or 'none'}), {way_out}{of_chats}"
-            )
+            return f"Choose a field with --text-field (fields: {', '.join(names) or 'none'}). {of_chats}{way_out}"
     return way_out
 
 
@@ -154,6 +153,6 @@ def check_error_count(count: int, max_errors: int | None) -> None:
     """Raise FatalInput (exit 3) if there are more bad records and files than allowed."""
     if max_errors is not None and count > max_errors:
         raise FatalInput(
-            f"more than {max_errors} bad records or files (--max-errors). --on-error fail shows the first of them, a "
-            "greater --max-errors allows more"
+            f"--max-errors: more than {max_errors} bad records or files. Raise it, or pass --on-error fail to see the "
+            "first one."
         )

@@ -61,12 +61,12 @@ class ArrayLines:
         good = self._array.rewrite(np.frombuffer(buffer[:count], np.uint8))
         self._offset += good
         if good < count:
-            self._damage = self._damaged(f"0x{buffer[good]:02x} cannot follow there; correct the file")
+            self._damage = self._damaged(f"invalid JSON array (got 0x{buffer[good]:02x}). Fix the file.")
         elif not count and self._array.is_cut:
-            self._damage = self._damaged("the closing bracket is missing; get the whole file")
+            self._damage = self._damaged("JSON array without a closing bracket. Get the complete file.")
         if self._damage is not None and not good:
             raise self._damage
         return good
 
     def _damaged(self, detail: str) -> BadInput:
-        return BadInput(f"{printable(self._path)}: byte {self._offset}: damaged JSON array: {detail}")
+        return BadInput(f"{printable(self._path)}: byte {self._offset}: {detail}")

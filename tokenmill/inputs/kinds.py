@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from tokenmill.errors import BadArgument, printable
+from tokenmill.errors import BadArgument, not_installed, printable
 
 
 class Format(NamedTuple):
@@ -126,18 +126,20 @@ def kind_of(path: str, input_format: str = "auto") -> Kind:
 def _kind_of_suffixes(suffixes: str, input_format: str) -> Kind:
     name, compression = _uncompressed(suffixes)
     if name.endswith(_REFUSED):
-        raise ValueError("this kind of file cannot be read; unpack it to text, JSON Lines or Parquet first")
+        raise ValueError("unsupported file type. Unpack it to text, JSON Lines or Parquet first.")
     if input_format == "auto" and name.endswith(_NOT_TEXT):
         raise ValueError(
-            "not a text file; extract its text first, or give --input-format text if it holds text"
+            "not a text file. Extract its text first, or pass --input-format text if it is text."
         )
     named = _format_of(name)
     kind = _shared_kind(named if input_format == "auto" else input_format, compression)
     form = FORMATS[kind.format]
     if form.is_encoded and compression != "none":
-        raise ValueError(f"{form.name} is compressed inside; unpack the file itself first")
+        raise ValueError(f"compressed {form.name} file. Decompress it first.")
     if FORMATS[named].is_encoded and kind.format != named:
-        raise ValueError(f"{FORMATS[named].name} cannot be read as {kind.format}; leave --input-format away")
+        raise ValueError(
+            f"{FORMATS[named].name} file cannot be read as {kind.format}. Remove --input-format."
+        )
     return kind
 
 
@@ -201,14 +203,19 @@ def is_marked_up(path: str) -> bool:
     return _uncompressed(path)[0].endswith(_MARKED_UP)
 
 
+def empty_table(path: str, kind: Kind) -> str:
+    """Return the fault of an empty file of a format that has no empty files."""
+    return printable(f"{path}: not a {FORMATS[kind.format].name} file (got 0 bytes)")
+
+
 def markup_note(names: Sequence[str]) -> str:
     """A line about named files that are HTML pages; "" if there are none."""
     if not names:
         return ""
     more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
     return (
-        f"{printable(names[0])}{more}: read as plain text, with the markup; extract the text first, or give "
-        "--input-format text"
+        f"{printable(names[0])}{more}: read as plain text, including the markup. Extract the text first, or pass "
+        "--input-format text."
     )
 
 
@@ -237,6 +244,4 @@ def check_libraries(kinds: set[Kind]) -> None:
         needed["zstandard"] = "zstd"
     for module, what in needed.items():
         if module is not None and find_spec(module) is None:
-            raise BadArgument(
-                f"reading {what} needs {module}, which is not installed; install it: pip install 'tokenmill[inputs]'"
-            )
+            raise BadArgument(not_installed(f"{what} input", module, "inputs"))

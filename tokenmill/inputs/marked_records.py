@@ -73,11 +73,11 @@ class MarkedRecords:
         try:
             return _value_of(line.decode())  # of bytes it would take UTF-16, and a mark in front of any line
         except RecursionError:
-            raise RecordFault(MALFORMED, "it is nested too deeply") from None
+            raise RecordFault(MALFORMED, "nested too deeply") from None
         except RecordFault:
             raise
         except ValueError as error:
-            raise RecordFault(MALFORMED, f"it is not JSON, {error}") from None
+            raise RecordFault(MALFORMED, f"invalid JSON: {error}") from None
 
     def text_of(self, record: Any) -> MarkedText:
         """Return the text of a record and count its messages; RecordFault."""
@@ -87,7 +87,7 @@ class MarkedRecords:
 
     def _text_of(self, record: Any) -> MarkedText:
         if not isinstance(record, dict):
-            raise RecordFault("not an object", "it is no JSON object")
+            raise RecordFault("not an object", "not a JSON object")
         if self._marks.messages_field:
             messages = _field(record, self._marks.messages_field)
             tools = _tools(record, self._marks.messages_field)
@@ -111,8 +111,8 @@ class MarkedRecords:
             if self._marks.chat is None:
                 raise RecordFault(
                     "no chat template",
-                    "its prompt is a list of messages, and there is no chat template for them: give --chat-template "
-                    "FILE, and pip install 'tokenmill[chat]'",
+                    "the prompt is a list of messages, but there is no chat template (pass --chat-template FILE and "
+                    "run pip install 'tokenmill[chat]')",
                 )
             self._chat = ChatTemplate(self._marks.chat, self._marks.chat_date)
         return self._chat
@@ -154,7 +154,7 @@ def encoded(text: str, replaces: bool) -> bytes:
     except UnicodeEncodeError as error:
         if replaces:
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-        detail = f"the text holds half of a surrogate pair at its character {error.start}"
+        detail = f"unpaired surrogate at character {error.start} of the text"
         raise RecordFault(INVALID_UTF8, detail) from None
 
 
@@ -163,7 +163,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for at, name in enumerate(names) if name in names[:at])
-        raise RecordFault("field twice", f"it has the field {twice!r} twice")
+        raise RecordFault("field twice", f"field {twice!r} occurs twice")
     return found
 
 
@@ -176,7 +176,7 @@ def _field(record: dict[str, Any], name: str) -> Any:
     for part in pointer_path(name):
         if not isinstance(value, dict) or part not in value:
             there = ", ".join(map(str, list(record)[:10])) or "none"
-            raise RecordFault("no such field", f"it has no field {name!r} (there is {there})")
+            raise RecordFault("no such field", f"field {name!r} is missing (fields: {there})")
         value = value[part]
     return value
 
@@ -210,7 +210,5 @@ def _listed(value: Any) -> Any:
 def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         kinds = {dict: "an object", list: "a list", bool: "a boolean", type(None): "null"}
-        raise RecordFault(
-            "not a text", f"the field {name!r} is {kinds.get(type(value), 'a number')}, not a text"
-        )
+        raise RecordFault("not a text", f"field {name!r} is {kinds.get(type(value), 'a number')}, not text")
     return value

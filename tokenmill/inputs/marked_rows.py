@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tokenmill.errors import printable
 from tokenmill.inputs.documents import Event, Reading
-from tokenmill.inputs.errors import BadInput
+from tokenmill.inputs.errors import no_column
 from tokenmill.inputs.intake import BadRecord
 from tokenmill.inputs.marked_records import MarkedBatch, MarkedRecords, RecordFault
 from tokenmill.inputs.rules import MarkRules, pointer_path
@@ -20,10 +19,8 @@ def marked_columns(names: Sequence[str], marks: MarkRules, path: str) -> list[st
     """The columns that records with a mask are made of, of those that there are; BadInput if one is missing."""
     columns = list(dict.fromkeys(pointer_path(name)[0] for name in marks.fields))
     if missing := [name for name in columns if name not in names]:
-        there = printable(", ".join(names[:10]))
-        raise BadInput(
-            f"{printable(path)}: has no column {missing[0]!r} (there is {there or 'none'}); name another"
-        )
+        options = "--messages-field" if marks.messages_field else "--prompt-field and --completion-field"
+        raise no_column(path, missing[0], ", ".join(names[:10]), options)
     has_tools = marks.chat is not None and "tools" in names and "tools" not in columns
     return [*columns, "tools"] if has_tools else columns
 

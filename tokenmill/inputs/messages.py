@@ -34,7 +34,7 @@ def messages_for_template(messages: Any) -> list[dict[str, Any]]:
     {"role": "user", "content": None, "thinking": "a"} -> {"role": "user", "thinking": "a", "reasoning_content": "a"}
     """
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise RecordFault("no messages", "its messages are no list of objects")
+        raise RecordFault("no messages", "messages are not a list of objects")
     return [_for_template(number, message) for number, message in enumerate(messages)]
 
 
@@ -44,7 +44,7 @@ def _for_template(number: int, message: dict[str, Any]) -> dict[str, Any]:
         message = _from_sharegpt(number, name, message)
     if not isinstance(message.get("role"), str):
         fields = printable(", ".join(map(str, list(message)[:10]))) or "none"
-        raise RecordFault("no role", f"message {number} has neither role nor from (its fields: {fields})")
+        raise RecordFault("no role", f"message {number} has neither role nor from (fields: {fields})")
     thoughts = next((message[name] for name in _THOUGHTS if name in message), None)
     return message if thoughts is None else {"thinking": thoughts, **message, "reasoning_content": thoughts}
 
@@ -60,7 +60,7 @@ def _from_sharegpt(number: int, name: str, message: dict[str, Any]) -> dict[str,
         calls = None
     calls = calls if isinstance(calls, list) else [calls]
     if not all(isinstance(call, dict) and "name" in call for call in calls):
-        raise RecordFault("no messages", f"message {number} is a {name} without a call in JSON")
+        raise RecordFault("no messages", f"message {number} is a {name} without a JSON call")
     return {
         "role": "assistant",
         "tool_calls": [{"type": "function", "function": call} for call in calls],
@@ -90,7 +90,7 @@ def roles_dropped(messages: list[dict[str, Any]], render: Callable[[list[dict[st
     roles = [messages[number]["role"] for number in dropped]
     if dropped and dropped == with_text:
         named = printable(", ".join(dict.fromkeys(roles)))
-        raise RecordFault("dropped", f"the chat template writes none of its messages (roles: {named})")
+        raise RecordFault("dropped", f"the chat template writes none of the messages (roles: {named})")
     for number, role in zip(dropped, roles, strict=True):
         if role not in ROLES:
             detail = f"the chat template drops message {number} (role {role!r})"

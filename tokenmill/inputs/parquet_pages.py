@@ -34,7 +34,7 @@ class ColumnChunks:
         metadata = read_at(file, tail - metadata_bytes, metadata_bytes)
         facts = parquet_chunks(metadata, columns)
         if len(facts) != 4 * groups * columns:
-            raise ValueError("it is not clear how many row groups there are")
+            raise ValueError("inconsistent number of row groups")
         self._facts: NDArray[np.int64] = facts.reshape(groups, columns, 4)
 
     def is_encrypted(self, column: int) -> bool:

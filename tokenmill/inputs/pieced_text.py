@@ -54,7 +54,8 @@ class PiecedText:
         except InvalidText as error:
             if self._rules.on_error == "fail" and self._rules.invalid == "error":
                 raise
-            self.fault = str(error)
+            place, byte = self._valid.bad_place, self._valid.bad_byte
+            self.fault = utf8.invalid_byte(place, byte) if place >= 0 else str(error)
             return None
 
     def count_in(self, intake: Intake, source_index: int, source: Source) -> None:

@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 from tokenmill.errors import naming, printable
 from tokenmill.inputs.arrow_texts import array_documents, inner_field, text_arrays, text_type
 from tokenmill.inputs.documents import Event, Reading
-from tokenmill.inputs.errors import BadInput, FatalInput
+from tokenmill.inputs.errors import BadInput, changed_while_read
 from tokenmill.inputs.marked_records import MarkedRecords
 from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows
 from tokenmill.inputs.rules import MarkRules
 from tokenmill.stores import RandomFile
 
+_PAST_END = "message extends past the end of the file"
 _FILE_MARK = b"ARROW1\0\0"
 _CONTINUED = 0xFFFFFFFF
 _FEATHER_1 = int.from_bytes(b"FEA1", "little")
@@ -134,35 +135,33 @@ def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
             continue
         if is_first and mark == _FEATHER_1:
             raise _damaged(
-                path, 0, "it is Feather version 1; pyarrow.feather.write_feather writes it as version 2"
+                path, 0, "Feather version 1. Convert it to version 2 with pyarrow.feather.write_feather."
             )
         if length == 0:
             place = begin
             break
         if length > min(_MOST_METADATA_BYTES, size - begin):
-            raise _damaged(path, place, "a message goes on behind the end of the file")
+            raise _damaged(path, place, _PAST_END)
         data = _read(file, path, begin, begin + length)
         try:
             kind, body_bytes, rows = _header(data)
             is_big_endian = kind == _SCHEMA and _is_big_endian(data)
         except (struct.error, IndexError):
-            raise _damaged(path, place, "a header is no Arrow message") from None
+            raise _damaged(path, place, "bad message header") from None
         if is_big_endian:
-            raise _damaged(
-                path, place, "its numbers are big-endian; read it with pyarrow.ipc and write it again"
-            )
+            raise _damaged(path, place, "big-endian numbers. Read it with pyarrow.ipc and write it again.")
         if is_first and kind != _SCHEMA:
-            raise _damaged(path, place, "it does not begin with a schema")
+            raise _damaged(path, place, "no schema at the start")
         stop = begin + length + body_bytes
         if body_bytes < 0 or rows < 0 or stop > size:
-            raise _damaged(path, place, "a message goes on behind the end of the file")
+            raise _damaged(path, place, _PAST_END)
         yield _Message(place, stop, kind, rows)
         is_first, place = False, stop
     if is_first:
-        raise _damaged(path, 0, "it holds no Arrow data")
+        raise _damaged(path, 0, "no Arrow messages")
     end = _footer(file, path, size)[0] if is_file else size
     if not place <= end < place + _PADDING_BYTES or any(_read(file, path, place, end)):
-        raise _damaged(path, place, "something follows the end of the data; are several in one file?")
+        raise _damaged(path, place, "extra bytes after the end of the data. Split concatenated files.")
 
 
 def _header(data: bytes) -> tuple[int, int, int]:
@@ -207,7 +206,7 @@ def _footer(file: RandomFile, path: str, size: int) -> tuple[int, int]:
     start = size - tail - length
     is_whole = mark == _FILE_MARK[:6] and len(_FILE_MARK) < start < size - tail
     if not is_whole or length > _MOST_METADATA_BYTES:
-        raise _damaged(path, max(0, size - tail), "a file without its end")
+        raise _damaged(path, max(0, size - tail), "no footer. Get the complete file.")
     return start, size - tail
 
 
@@ -229,9 +228,9 @@ def _schema_and_footer(file: RandomFile, path: str, size: int) -> tuple[int, int
                     struct.unpack_from("<q", data, blocks + 4 + 24 * block)[0] for block in range(count)
                 )
     except (struct.error, IndexError):
-        raise _damaged(path, start, "a footer is none of Arrow") from None
+        raise _damaged(path, start, "bad footer") from None
     if min(found) <= len(_FILE_MARK):
-        raise _damaged(path, start, "a footer names no place behind the schema")
+        raise _damaged(path, start, "the footer points into the schema")
     return min(found), start
 
 
@@ -244,10 +243,7 @@ def _read(file: RandomFile, path: str, start: int, stop: int) -> bytes:
             with naming(f"{path} at byte {start + place}"):
                 got = file.readinto_at(start + place, view[place:])
             if not got:
-                raise FatalInput(
-                    f"{printable(path)} changed while it was read: it ends at byte {start + place} now; convert it "
-                    "again when nothing writes to it"
-                )
+                raise changed_while_read(path, f"ends at byte {start + place}")
             place += got
     return bytes(data)
 
@@ -262,7 +258,7 @@ def _batch(data: bytes, schema: Any, rows: int) -> Any:
         batch = pyarrow.ipc.read_record_batch(pyarrow.py_buffer(data), schema)
     batch.validate()
     if batch.num_rows != rows:
-        raise ValueError("it has not as many rows as its header says")
+        raise ValueError("the number of rows differs from the header")
     return batch
 
 
@@ -287,7 +283,7 @@ def _column(batch: Any, names: tuple[str, ...]) -> Any:
         column.indices.validate(full=True)
         bounds = pyarrow.compute.min_max(column.indices).as_py()
         if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < len(column.dictionary):
-            raise ValueError("a number is outside its dictionary")
+            raise ValueError("dictionary index out of range")
     values = column.dictionary if is_dictionary else column
     # As bytes: whether they are UTF-8 is looked for later, row by row.
     as_bytes = {"string": pyarrow.binary(), "large_string": pyarrow.large_binary()}.get(str(values.type))
@@ -306,10 +302,10 @@ def _tried(path: str, place: int, action: Callable[[], Any]) -> Any:
 
 def _late_dictionary(path: str, place: int) -> BadInput:
     return BadInput(
-        f"{printable(path)}: byte {place}: a dictionary behind the first record batch, which is not read; write the "
-        "column as plain strings"
+        f"{printable(path)}: byte {place}: dictionaries after the first record batch are not supported. Write the "
+        "column as plain strings."
     )
 
 
 def _damaged(path: str, place: int, detail: str) -> BadInput:
-    return BadInput(f"{printable(path)}: byte {place}: not readable as Arrow: {printable(detail)[:300]}")
+    return BadInput(f"{printable(path)}: byte {place}: invalid Arrow data: {printable(detail)[:300]}")

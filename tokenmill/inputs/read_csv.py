@@ -17,8 +17,8 @@ from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.blocks import ByteStream
 from tokenmill.inputs.documents import DAMAGE, Event, Reading
-from tokenmill.inputs.errors import BadInput
-from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED, BadRecord
+from tokenmill.inputs.errors import BadInput, no_column, repeated_column
+from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED, TOO_LONG, BadRecord
 from tokenmill.inputs.marked_records import MarkedRecords
 from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows
 
@@ -95,7 +95,7 @@ class _Rows:
         while (header := self._row()) == []:
             self._reading.intake.blank += 1
         if isinstance(header, csv.Error):
-            raise BadInput(f"{self._where}: the header is no row of CSV: {printable(header)}")
+            raise BadInput(f"{self._where}: invalid CSV header: {printable(header)}")
         return header
 
     def _good_rows(self, header: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -107,9 +107,9 @@ class _Rows:
                 continue
             intake.records += 1
             if isinstance(row, csv.Error):
-                self._bad(MALFORMED, f"it is no row of CSV: {row}", number, b"")
+                self._bad(MALFORMED, f"invalid CSV: {row}", number, b"")
             elif len(row) != len(header):
-                detail = f"it has {len(row)} values, the header {len(header)}"
+                detail = f"expected {len(header)} values, as in the header, found {len(row)}"
                 self._bad(MALFORMED, detail, number, row[0].encode("utf-8", "surrogateescape"))
             else:
                 yield number, row
@@ -137,20 +137,13 @@ class _Rows:
             if len(header) == 1
             else None
         )
-        hint = (
-            f"; {other!r} separates no columns of {self._reading.source.kind.format.upper()}, write it with commas "
-            "(.csv) or tabs (.tsv)"
-            if other
-            else ""
-        )
-        raise BadInput(
-            f"{self._where}: has no column {name!r}; --text-field can name one of: "
-            f"{printable(', '.join(header[:20]))}{hint}"
-        )
+        hint = f" Separate columns with commas (.csv) or tabs (.tsv) instead of {other!r}." if other else ""
+        error = no_column(self._reading.source.shown, name, ", ".join(header[:20]))
+        raise BadInput(f"{error}{hint}")
 
     def _place(self, name: str, header: list[str]) -> int:
         if header.count(name) > 1:
-            raise BadInput(f"{self._where}: has {header.count(name)} columns {name!r}; one is needed")
+            raise repeated_column(self._reading.source.shown, name, header.count(name))
         return header.index(name)
 
     def _valid(self, value: str, number: int) -> bytes | None:
@@ -167,7 +160,7 @@ class _Rows:
             self._reading.intake.replaced += replaced
             return bytes(mended)
         place = utf8.first_invalid(text)
-        detail = f"byte {place} of the text (0x{text[place]:02x}) is not valid UTF-8"
+        detail = utf8.invalid_byte(place, text[place], " of the text")
         self._bad(INVALID_UTF8, detail, number, text)
         return None
 
@@ -208,7 +201,5 @@ class _Raw(io.RawIOBase):
 
 
 def _too_long(reading: Reading) -> BadInput:
-    return BadInput(
-        f"{printable(reading.source.shown)}: a row has more than {reading.rules.max_record_bytes} bytes "
-        "(--max-record-bytes); is there a quote that is not closed?"
-    )
+    limit = TOO_LONG.format(limit=reading.rules.max_record_bytes)
+    return BadInput(f"{printable(reading.source.shown)}: a row is {limit}. Check for an unclosed quote.")

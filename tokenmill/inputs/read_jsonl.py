@@ -31,28 +31,28 @@ from tokenmill.inputs.blocks import (
     watched,
 )
 from tokenmill.inputs.documents import Documents, Event, Reading
-from tokenmill.inputs.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord
+from tokenmill.inputs.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, TOO_LONG, BadRecord
 from tokenmill.inputs.json_array import ArrayLines, is_array, may_be_array
 from tokenmill.inputs.long_line import LongLine
 from tokenmill.inputs.marked_records import RECORD_BYTES, MarkedBatch, MarkedRecords, RecordFault
 
 _FAULTS = {
-    "cut": (MALFORMED, "it ends before it is complete"),
-    "syntax": (MALFORMED, "it is not JSON, byte {place} (0x{byte:02x}) cannot stand there"),
-    "control": (MALFORMED, "it is not JSON, byte {place} (0x{byte:02x}) in a string must be escaped"),
-    "escape": (MALFORMED, "it is not JSON, the escape at byte {place} is none"),
-    "number": (MALFORMED, "it is not JSON, the number at byte {place} is none"),
-    "trailing": (MALFORMED, "something stands behind the record at byte {place}"),
-    "not_object": ("not an object", "it is no JSON object"),
-    "missing": (FIELD_MISSING, "it has no field {field}"),
-    "twice": ("field twice", "it has the field {field} twice"),
-    "is_null": ("not a text", "the field {field} is null"),
-    "is_bool": ("not a text", "the field {field} is a boolean, not a text"),
-    "is_number": ("not a text", "the field {field} is a number, not a text"),
-    "is_list": ("not a text", "the field {field} is a list, not a text"),
-    "is_object": ("not a text", "the field {field} is an object, not a text"),
-    "surrogate": ("invalid UTF-8", "the text holds half of a surrogate pair at byte {place}"),
-    "too_long": ("too long", "it has more than {limit} bytes (--max-record-bytes)"),
+    "cut": (MALFORMED, "incomplete JSON"),
+    "syntax": (MALFORMED, "invalid JSON: unexpected byte {place} (0x{byte:02x})"),
+    "control": (MALFORMED, "invalid JSON: unescaped control character at byte {place} (0x{byte:02x})"),
+    "escape": (MALFORMED, "invalid JSON: bad escape at byte {place}"),
+    "number": (MALFORMED, "invalid JSON: bad number at byte {place}"),
+    "trailing": (MALFORMED, "invalid JSON: extra data at byte {place}"),
+    "not_object": ("not an object", "not a JSON object"),
+    "missing": (FIELD_MISSING, "field {field} is missing"),
+    "twice": ("field twice", "field {field} occurs twice"),
+    "is_null": ("not a text", "field {field} is null, not text"),
+    "is_bool": ("not a text", "field {field} is a boolean, not text"),
+    "is_number": ("not a text", "field {field} is a number, not text"),
+    "is_list": ("not a text", "field {field} is a list, not text"),
+    "is_object": ("not a text", "field {field} is an object, not text"),
+    "surrogate": ("invalid UTF-8", "unpaired surrogate at byte {place}"),
+    "too_long": ("too long", TOO_LONG),
 }
 
 
@@ -131,7 +131,7 @@ class _Lines:
             return
         self._intake.records += 1
         if line.fault == "invalid":
-            detail = f"byte {line.place} (0x{line.byte:02x}) is not valid UTF-8"
+            detail = utf8.invalid_byte(line.place, line.byte)
             self._bad_record(INVALID_UTF8, detail, start, line.head, line.length, line.line)
         elif line.fault:
             self._bad(line.fault, start, line.place, line.head, line.length, line.line, line.byte)
@@ -202,7 +202,7 @@ class _Lines:
                 try:
                     if len(line) > self._intake.rules.max_record_bytes:
                         limit = self._intake.rules.max_record_bytes
-                        raise RecordFault("too long", f"it has more than {limit} bytes (--max-record-bytes)")
+                        raise RecordFault("too long", TOO_LONG.format(limit=limit))
                     found.add(marked.text_of(marked.parsed(line)), start + place)
                 except RecordFault as fault:
                     kept = line if fault.reason != "too long" else line[:HEAD_BYTES]
@@ -221,9 +221,7 @@ class _Lines:
             held += piece[: max(0, RECORD_BYTES - len(held))]
         if length > RECORD_BYTES:
             self._intake.records += 1
-            detail = (
-                f"it has more than {RECORD_BYTES} bytes, which records with a part to be learned may have"
-            )
+            detail = f"longer than {RECORD_BYTES} bytes, the maximum for records with a loss mask"
             self._bad_record("too long", detail, start, bytes(held[:HEAD_BYTES]), length, self.count)
             self.count += 1
         elif _core.validate_utf8(held) < 0:
@@ -255,7 +253,7 @@ class _Lines:
                 self._intake.records += 1
                 self._bad_record(
                     INVALID_UTF8,
-                    f"byte {start + bad} (0x{data[bad]:02x}) is not valid UTF-8",
+                    utf8.invalid_byte(start + bad, data[bad]),
                     start + line_start,
                     line.rstrip(b"\n"),
                     len(line.rstrip(b"\n")),

@@ -24,7 +24,7 @@ from tokenmill.inputs.arrow_texts import (
     text_type,
 )
 from tokenmill.inputs.documents import Event, Reading
-from tokenmill.inputs.errors import BadInput
+from tokenmill.inputs.errors import BadInput, repeated_column
 from tokenmill.inputs.marked_records import MarkedRecords
 from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows
 from tokenmill.inputs.parquet_pages import ColumnChunks, dictionary_page_bytes
@@ -98,14 +98,10 @@ class _ParquetText:
             if self._metadata.schema.column(index).path == self.column
         ]
         if len(matches) != 1:
-            raise BadInput(
-                f"{printable(self.path)}: has {len(matches)} columns {self.column!r}; one is needed"
-            )
+            raise repeated_column(self.path, self.column, len(matches))
         self._index = matches[0]
         if self.chunks.is_encrypted(self._index):
-            raise BadInput(
-                f"{printable(self.path)}: column {self.column!r}: not readable as Parquet: it is encrypted"
-            )
+            raise BadInput(f"{printable(self.path)}: column {self.column!r}: encrypted")
 
     @property
     def group_count(self) -> int:
@@ -259,7 +255,7 @@ def _unreadable(error: Exception, where: str) -> BadInput:
     """The error of a library as BadInput with the file in it; an error of the system is raised unchanged."""
     if isinstance(error, OSError) and error.errno is not None:
         raise error
-    return BadInput(f"{where}: not readable as Parquet: {printable(' '.join(str(error).split()))[:300]}")
+    return BadInput(f"{where}: invalid Parquet data: {printable(' '.join(str(error).split()))[:300]}")
 
 
 def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:

@@ -17,7 +17,7 @@ from tokenmill.inputs import utf8
 from tokenmill.inputs.blocks import ByteStream
 from tokenmill.inputs.documents import Event, Reading
 from tokenmill.inputs.errors import BadInput
-from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED, BadRecord
+from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED, TOO_LONG, BadRecord
 
 _BLOCK_BYTES = 512
 _READ_BYTES = 1 << 20
@@ -58,14 +58,14 @@ def _text(reading: Reading, archive: _Archive, member: _Member, number: int) -> 
         reading.intake.bad(reading.source_index, reading.source, record)
 
     if size > rules.max_record_bytes:
-        bad(MALFORMED, f"it has more than {rules.max_record_bytes} bytes (--max-record-bytes)", b"")
+        bad(MALFORMED, TOO_LONG.format(limit=rules.max_record_bytes), b"")
         return None
     text = archive.take(size)
     if member.name.lower().endswith(_RECORDS):
-        bad(MALFORMED, "by its name it holds JSON Lines; unpack the archive and name its files", text)
+        bad(MALFORMED, "JSON Lines in an archive (unpack the archive and pass its files)", text)
         return None
     if what := utf8.other_kind(text):
-        bad(MALFORMED, what, text)
+        bad(MALFORMED, what.partition(". ")[0], text)
         return None
     if (place := utf8.first_invalid(text)) < 0:
         return text
@@ -73,7 +73,7 @@ def _text(reading: Reading, archive: _Archive, member: _Member, number: int) -> 
         mended, replaced = utf8.replace_invalid(text)
         reading.intake.replaced += replaced
         return bytes(mended)
-    bad(INVALID_UTF8, f"byte {place} (0x{text[place]:02x}) is not valid UTF-8", text)
+    bad(INVALID_UTF8, utf8.invalid_byte(place, text[place]), text)
     return None
 
 
@@ -113,8 +113,8 @@ class _Archive:
         while data := self._read(_READ_BYTES, may_end=True):
             if data.count(0) != len(data):
                 raise BadInput(
-                    f"{self._where}: something follows the end of the archive, before byte {self._place}; "
-                    "are several in one file? unpack it: tar --ignore-zeros -x"
+                    f"{self._where}: extra bytes after the end of the archive, before byte {self._place}. Unpack "
+                    "concatenated archives with tar --ignore-zeros -x."
                 )
 
     def take(self, size: int) -> bytes:
@@ -128,21 +128,23 @@ class _Archive:
         place = self._place
         block = self._read(_BLOCK_BYTES, may_end=place == 0)
         if place == 0 and not block:
-            raise BadInput(f"{self._where}: is empty, which no tar archive is")
+            raise BadInput(f"{self._where}: not a tar archive (got 0 bytes)")
         if len(block) == _BLOCK_BYTES and not any(block):
             return None
         try:
             header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
         except tarfile.HeaderError as error:
-            what = "holds no tar archive" if place == 0 else f"byte {place}: no header of a tar archive"
+            what = "not a tar archive" if place == 0 else f"byte {place}: invalid tar header"
             raise BadInput(f"{self._where}: {what} ({printable(error)})") from None
         if header.size < 0:
-            raise BadInput(f"{self._where}: byte {place}: a file of {header.size} bytes")
+            raise BadInput(f"{self._where}: byte {place}: invalid file size (got {header.size})")
         return header
 
     def _attributes(self, header: tarfile.TarInfo) -> bytes:
         if header.size > _MOST_NAME_BYTES:
-            raise BadInput(f"{self._where}: byte {self._place}: a name of {header.size} bytes")
+            raise BadInput(
+                f"{self._where}: byte {self._place}: names must be at most {_MOST_NAME_BYTES} bytes (got {header.size})"
+            )
         self._rest = -(-header.size // _BLOCK_BYTES) * _BLOCK_BYTES
         return self.take(header.size)
 
@@ -154,7 +156,7 @@ class _Archive:
             length = int(digits) if digits.isdigit() and len(digits) < 8 else 0
             key, is_given, value = rest[: max(0, length - len(digits) - 2)].partition(b"=")
             if not is_given or data[length - 1 : length] != b"\n":
-                raise BadInput(f"{self._where}: byte {self._place}: attributes of a file that are none")
+                raise BadInput(f"{self._where}: byte {self._place}: invalid pax attributes")
             if key == b"path":
                 name = value
             elif key == b"size" and value.isdigit() and len(value) < 20:
@@ -166,7 +168,7 @@ class _Archive:
 
     def _sparse(self) -> BadInput:
         return BadInput(
-            f"{self._where}: byte {self._place}: a sparse file, which is not read; unpack it: tar -x"
+            f"{self._where}: byte {self._place}: sparse files are not supported. Unpack the archive with tar -x."
         )
 
     def _pass_over(self) -> None:
@@ -184,5 +186,5 @@ class _Archive:
                 left -= got
         self._place += size - left
         if left and not may_end:
-            raise BadInput(f"{self._where}: the archive is cut off at byte {self._place}")
+            raise BadInput(f"{self._where}: byte {self._place}: truncated archive. Get the complete file.")
         return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -63,21 +63,19 @@ class IntakeRules(NamedTuple):
 
 
 def check_separator(separator: str, invalid: str) -> None:
-    """Nothing, or BadArgument for a text that can't separate documents."""
+    """Raise BadArgument for a text that can't separate documents."""
     if not isinstance(separator, str):
-        raise BadArgument(f"--separator must be text, got {separator!r}")
+        raise BadArgument(f"--separator: must be text (got {separator!r})")
     if not separator:
-        raise BadArgument("--separator must not be empty")
+        raise BadArgument("--separator: must not be empty")
     if len(separator) > 4096:
-        raise BadArgument(f"--separator must be at most 4096 characters, got {len(separator)}")
+        raise BadArgument(f"--separator: must be at most 4096 characters (got {len(separator)})")
     try:
         separator.encode()
     except UnicodeEncodeError:
-        raise BadArgument(f"--separator must be valid text, got {separator!r}") from None
+        raise BadArgument(f"--separator: must be valid text (got {separator!r})") from None
     if invalid == "replace" and "\ufffd" in separator:
-        raise BadArgument(
-            "--separator must not hold U+FFFD with --invalid replace, which would make new ones"
-        )
+        raise BadArgument("--separator: must not contain U+FFFD with --invalid replace, which inserts U+FFFD")
 
 
 def pointer_path(field_name: str) -> tuple[str, ...]:

@@ -129,8 +129,7 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
         if bad and not fault:
             from tokenmill.inputs.read_jsonl import reason_of  # a run that has room needs no sample
 
-            reasons = ", ".join(sorted({reason_of(name) for *_, name in bad}))
-            fault = f"{len(bad):,} of {counted(lines - blank, 'record')} of the sample are bad: {reasons}"
+            fault = _bad_records(len(bad), lines - blank, {reason_of(name) for *_, name in bad})
         batch = Batch(out[: int(offsets[-1])].data, offsets)
         return Sample(source, used, batch, len(batch), fault)
     texts = text.split(separator)
@@ -183,9 +182,12 @@ def _table_sample(source: Source, rules: IntakeRules) -> Sample:
         raise BadInput(intake.unreadable[0][1])
     fault = ""
     if bad := sum(intake.skipped.values()):
-        reasons = ", ".join(sorted(intake.skipped))
-        fault = f"{bad:,} of {counted(intake.records, 'record')} of the sample are bad: {reasons}"
+        fault = _bad_records(bad, intake.records, set(intake.skipped))
     return Sample(source, used, Batch.of(texts), len(texts), fault)
+
+
+def _bad_records(bad: int, records: int, reasons: set[str]) -> str:
+    return f"{bad:,} of {counted(records, 'record')} in the sample are bad ({', '.join(sorted(reasons))})"
 
 
 def _parquet_sample(source: Source, rules: IntakeRules) -> Sample:

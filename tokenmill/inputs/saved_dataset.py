@@ -42,7 +42,7 @@ def listed(path: str, data: bytes, names: Collection[bytes]) -> list[bytes]:
         if path.endswith(_STATE):
             if content.get("_indices_data_files"):
                 raise BadInput(
-                    f"{path}: its rows are a selection, which is not read; save it by flatten_indices() first"
+                    f"{path}: a row selection, which is not supported. Call flatten_indices() and save it again."
                 )
             found = [os.fsencode(entry["filename"]) for entry in content["_data_files"]]
         else:
@@ -50,9 +50,11 @@ def listed(path: str, data: bytes, names: Collection[bytes]) -> list[bytes]:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _no_list(path) from None
     if missing := [part for part in found if part not in names]:
-        raise BadInput(f"{path}: lists {os.fsdecode(missing[0])}, which is not there; save the dataset again")
+        raise BadInput(
+            f"{path}: lists a missing file (got {os.fsdecode(missing[0])}). Save the dataset again."
+        )
     return found
 
 
 def _no_list(path: str) -> BadInput:
-    return BadInput(f"{path}: is no such file as save_to_disk writes")
+    return BadInput(f"{path}: not a file of save_to_disk. Save the dataset again.")

@@ -19,7 +19,7 @@ _POWERS: Final = {"k": 1, "m": 2, "g": 3, "t": 4}
 _MOST: Final = 10**18  # beyond any machine, and below 2^63
 
 
-def parse_size(text: str, name: str = "a size") -> int:
+def parse_size(text: str, name: str = "size") -> int:
     """A whole number from its text: "32k" -> 32000, "64KiB" -> 65536, "1e9" -> 10**9, "1.5GB" -> 1_500_000_000.
 
     name: what an error calls it, such as "--vocab-size". BadArgument for anything else, fractions among them.
@@ -33,10 +33,11 @@ def parse_size(text: str, name: str = "a size") -> int:
         value = Decimal(re.sub("[_,]", "", digits)) * Decimal(10) ** int(exponent or 0) * scale
         if value == value.to_integral_value() and value <= _MOST:
             return int(value)
-    raise BadArgument(f"{name} must be a whole number such as 32000, 32k, 100MB or 1e9, got {shown(text)}")
+    where = f"{name}: " if name else ""
+    raise BadArgument(f"{where}must be an integer such as 32000, 32k, 100MB or 1e9 (got {shown(text)})")
 
 
-def parse_sizes(text: str, name: str = "a size") -> list[int]:
+def parse_sizes(text: str, name: str = "size") -> list[int]:
     """The sizes of a list: "8k,16k,32k" -> [8000, 16000, 32000]. BadArgument as `parse_size`, for empty places too."""
     return [parse_size(part, name) for part in text.split(",")]
 

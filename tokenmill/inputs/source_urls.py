@@ -20,7 +20,7 @@ from glob import has_magic
 from tokenmill.errors import printable
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.hints import DATASET_WITHIN, ZARR_METADATA
-from tokenmill.inputs.kinds import FORMATS, PLAIN_TEXT, Rank, kind_of, rank_in_folder
+from tokenmill.inputs.kinds import FORMATS, PLAIN_TEXT, Rank, empty_table, kind_of, rank_in_folder
 from tokenmill.inputs.saved_dataset import LISTS, is_list, listed
 from tokenmill.inputs.source_list import Source
 from tokenmill.stores import (
@@ -71,9 +71,8 @@ def find_objects(
             except ValueError as error:
                 problems.append(f"{shown_url(place)}: {error}")
                 continue
-            form = FORMATS[kind.format]
-            if form.is_encoded and not entry.size and not keep_empty:
-                problems.append(f"{shown_url(place)}: is empty, which no {form.name} file is")
+            if FORMATS[kind.format].is_encoded and not entry.size and not keep_empty:
+                problems.append(empty_table(shown_url(place), kind))
                 continue
             yield Source(place, entry.size, 0, kind=kind, version=entry.version, options=pairs), rank
     except (StoreNotFound, UnknownScheme, BadInput) as error:
@@ -81,9 +80,7 @@ def find_objects(
         return
     problems += [f"{shown_url(folder)}: {DATASET_WITHIN}" for folder in outermost(datasets)]
     if not found:
-        problems.append(
-            f"{printable(shown_url(url))}: no objects there; names that begin with a dot are left out"
-        )
+        problems.append(f"{printable(shown_url(url))}: no objects (names that begin with a dot are skipped)")
 
 
 def is_excluded_below(argument: str, path: str, is_excluded: Callable[[str], bool]) -> bool:

@@ -21,14 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tokenmill.errors import BadArgument, printable
-from tokenmill.inputs.errors import BadInput, FatalInput
+from tokenmill.inputs.errors import BadInput, changed_while_read
 from tokenmill.inputs.hints import DATASET_WITHIN, is_zarr_group, what_no_text_is, why_missing
 from tokenmill.inputs.kinds import (
     FORMATS,
     PLAIN_TEXT,
-    Kind,
     Rank,
     check_libraries,
+    empty_table,
     is_marked_up,
     kind_of,
     rank_in_folder,
@@ -102,11 +102,11 @@ def search_sources(
     inputs = [named for named in inputs if not is_excluded(named)]
     validation = [named for named in validation if not is_excluded(named)]
     if STANDARD_INPUT in validation:
-        problems.append("-: standard input cannot be held out; name a file for --validation")
+        problems.append("-: standard input cannot be held out. Pass a file to --validation.")
     elif STANDARD_INPUT in inputs and standard_input is None:
-        problems.append("-: there is no standard input here; name a file")
+        problems.append("-: standard input is not supported here. Pass a file.")
     elif list(inputs).count(STANDARD_INPUT) > 1:
-        problems.append("-: standard input can be read once only")
+        problems.append("-: standard input must be passed only once")
     no_texts = {
         named: what for named in (*inputs, *validation) if (what := what_no_text_is(named, input_format))
     }
@@ -128,16 +128,20 @@ def search_sources(
             others = _left_out(first, ranks)
             if others and len(others) == len(ranks):
                 named = _listed(sources, others)
-                problems.append(f"{shown_url(argument)}: no data, only {named}; name the files to read")
+                problems.append(
+                    f"{shown_url(argument)}: no data files, only {named}. Pass the files to read by name."
+                )
             left_out += others
     note = ""
     if left_out:
-        note = f"left out as no data: {_listed(sources, left_out)}; name a file to read it"
+        note = (
+            f"skipped files that are not data: {_listed(sources, left_out)}. Pass a file by name to read it."
+        )
     if len(sources) > 1:
         sources = _without_copies(sources, validation_from, devices, inodes, left_out, problems)
     if not sources and not problems:
         named = ", ".join(map(shown_url, [*inputs, *validation])) or "--exclude"
-        problems.append(f"{named}: no files in it; those that begin with a dot are left out")
+        problems.append(f"{named}: no files (names that begin with a dot are skipped)")
     if not problems:
         check_libraries(sources.kinds)
     return Found(sources, problems, note, find.marked_up)
@@ -159,8 +163,8 @@ def refuse(problems: Sequence[str]) -> None:
     if problems:
         shown = [printable(problem) for problem in problems[:SHOWN_PROBLEMS]]
         if len(problems) > SHOWN_PROBLEMS:
-            shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
-        raise BadArgument("; ".join(shown))
+            shown.append(f"({len(problems) - SHOWN_PROBLEMS} more errors)")
+        raise BadArgument(" ".join([*(f"{problem.removesuffix('.')}." for problem in shown[:-1]), shown[-1]]))
 
 
 def _left_out(first: int, ranks: bytearray) -> list[int]:
@@ -202,7 +206,7 @@ def _without_copies(
         else:
             twice.append((later, earlier))
     for later, earlier in sorted(twice):
-        problems.append(f"{sources[later].shown} is the same file as {sources[earlier].shown}; name it once")
+        problems.append(f"{sources[later].shown}: same file as {sources[earlier].shown}. Pass it once.")
     if not left_out:
         return sources
     return SourceList(source for number, source in enumerate(sources) if number not in left_out)
@@ -228,12 +232,9 @@ def require_unchanged(source: Source, status: os.stat_result | None) -> None:
     if status is None:
         return
     if status.st_size != source.size_bytes:
-        raise FatalInput(
-            f"{source.path} changed while it was read: {source.size_bytes} bytes at first, "
-            f"{status.st_size} now; convert it again when nothing writes to it"
-        )
+        raise changed_while_read(source.path, f"had {source.size_bytes} bytes, has {status.st_size}")
     if status.st_mtime_ns != source.mtime_ns:
-        raise FatalInput(f"{source.path} was written to while it was read; convert it again")
+        raise changed_while_read(source.path, "new modification time")
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
@@ -279,7 +280,7 @@ class _Search(NamedTuple):
         elif glob.has_magic(argument):
             matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
             if not matches:
-                self.problems.append(f"{argument} matches no file")
+                self.problems.append(f"{argument}: matches no file")
             matches = [match for match in matches if not is_excluded_below(argument, match, self.is_excluded)]
             # "**" also matches folders in folders, and may yield them in addition to their files.
             passed = matches if "**" in argument else []
@@ -291,7 +292,7 @@ class _Search(NamedTuple):
                 if match not in folders:
                     yield from self._walk(match, ())
         else:
-            self.problems.append(f"{argument} does not exist{why_missing(argument, arguments)}")
+            self.problems.append(f"{argument}: not found{why_missing(argument, arguments)}")
 
     def _look_for_markup(self, source: Source, rank: Rank) -> None:
         if rank == Rank.NAMED and self.input_format == "auto" and is_marked_up(source.path):
@@ -304,14 +305,14 @@ class _Search(NamedTuple):
         try:
             status = os.stat(path)
         except FileNotFoundError:
-            problems.append(f"{path} is a link to {os.readlink(path)}, which does not exist")
+            problems.append(f"{path}: broken link to {os.readlink(path)}")
             return
         except OSError as error:
             problems.append(f"{path}: {error.strerror}")
             return
         if stat.S_ISDIR(status.st_mode):
             if _identity(status) in above:
-                problems.append(f"{path} is a link to a folder that it lies in")
+                problems.append(f"{path}: link to a folder that contains it")
                 return
             if is_zarr_group(path):
                 problems.append(f"{path}: {DATASET_WITHIN}")
@@ -331,10 +332,10 @@ class _Search(NamedTuple):
             for name in names:
                 yield from self._walk(os.path.join(path, os.fsdecode(name)), above)
         elif not stat.S_ISREG(status.st_mode):
-            way_out = "; give it as standard input, and - for it" if stat.S_ISFIFO(status.st_mode) else ""
-            problems.append(f"{path} is {_kind(status.st_mode)}, not a file or folder{way_out}")
+            way_out = ". Pass it as standard input with -." if stat.S_ISFIFO(status.st_mode) else ""
+            problems.append(f"{path}: {_kind(status.st_mode)}, not a file or folder{way_out}")
         elif not self.keep_unreadable and not os.access(path, os.R_OK):
-            problems.append(f"{path} may not be read: permission denied")
+            problems.append(f"{path}: permission denied")
         else:
             rank = Rank.NAMED
             if above:
@@ -345,7 +346,7 @@ class _Search(NamedTuple):
                 problems.append(f"{path}: {error}")
                 return
             if FORMATS[kind.format].is_encoded and not status.st_size and not self.keep_unreadable:
-                problems.append(_is_empty(path, kind))
+                problems.append(empty_table(path, kind))
                 return
             source = Source(
                 path,
@@ -364,14 +365,10 @@ def empty_tables(sources: SourceList) -> dict[int, str]:
     if not any(FORMATS[kind.format].is_encoded for kind in sources.kinds):
         return {}
     return {
-        number: _is_empty(source.shown, source.kind)
+        number: empty_table(source.shown, source.kind)
         for number, source in enumerate(sources)
         if not source.size_bytes and not source.is_left_out and FORMATS[source.kind.format].is_encoded
     }
-
-
-def _is_empty(path: str, kind: Kind) -> str:
-    return printable(f"{path}: is empty, which no {FORMATS[kind.format].name} file is")
 
 
 def _kind(mode: int) -> str:

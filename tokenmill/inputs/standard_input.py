@@ -30,9 +30,9 @@ def spool(path: Path, input_format: str = "auto") -> Source:
     except (OSError, ValueError):
         descriptor = -1
     if descriptor < 0:
-        raise BadArgument("-: standard input is closed; name a file, or pipe the text in")
+        raise BadArgument("-: standard input is closed. Pass a file, or pipe the text in.")
     if os.isatty(descriptor):
-        raise BadArgument("-: standard input is a terminal; pipe the text in, or name a file")
+        raise BadArgument("-: standard input is a terminal. Pipe the text in, or pass a file.")
     digests = bytearray()
     block = Xxh64()
     size = block_bytes = 0

@@ -63,7 +63,7 @@ def valid_documents(
         for row, place in enumerate(places.tolist()):
             document = view[starts[row] : starts[row + 1]]
             if (bad := validate_utf8(document)) >= 0:
-                detail = f"byte {place + bad} (0x{document[bad]:02x}) is not valid UTF-8"
+                detail = utf8.invalid_byte(place + bad, document[bad])
                 record = BadRecord(INVALID_UTF8, detail, place, bytes(document), len(document))
                 intake.bad(source_index, source, record)
                 bad_rows.append(row)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tokenmill.errors import naming
 from tokenmill.inputs.buffers import GrowingBuffer
-from tokenmill.inputs.errors import FatalInput
+from tokenmill.inputs.errors import changed_while_read
 from tokenmill.inputs.source_list import Source
 
 
@@ -62,10 +62,7 @@ class TextWindow:
             with naming(f"{self.path} at byte {self.stop}"):
                 got = self.file.readinto_at(self.stop, room[place:])
             if not got:
-                raise FatalInput(
-                    f"{self.path} changed while it was read: it ends at byte {self.stop}, "
-                    f"but had {self.size} bytes at first; convert it again when nothing writes to it"
-                )
+                raise changed_while_read(self.path, f"ends at byte {self.stop}, had {self.size} bytes")
             if self._seen is not None:
                 self._seen(self.stop, room[place : place + got])
             self.stop += got

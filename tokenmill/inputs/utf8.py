@@ -42,7 +42,7 @@ _OTHER_FILES = {
     b"ARROW1\x00\x00": "Arrow",
 }
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
-LFS_ADVICE = "a Git LFS pointer, not the data; run git lfs pull in the folder that was cloned"
+LFS_ADVICE = "a Git LFS pointer, not the data. Run git lfs pull in the cloned folder."
 # What a tar archive has behind the name and owner of its first file: all of it may be valid UTF-8.
 _TAR_MARK, _TAR_PLACE = b"ustar", 257
 HEAD_BYTES = _TAR_PLACE + len(_TAR_MARK)  # so many of a text's first bytes tell
@@ -66,10 +66,10 @@ def first_invalid(buffer: Buffer) -> int:
 
 
 def check(buffer: Buffer, where: str | Path = "text", base_bytes: int = 0) -> None:
-    """Nothing, or InvalidText with the offset of the first byte that is not valid UTF-8.
+    """Raise InvalidText with the offset of the first byte that is not valid UTF-8.
 
     where: what the message calls the source. base_bytes: where `buffer` starts in it, added to the offset.
-    check(b"ab\\xff", "f.txt") -> InvalidText: f.txt: byte 2 (0xff) is not valid UTF-8 ...
+    check(b"ab\\xff", "f.txt") -> InvalidText: f.txt: byte 2: invalid UTF-8 (got 0xff) ...
     """
     offset = _core.validate_utf8(buffer)
     if offset >= 0:
@@ -77,7 +77,7 @@ def check(buffer: Buffer, where: str | Path = "text", base_bytes: int = 0) -> No
 
 
 def check_rows(buffer: Buffer, offsets: NDArray[np.uint64]) -> None:
-    """Nothing, or InvalidText if one of the rows [offsets[i], offsets[i + 1]) of the buffer is not valid UTF-8.
+    """Raise InvalidText if one of the rows [offsets[i], offsets[i + 1]) of the buffer is not valid UTF-8.
 
     All are if they are together and none begins within a character. Offsets that fall or leave the buffer are the
     caller's to refuse.
@@ -88,7 +88,7 @@ def check_rows(buffer: Buffer, offsets: NDArray[np.uint64]) -> None:
     starts = offsets[(offsets > first) & (offsets < min(stop, view.nbytes))]
     cut = np.flatnonzero(np.frombuffer(view, np.uint8)[starts] & 0xC0 == 0x80)
     if len(cut):
-        raise InvalidText(f"text: byte {starts[cut[0]]} is within a character; a document cannot begin there")
+        raise InvalidText(f"text: byte {starts[cut[0]]}: a document must not begin inside a character")
 
 
 def invalid_text(buffer: Buffer, offset: int, where: str | Path, base_bytes: int = 0) -> InvalidText:
@@ -97,30 +97,35 @@ def invalid_text(buffer: Buffer, offset: int, where: str | Path, base_bytes: int
     if base_bytes == 0 and (what := other_kind(view)):
         return InvalidText(f"{where}: {what}")
     return InvalidText(
-        f"{where}: byte {base_bytes + offset} (0x{view[offset]:02x}) is not valid UTF-8; mend the text or replace "
-        f"such bytes by U+FFFD (--invalid replace)"
+        f"{where}: byte {base_bytes + offset}: invalid UTF-8 (got 0x{view[offset]:02x}). Fix the text, or pass "
+        f"--invalid replace to insert U+FFFD."
     )
+
+
+def invalid_byte(offset: int, byte: int, within: str = "") -> str:
+    """Return the fault of a record: (7, 0xff, " of the text") -> "invalid UTF-8 at byte 7 of the text (0xff)"."""
+    return f"invalid UTF-8 at byte {offset}{within} (0x{byte:02x})"
 
 
 def other_kind(head: Buffer) -> str | None:
     """What a file is whose beginning shows that it is no UTF-8 text, and what to do, as errors say it; else None.
 
-    b"\\xff\\xfeh\\0" -> "looks like UTF-16, not UTF-8; convert it first: iconv -f UTF-16 -t UTF-8". head: the first
+    b"\\xff\\xfeh\\0" -> "looks like UTF-16, not UTF-8. Convert it first with iconv -f UTF-16 -t UTF-8." head: the first
     HEAD_BYTES of the text, or more.
     """
     start = bytes(memoryview(head).cast("B")[:HEAD_BYTES])
     for mark, name in _OTHER_BOMS.items():
         if start.startswith(mark):
-            return f"looks like {name}, not UTF-8; convert it first: iconv -f {name} -t UTF-8"
+            return f"looks like {name}, not UTF-8. Convert it first with iconv -f {name} -t UTF-8."
     for mark, name in _OTHER_FILES.items():
         if start.startswith(mark):
-            return f"looks like {name} data, not text; unpack it, or give it the name of what it is"
+            return f"looks like {name} data, not text. Unpack it, or rename it to match its content."
     if start.startswith(b"%PDF-"):
-        return "looks like PDF data, not text; extract its text first"
+        return "looks like PDF data, not text. Extract its text first."
     if start.startswith(LFS_POINTER):
         return LFS_ADVICE
     if is_tar(start):
-        return "holds a tar archive, not text; name it .tar, or say so: --input-format tar"
+        return "looks like a tar archive, not text. Rename it to .tar, or pass --input-format tar."
     return None
 
 
@@ -152,7 +157,7 @@ def ensure_valid(
         check(buffer, where, base_bytes)
         return buffer, 0
     if invalid != "replace":
-        raise BadArgument(f'invalid must be "error" or "replace", got {invalid!r}')
+        raise BadArgument(f'invalid: must be "error" or "replace" (got {invalid!r})')
     if base_bytes == 0 and other_kind(buffer):
         raise invalid_text(buffer, 0, where)
     return replace_invalid(buffer)

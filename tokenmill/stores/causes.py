@@ -10,12 +10,14 @@ import re
 
 from tokenmill.errors import printable
 from tokenmill.stores.errors import (
-    AlreadyThere,
-    StoreChanged,
     StoreDenied,
     StoreError,
     StoreNotFound,
     UnknownScheme,
+    already_there,
+    changed,
+    not_found,
+    unknown_option,
 )
 
 _STATUS = re.compile(r"status code: (\d{3})")
@@ -74,47 +76,46 @@ def explained(error: BaseException, shown: str, scheme: str) -> StoreError:
     variables = _CREDENTIALS.get(scheme, "--storage-option")
     said = f" ({code})" if code else f" (status {status})" if status else ""
     if kind == "AlreadyExistsError":
-        return AlreadyThere(f"{shown} exists already; another run has written it")
+        return already_there(shown)
     if kind in ("PreconditionError", "NotModifiedError"):
-        return StoreChanged(f"{shown} was written to since the work was planned; run the command again")
+        return changed(shown)
     if code in _NO_CONTAINER:
         where = f" and {_ENDPOINTS[scheme]}" if scheme in _ENDPOINTS else ""
-        return StoreNotFound(f"{shown}: there is no such bucket{said}; check its name{where}")
+        return StoreNotFound(f"{shown}: no such bucket{said}. Check its name{where}.")
     if code in _EXPIRED:
         return StoreDenied(
-            f"{shown}: the credentials have expired{said}; renew {variables} and run the command again"
+            f"{shown}: expired credentials{said}. Renew {variables} and run the command again."
         )
     if code in _WRONG_CREDENTIALS:
-        return StoreDenied(f"{shown}: the store does not accept the credentials{said}; check {variables}")
+        return StoreDenied(f"{shown}: rejected credentials{said}. Check {variables}.")
     if code in _WRONG_REGION or "incorrectly configured region" in text or status == 301:
         return StoreDenied(
-            f"{shown}: the bucket lies in another region{said}{_message(text)}; set AWS_REGION to its own"
+            f"{shown}: bucket in another region{said}{_message(text)}. Set AWS_REGION to the region of the bucket."
         )
     if code == "RequestTimeTooSkewed":
-        return StoreDenied(f"{shown}: the clock of this machine is wrong{said}; set it")
+        return StoreDenied(f"{shown}: wrong clock on this machine{said}. Set the clock.")
     if "169.254.169.254" in text or "metadata.google.internal" in text:
         return StoreDenied(
-            f"{shown}: no credentials were found; set {variables}, or --storage-option skip_signature=true for a "
-            f"public bucket"
+            f"{shown}: no credentials found. Set {variables}, or pass --storage-option skip_signature=true for a "
+            f"public bucket."
         )
     if isinstance(error, FileNotFoundError) or kind == "NotFoundError" or status == 404:
-        return StoreNotFound(f"{shown} is not there; was it removed or renamed?")
+        return not_found(shown)
     if kind in ("PermissionDeniedError", "UnauthenticatedError") or status in (401, 403):
-        return StoreDenied(f"{shown}: permission denied{said}; check {variables} and what they allow")
+        return StoreDenied(f"{shown}: permission denied{said}. Check {variables} and their permissions.")
     if status == 400:
         return StoreDenied(
-            f"{shown}: the store refuses the request{said}{_message(text)}; check {variables} and the region"
+            f"{shown}: rejected request{said}{_message(text)}. Check {variables} and the region."
         )
     if knows_no_range(error):
         return StoreError(
-            f"{shown}: the server does not give parts of a file (status 206), which reading needs; download it first"
+            f"{shown}: the server does not support range requests (status 206). Download the file first."
         )
     if isinstance(error, ValueError) or kind == "InvalidPathError":
         named = _NAMED_PATH.search(text)
         name = f" {printable(named[1])!r}" if named else ""
         return StoreError(
-            f"{shown}: the name of an object{name} has an empty part ('//'), the part '.' or '..', or a control "
-            "character; rename it"
+            f"{shown}: object name{name} with an empty part ('//'), '.', '..' or a control character. Rename it."
         )
     return StoreError(f"{shown}: {_reason(text, status, said)}")
 
@@ -124,28 +125,28 @@ def explained_setting(error: BaseException, shown: str, options: tuple[tuple[str
     text = str(error).split(_DETAILS)[0]
     found = re.search(r"[kK]ey: '?(\w+)", text)
     if found and type(error).__name__ in ("UnknownConfigurationKeyError", "ValueError"):
-        return UnknownScheme(
-            f"{shown}: there is no storage option {found[1]!r} for this store; leave it away"
-        )
+        return unknown_option(shown, found[1])
     if "Account must be specified" in text:
-        return StoreDenied(f"{shown}: no account is named; set AZURE_STORAGE_ACCOUNT_NAME")
+        return StoreDenied(f"{shown}: missing account name. Set AZURE_STORAGE_ACCOUNT_NAME.")
     names = ", ".join(name for name, _ in options) or "the environment variables of the store"
     for _, value in options:
         text = text.replace(value, "…") if value else text
-    return UnknownScheme(f"{shown}: these settings do not work: {text.splitlines()[0]}; check {names}")
+    return UnknownScheme(
+        f"{shown}: invalid settings: {text.splitlines()[0].removesuffix('.')}. Check {names}."
+    )
 
 
 def _message(text: str) -> str:
     found = _MESSAGE.search(text)
-    return f": {' '.join(found[1].split())}" if found else ""
+    return f": {' '.join(found[1].split()).removesuffix('.')}" if found else ""
 
 
 def _reason(text: str, status: int, said: str) -> str:
     """Why a request failed that was tried again and again."""
     if status:
-        return f"the server failed again and again{said}{_message(text)}; run the command again later"
+        return f"server error after several retries{said}{_message(text)}. Run the command again later."
     system = _SYSTEM_REASON.findall(text)
     if "TimedOut" in text or "Timeout" in text or "timed out" in text:
-        return "the server did not answer in time, again and again; check the network and the endpoint"
+        return "timeout after several retries. Check the network and the endpoint."
     why = f" ({system[-1]})" if system else ""
-    return f"the connection failed again and again{why}; check the network, the name and the endpoint"
+    return f"connection failed after several retries{why}. Check the network, the host name and the endpoint."

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from tokenmill.errors import printable, without_panic
+from tokenmill.errors import not_installed, printable, without_panic
 from tokenmill.stores.errors import StoreError, UnknownScheme
 from tokenmill.stores.store import StorageOptions
 from tokenmill.stores.url import Location
@@ -78,8 +78,7 @@ def check_process(shown: str) -> None:
         _first_process.append(os.getpid())
     elif _first_process[0] != os.getpid():
         raise StoreError(
-            f"{shown}: this process was forked from one that had connected to a store, which can't work; "
-            f"start workers by spawn"
+            f"{shown}: cannot connect from a process that was forked after the first request. Start workers with spawn."
         )
 
 
@@ -95,11 +94,9 @@ def _client(container: Location, options: tuple[tuple[str, str], ...], once: boo
     try:
         from obstore import store
     except ImportError:
-        raise UnknownScheme(
-            f"{container.scheme}:// needs obstore, which is not installed; install it: pip install "
-            f"'tokenmill[remote]'"
-        ) from None
+        raise UnknownScheme(not_installed(f"{container.scheme}://", "obstore", "remote")) from None
     settings = dict(options)
+    _unset_empty_endpoints(container, settings)
     _check_address(container, settings)
     retry = _retry_config(container, settings, once)
     kinds: dict[str, Any] = {"s3": store.S3Store, "gs": store.GCSStore, "az": store.AzureStore}
@@ -126,21 +123,39 @@ def _client(container: Location, options: tuple[tuple[str, str], ...], once: boo
         raise explained_setting(failure, container.shown, options) from None
 
 
+def _unset_empty_endpoints(container: Location, settings: dict[str, str]) -> None:
+    """Remove empty endpoints from the settings and the environment, since the client panics on them."""
+    for name, value in _given_endpoints(container.scheme, settings).items():
+        if not value:
+            del settings[name]
+    for name in _endpoint_variables(container.scheme):
+        if os.environ.get(name) == "":
+            del os.environ[name]
+
+
+def _endpoint_variables(scheme: str) -> list[str]:
+    """Return the variables for the address of the server: "s3" -> ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", ...]."""
+    return [f"{_PREFIXES[scheme][0]}{name}".upper() for name in _ENDPOINTS.get(scheme, ())]
+
+
+def _given_endpoints(scheme: str, settings: dict[str, str]) -> dict[str, str]:
+    """Return the settings for the address of the server."""
+    names = (name.lower() for name in _endpoint_variables(scheme))
+    known = {*names, *_ENDPOINTS.get(scheme, ())}
+    return {name: value for name, value in settings.items() if name.lower() in known}
+
+
 def _check_address(container: Location, settings: dict[str, str]) -> None:
     """Raise UnknownScheme for an endpoint or bucket that is no part of a URL: the client would panic at its first
     request."""
     if re.search(r'[\s"<>\\^`{|}]', container.container):
-        raise UnknownScheme(f"{container.shown}: a bucket or host has no such name; correct the URL")
-    if container.scheme not in _ENDPOINTS:
-        return
-    (prefix,), names = _PREFIXES[container.scheme], _ENDPOINTS[container.scheme]
-    given = {name: value for name, value in settings.items() if name.lower().removeprefix(prefix) in names}
-    variables = [f"{prefix}{name}".upper() for name in names]
-    for name, value in (given or {name: os.environ.get(name, "") for name in variables}).items():
+        raise UnknownScheme(f"{container.shown}: invalid bucket or host name. Correct the URL.")
+    variables = {name: os.environ.get(name, "") for name in _endpoint_variables(container.scheme)}
+    for name, value in (_given_endpoints(container.scheme, settings) or variables).items():
         if value and not _is_address(value):
             raise UnknownScheme(
-                f"{container.shown}: the endpoint must begin with https:// or http:// and name a host (got {name}="
-                f"{printable(value)}); correct it"
+                f"{container.shown}: {name}: must begin with https:// or http:// and contain a host "
+                f"(got {printable(value)})"
             )
 
 
@@ -160,7 +175,7 @@ def _retry_config(container: Location, settings: dict[str, str], once: bool) -> 
     for name, default in zip(_RETRY_OPTIONS, (_MAX_RETRIES, _RETRY_SECONDS), strict=True):
         text = settings.pop(name, str(default)).removesuffix("s")
         if not text.isdigit() or len(text) > 6:
-            raise UnknownScheme(f"{container.shown}: the storage option {name}={text} must be a whole number")
+            raise UnknownScheme(f"{container.shown}: {name}: must be an integer (got {printable(text)})")
         values[name] = int(text)
     return {
         "max_retries": 0 if once else values["max_retries"],

@@ -51,3 +51,33 @@ class UnknownScheme(StoreError):
 
     exit_code: ClassVar[int] = 2
     code: ClassVar[str] = "E-STORE-006"
+
+
+def not_found(shown: str) -> StoreNotFound:
+    """Return the error for a missing object or file."""
+    return StoreNotFound(f"{shown}: not found. Check whether it was removed or renamed.")
+
+
+def changed(shown: object) -> StoreChanged:
+    """Return the error for an object or file with another version than when it was listed."""
+    return StoreChanged(f"{shown}: changed since it was listed. Run the command again.")
+
+
+def already_there(shown: str) -> AlreadyThere:
+    """Return the error for an object or file that another run created."""
+    return AlreadyThere(f"{shown}: already exists. Check whether another run writes the same output.")
+
+
+def read_only(shown: str) -> StoreError:
+    """Return the error for a write to a store without writes."""
+    return StoreError(f"{shown}: read-only. Write to an object store or a folder.")
+
+
+def no_local_folder(shown: str) -> StoreError:
+    """Return the error for a store without a path on this machine."""
+    return StoreError(f"{shown}: not a local folder")
+
+
+def unknown_option(shown: str, name: str) -> UnknownScheme:
+    """Return the error for a setting that the store does not have."""
+    return UnknownScheme(f"{shown}: unknown storage option {name!r}. Remove it.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tokenmill.stores import system
-from tokenmill.stores.errors import StoreChanged
+from tokenmill.stores.errors import changed
 from tokenmill.stores.local import file_version, read_into
 from tokenmill.stores.opening import open_store
 from tokenmill.stores.store import NO_OPTIONS, Entry, StorageOptions
@@ -98,7 +98,7 @@ class LocalFile:
         self.size = status.st_size
         if version and version != file_version(status):
             self.close()
-            raise StoreChanged(f"{path} was written to since the work was planned; run the command again")
+            raise changed(path)
 
     def __enter__(self) -> LocalFile:
         return self

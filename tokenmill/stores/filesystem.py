@@ -13,9 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tokenmill.errors import not_installed
 from tokenmill.stores.causes import explained
 from tokenmill.stores.clients import own_options
-from tokenmill.stores.errors import StoreChanged, StoreError, StoreNotFound, UnknownScheme
+from tokenmill.stores.errors import (
+    StoreError,
+    StoreNotFound,
+    UnknownScheme,
+    changed,
+    no_local_folder,
+    read_only,
+    unknown_option,
+)
 from tokenmill.stores.requests import call, read_joined
 from tokenmill.stores.store import (
     NO_OPTIONS,
@@ -53,7 +62,7 @@ class FilesystemStore:
     @property
     def path(self) -> Path:
         """See Store."""
-        raise StoreError(f"{self.url} is no local folder")
+        raise no_local_folder(self.url)
 
     def list(self, prefix: str = "") -> Iterator[Entry]:
         """See Store. All are held, since fsspec does not say in which order they come."""
@@ -71,23 +80,21 @@ class FilesystemStore:
         """See Store."""
         found = self._try(key, lambda: self._system.info(self._place(key)))
         if found["type"] != "file":
-            raise StoreNotFound(f"{self._shown(key)} is a folder, not a file")
+            raise StoreNotFound(f"{self._shown(key)}: a folder, not a file")
         return Entry(key, int(found["size"] or 0), _version(found))
 
     def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Bytes:
         """See Store. The version is that of the listing or, of a pinned revision, of the content."""
         entry = self.head(key)
         if version and entry.version != version:
-            raise StoreChanged(
-                f"{self._shown(key)} was written to since the work was planned; run the command again"
-            )
+            raise changed(self._shown(key))
         stop = entry.size if stop is None else min(stop, entry.size)
         if start >= stop:
             return b""
         data = self._try(key, lambda: self._read(self._place(key), start, stop))
         if len(data) != stop - start:
             raise StoreError(
-                f"{self._shown(key)}: the store sent {len(data)} of {stop - start} bytes; run again"
+                f"{self._shown(key)}: expected {stop - start} bytes (got {len(data)}). Run the command again."
             )
         return data
 
@@ -147,7 +154,7 @@ class FilesystemStore:
         return self._location.below(key).shown if key else self.url
 
     def _read_only(self) -> StoreError:
-        return StoreError(f"{self.url} can only be read; write to an object store or a folder")
+        return read_only(self.url)
 
     def _try(self, key: str, request: Callable[[], _Result]) -> _Result:
         """The result; broken connections and failing servers are tried again with growing pauses."""
@@ -172,7 +179,7 @@ class FilesystemStore:
             and (isinstance(error, FileNotFoundError) or status == 404)
         ):
             return StoreNotFound(
-                f"{self.url}: there is no such repository or revision, or the token may not read it; check HF_TOKEN"
+                f"{self.url}: no such repository or revision, or no access to it. Check HF_TOKEN."
             )
         said = PermissionError(f"status code: {status}") if status else error
         return explained(said, self._shown(key), self._location.scheme)
@@ -191,17 +198,13 @@ def _file_system(location: Location, options: Mapping[str, str]) -> Any:
     except (ImportError, ValueError) as error:
         if scheme != "hf" and isinstance(error, ValueError):
             raise UnknownScheme(
-                f"{location.shown}: there is no store for {scheme}://; use s3, gs, az, https, hf or a path"
+                f"{location.shown}: unsupported URL scheme {scheme}://. Use s3, gs, az, https, hf or a path."
             ) from None
         needed = "huggingface_hub" if scheme == "hf" else getattr(error, "name", None) or str(error)
-        raise UnknownScheme(
-            f"{scheme}:// needs {needed}, which is not installed; install it: pip install 'tokenmill[remote]'"
-        ) from None
+        raise UnknownScheme(not_installed(f"{scheme}://", needed, "remote")) from None
     unknown = [name for name in mine if name.lower() not in _HF_OPTIONS]
     if unknown:
-        raise UnknownScheme(
-            f"{location.shown}: there is no storage option {unknown[0]!r} for hf://; leave it away"
-        )
+        raise unknown_option(location.shown, unknown[0])
     settings: dict[str, Any] = {_HF_OPTIONS[name.lower()]: value for name, value in mine.items()}
     return huggingface_hub.HfFileSystem(**settings)
 

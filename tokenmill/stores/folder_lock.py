@@ -44,15 +44,15 @@ class FolderLock:
                 and holder.get("boot") != boot_id()
             ):
                 raise self._refused(
-                    f"{printable(self._path.parent)}: locked by {_describe(holder)}, which cannot be checked from this "
-                    f"host. If that run has ended, delete {printable(self._path)} and run the same command again"
+                    f"{printable(self._path.parent)}: locked by {_describe(holder)}, which this host cannot check. "
+                    f"If that run has ended, delete {printable(self._path)} and run the same command again."
                 )
             _write_holder(file)
         except BlockingIOError:
             holder_text = _describe(_holder(file))
             file.close()
             raise self._refused(
-                f"another run ({holder_text}) is writing {printable(self._output)}; wait for it or end it"
+                f"{printable(self._output)}: in use by another run ({holder_text}). Wait for it or stop it."
             ) from None
         except BaseException:
             file.close()
@@ -114,5 +114,5 @@ def _describe(holder: dict[str, Any]) -> str:
     if not holder:
         return "unknown"
     return printable(
-        f"process {holder.get('process')} on {holder.get('host')}, begun {holder.get('started')}"
+        f"process {holder.get('process')} on {holder.get('host')}, started {holder.get('started')}"
     )

@@ -55,16 +55,16 @@ class Lease:
         if found is not None and (is_recent or self._read() not in (found, None)):
             raise self._refused(
                 printable(
-                    f"another run (process {found.get('process')} on {found.get('host')}, seen {max(age, 0):.0f} s "
-                    f"ago) is writing {self._output}; wait for it or end it; one that was killed is taken over after "
-                    f"{TAKEN_OVER_SECONDS:g} s"
+                    f"{self._output}: in use by another run (process {found.get('process')} on {found.get('host')}, "
+                    f"last seen {max(age, 0):.0f} s ago). Wait for it or stop it. The lock of a killed run expires "
+                    f"after {TAKEN_OVER_SECONDS:g} s."
                 )
             )
         try:
             self._write(if_absent=found is None)
         except AlreadyThere:
             raise self._refused(
-                f"another run has begun to write {self._output} at the same moment; wait for it"
+                f"{self._output}: in use by another run, which started at the same moment. Wait for it."
             ) from None
         thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         start_thread(thread)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tokenmill.stores import system
-from tokenmill.stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
+from tokenmill.stores.errors import already_there, changed, not_found
 from tokenmill.stores.names import has_name, rename
 from tokenmill.stores.store import Blocks, Bytes, Entry, as_blocks, begin_by_size, checked_key, end_by_size
 
@@ -51,9 +51,9 @@ class LocalStore:
         try:
             status = os.stat(place)  # noqa: PTH116 - a Path costs more than the call
         except _ABSENT:
-            raise _not_found(place) from None
+            raise not_found(place) from None
         if not os.path.isfile(place):  # noqa: PTH113
-            raise _not_found(place)
+            raise not_found(place)
         return Entry(key, status.st_size, file_version(status))
 
     def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Bytes:
@@ -66,16 +66,14 @@ class LocalStore:
         try:
             file = os.open(place, os.O_RDONLY | system.BINARY)
         except _ABSENT:
-            raise _not_found(place) from None
+            raise not_found(place) from None
         try:
             blocks: Blocks = [_read_at(file, place, start, stop) for start, stop in ranges]
             if version and file_version(os.fstat(file)) != version:
-                raise StoreChanged(
-                    f"{place} was written to since the work was planned; run the command again"
-                )
+                raise changed(place)
             return blocks
         except IsADirectoryError:
-            raise _not_found(place) from None
+            raise not_found(place) from None
         finally:
             os.close(file)
 
@@ -179,18 +177,10 @@ def _link(temporary: str, place: str) -> bool:
     except FileExistsError:
         if has_name(os.lstat(temporary), place):
             return True  # its answer was lost
-        raise _already_there(place) from None
+        raise already_there(place) from None
     except OSError:  # no hard links here: EPERM, ENOTSUP, EMLINK by the file system
         try:
             os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.BINARY, 0o666))
             return False
         except FileExistsError:
-            raise _already_there(place) from None
-
-
-def _already_there(place: str) -> StoreError:
-    return AlreadyThere(f"{place} exists already; another run has written it")
-
-
-def _not_found(place: str) -> StoreError:
-    return StoreNotFound(f"{place} is not there; was it removed or renamed?")
+            raise already_there(place) from None

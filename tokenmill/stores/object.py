@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tokenmill.errors import LibraryPanic
 from tokenmill.stores.causes import code_of, explained, knows_no_range, status_of
 from tokenmill.stores.clients import SCHEMES, check_process, client_of, unretried_client_of
-from tokenmill.stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
+from tokenmill.stores.errors import (
+    StoreError,
+    StoreNotFound,
+    already_there,
+    changed,
+    no_local_folder,
+    read_only,
+)
 from tokenmill.stores.requests import call, read_joined
 from tokenmill.stores.store import (
     NO_OPTIONS,
@@ -74,7 +81,7 @@ class ObjectStore:
     @property
     def path(self) -> Path:
         """See Store."""
-        raise StoreError(f"{self.url} is no local folder")
+        raise no_local_folder(self.url)
 
     @property
     def _is_web(self) -> bool:
@@ -90,7 +97,7 @@ class ObjectStore:
         answers, as a proxy does, the client takes for the last one. Each empty object costs another request,
         because the client lists an object "data" and the marker "data/" of a folder under the same name."""
         if self._is_web:
-            raise StoreError(f"{self.url}: a web server does not list its files; name each of them")
+            raise StoreError(f"{self.url}: web servers do not list files. Pass the URL of each file.")
         folder = self._location.below(prefix.strip("/")).path if prefix.strip("/") else self._location.path
         cut = len(self._location.path.rstrip("/")) + 1 if self._location.path.rstrip("/") else 0
         pages: Any = None
@@ -121,10 +128,10 @@ class ObjectStore:
                 if not found["size"] and self._is_folder_marker(key):
                     continue
                 if not key:
-                    raise StoreError(f"{self.url}/: the name of an object ends with a slash; rename it")
+                    raise StoreError(f"{self.url}/: object name ends with a slash. Rename the object.")
                 if found["path"] < last:
                     raise StoreError(
-                        f"{self.url}: the store does not list its objects in order; name each of them"
+                        f"{self.url}: the store does not list objects in order. Pass the URL of each object."
                     )
                 last = found["path"]
                 yield Entry(key, found["size"], _version(found))
@@ -177,9 +184,7 @@ class ObjectStore:
                 return b""
             raise self._explained(error, key) from None
         if version and _version(meta) != version:
-            raise StoreChanged(
-                f"{self._shown(key)} was written to since the work was planned; run the command again"
-            )
+            raise changed(self._shown(key))
         return data
 
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
@@ -266,7 +271,7 @@ class ObjectStore:
             except StoreNotFound:
                 pass
             else:
-                raise AlreadyThere(f"{self._shown(key)} exists already; another run has written it")
+                raise already_there(self._shown(key))
         if self._excludes is False:
             put = self._try(key, lambda: self._client.put(path, data, use_multipart=False))
             return Entry(key, len(data), _tag(put["e_tag"]) or self.head(key).version)
@@ -308,8 +313,8 @@ class ObjectStore:
         start, stop = result.range
         if len(data) != stop - start:
             raise _WrongLengthError(
-                f"{self._shown(key)}: {len(data)} bytes came where {stop - start} were to come, again and again; check "
-                "what lies between this machine and the store"
+                f"{self._shown(key)}: expected {stop - start} bytes after several retries (got {len(data)}). Check the "
+                "network and the proxies between this machine and the store."
             )
         return result.meta, data
 
@@ -327,7 +332,7 @@ class ObjectStore:
 
     def _check_writable(self) -> None:
         if self._is_web:
-            raise StoreError(f"{self.url}: a web server is read only; write to an object store or a folder")
+            raise read_only(self.url)
 
     def _try(self, key: str, request: Callable[[], _Result]) -> _Result:
         try:

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import NamedTuple
 
-from tokenmill.stores.errors import StoreChanged
+from tokenmill.stores.errors import StoreChanged, changed
 from tokenmill.stores.requests import PASSED_BYTES, REQUEST_BYTES, call, start
 from tokenmill.stores.store import Bytes, Entry, Store
 
@@ -135,4 +135,4 @@ class RemoteFile:
             self._asked_stop = stop
 
     def _changed(self) -> StoreChanged:
-        return StoreChanged(f"{self._shown} was written to since the work was planned; run the command again")
+        return changed(self._shown)

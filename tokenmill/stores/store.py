@@ -128,7 +128,7 @@ def checked_key(store: str, key: str) -> str:
     parts = key.split("/")
     if "" in parts or "." in parts or ".." in parts or "\0" in key:
         raise StoreError(
-            f"{store}: {key!r} is no key; a key is a relative path without empty parts, '.' and '..'"
+            f"{store}: key must be a relative path without empty parts, '.' and '..' (got {key!r})"
         )
     return key
 

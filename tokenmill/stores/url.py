@@ -13,6 +13,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from tokenmill.errors import printable
 from tokenmill.stores.errors import UnknownScheme
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters or more: C:\\ is a path
@@ -53,17 +54,23 @@ def is_url(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
-def parse(url: str) -> Location:
-    """The parts of a URL; UnknownScheme (exit 2) if it names no container."""
+def _matched(url: str) -> re.Match[str]:
+    """Return the match of the scheme; raise UnknownScheme if there is none."""
     found = _SCHEME.match(url)
     if found is None:
-        raise UnknownScheme(f"{url!r} is no URL; a URL begins with a scheme, as in s3://bucket/key")
+        raise UnknownScheme(f"{printable(url)}: not a URL. Begin with a scheme, as in s3://bucket/key.")
+    return found
+
+
+def parse(url: str) -> Location:
+    """The parts of a URL; UnknownScheme (exit 2) if it names no container."""
+    found = _matched(url)
     named, rest = found[1].lower(), url[found.end() :]
     scheme = _ALIASES.get(named, named)
     if scheme == "file" and not rest.startswith("/"):
-        raise UnknownScheme(f"{url!r} names no file of this machine; write file:///path")
+        raise UnknownScheme(f"{printable(url)}: not a local file. Write file:///path.")
     if scheme == "hf" and rest.strip("/") in ("", "datasets", "spaces"):
-        raise UnknownScheme(f"{url!r} names no repository; write hf://datasets/OWNER/NAME/PATH")
+        raise UnknownScheme(f"{printable(url)}: missing repository. Write hf://datasets/OWNER/NAME/PATH.")
     if scheme in _WHOLE_PATH:
         return Location(scheme, "", unquote(rest) if scheme == "file" else rest)
     query = ""
@@ -77,16 +84,16 @@ def parse(url: str) -> Location:
         account, container = container.partition(".")[0], account
     elif account and scheme not in _WEB:
         raise UnknownScheme(
-            f"{scheme}://{container}: credentials do not belong in a URL; give them by environment variables or "
-            f"--storage-option"
+            f"{scheme}://{container}: credentials are not allowed in a URL. Set environment variables, or pass "
+            f"--storage-option."
         )
     if not container:
-        raise UnknownScheme(f"{scheme}:// must name a bucket or host, as in {scheme}://name/key")
+        raise UnknownScheme(f"{scheme}://: missing bucket or host. Write {scheme}://name/key.")
     if scheme in _WEB:
         return Location(scheme, container, unquote(path), account, query)
     if path and not {"", ".", ".."}.isdisjoint(path.removesuffix("/").split("/")):
         raise UnknownScheme(
-            f"{url}: a key must have no empty part ('//') and no part '.' or '..'; correct the URL or rename the object"
+            f"{url}: key with an empty part ('//'), '.' or '..'. Correct the URL or rename the object."
         )
     return Location(scheme, container, path, account, query)
 
@@ -101,11 +108,9 @@ def split_key(url: str) -> tuple[str, str]:
 
     "s3://b/a/c.txt" -> ("s3://b/a", "c.txt"); "https://h/a/c.txt?q" -> ("https://h/a?q", "c.txt"), the key decoded.
     """
-    found = _SCHEME.match(url)
-    if found is None:
-        raise UnknownScheme(f"{url!r} is no URL; a URL begins with a scheme, as in s3://bucket/key")
+    found = _matched(url)
     head, mark, query = url.partition("?") if found[1].lower() in _WEB else (url, "", "")
     folder, slash, key = head.rpartition("/")
     if not slash or len(folder) < found.end() or not key:
-        raise UnknownScheme(f"{shown_url(url)} names a container, not an object in it; add the object's key")
+        raise UnknownScheme(f"{shown_url(url)}: a container, not an object. Add the key of the object.")
     return folder + mark + query, unquote(key) if found[1].lower() in (*_WEB, "file") else key
