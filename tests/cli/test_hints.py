@@ -23,26 +23,27 @@ KNOWN = [
 @pytest.mark.parametrize(
     ("option", "hint"),
     [
-        ("--ouput", "; did you mean --output?"),
-        ("--input_format", "; did you mean --input-format?"),
-        ("--threads", "; did you mean --workers?"),
-        ("--num_proc", "; did you mean --workers?"),
+        ("--ouput", "--output"),
+        ("--input_format", "--input-format"),
+        ("--threads", "--workers"),
+        ("--num_proc", "--workers"),
         ("--force", ""),  # there is no --overwrite
-        ("-q", "; did you mean --quiet?"),
-        ("-t", "; did you mean --tokenizer?"),
-        ("-w", "; did you mean --workers?"),
-        ("-w8", "; did you mean --workers?"),
+        ("-q", "--quiet"),
+        ("-t", "--tokenizer"),
+        ("-w", "--workers"),
+        ("-w8", "--workers"),
         ("-z", ""),
-        ("--input-path", "; INPUT is given without an option"),
-        ("--files", "; INPUT is given without an option"),
-        ("-i", "; INPUT is given without an option"),
-        ("--resume", "; a run that was stopped goes on when the same command is given again"),
-        ("--model", "; did you mean --tokenizer?"),
+        ("--input-path", "INPUT"),
+        ("--files", "INPUT"),
+        ("-i", "INPUT"),
+        ("--resume", "same command"),
+        ("--model", "--tokenizer"),
         ("--help-me-please", ""),
     ],
 )
 def test_what_an_option_was_meant_to_be(option: str, hint: str) -> None:
-    assert meant(option, KNOWN, ["INPUT"]) == hint
+    found = meant(option, KNOWN, ["INPUT"])
+    assert (hint in found) if hint else (found == "")
 
 
 def test_without_inputs_none_is_named() -> None:
@@ -52,24 +53,24 @@ def test_without_inputs_none_is_named() -> None:
 
 
 def test_a_word_that_begins_a_choice() -> None:
-    assert nearest("val", ["train", "validation"]) == "; did you mean validation?"
+    assert "validation" in nearest("val", ["train", "validation"])
     assert nearest("v", ["train", "validation"]) == ""
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--input", "a"], "unrecognized arguments: --input; INPUT is given without an option"),
+        (["--input", "a"], "--input.*INPUT"),
         (["--input-f", "x", "a"], ""),
         (
             ["--input-format=x", "-output", "b", "a"],
-            "-output does not begin with two hyphens; write --output",
+            "^-output: .*--output",
         ),
-        (["a", "—output=b"], "—output=b does not begin with two hyphens; write --output"),
+        (["a", "—output=b"], "^—output=b: .*--output"),
         (["output"], ""),
-        (["a", "b"], "too many arguments: b; it takes no more than INPUT"),
-        (["-v", "1"], "unrecognized arguments: -v"),
-        (["a", "-5"], "unrecognized arguments: -5"),
+        (["a", "b"], ": b .*INPUT"),
+        (["-v", "1"], ": -v"),
+        (["a", "-5"], ": -5"),
     ],
 )
 def test_words_of_a_parser(words: list[str], line: str) -> None:
@@ -78,8 +79,7 @@ def test_words_of_a_parser(words: list[str], line: str) -> None:
     parser.add_argument("--input-format")
     parser.add_argument("--output", "-o")
     if line:
-        with pytest.raises(BadArgument) as error:
+        with pytest.raises(BadArgument, match=line):
             parser.parse_args(words)
-        assert str(error.value).startswith(line)
     else:
         assert parser.parse_args(words).input in ("a", "output")

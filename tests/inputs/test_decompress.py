@@ -112,7 +112,7 @@ def test_cut_off_at_every_byte(compression: str, tmp_path: Path) -> None:
         if size == len(first):
             assert read(path, compression) == TEXT[:200]  # a file of one member
             continue
-        with pytest.raises(BadInput, match=f"{size}"):
+        with pytest.raises(BadInput, match=f": byte {size}: "):
             read(path, compression)
 
 

@@ -14,6 +14,7 @@ from tokenmill.inputs.kinds import FORMATS, kind_of
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.samples import samples_of
 from tokenmill.inputs.sources import find_sources
+from tokenmill.inputs.utf8 import LFS_ADVICE
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0f" * 32 + b"\nsize 12345\n"
 SUFFIXES = [suffix for form in FORMATS.values() for suffix in form.suffixes]
@@ -37,12 +38,12 @@ def test_a_pointer_was_text_or_damaged_data(suffix: str, on_error: str, tmp_path
         message = str(raised.value)
         with pytest.raises(TokenmillError):
             count_pretokens([path], on_error=on_error)
-    assert message.startswith(f"{path}: a Git LFS pointer, not the data; run git lfs pull")
+    assert message.startswith(f"{path}: {LFS_ADVICE}")
     sources = find_sources([str(path)])
     chunks = Chunks(sources, 1 << 20, sources.starts(), compressed_count(sources))
     faults: dict[int, str] = {}
     assert list(samples_of(chunks, IntakeRules(), b"|", faults)) == []
-    assert "Git LFS pointer" in faults[0]
+    assert LFS_ADVICE in faults[0]
 
 
 def test_a_text_about_pointers_is_text(tmp_path: Path) -> None:

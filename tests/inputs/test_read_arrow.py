@@ -196,12 +196,9 @@ def test_folders_of_save_to_disk(tmp_path: Path) -> None:
     (both / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     names = [Path(source.path).parent.name for source in find_sources([str(both)])]
     assert names == ["train", "test"]
-    for content, message in [
-        ("[]", "is no such file as save_to_disk writes"),
-        ('{"splits": ["train", "gone"]}', "lists gone, which is not there"),
-    ]:
+    for content in ("[]", '{"splits": ["train", "gone"]}'):
         (both / "dataset_dict.json").write_text(content)
-        with pytest.raises(BadArgument, match=message):
+        with pytest.raises(BadArgument, match=r"dataset_dict\.json: "):
             find_sources([str(both)])
     (folder / "state.json").write_text('{"_indices_data_files": [{"filename": "x"}], "_data_files": []}')
     with pytest.raises(BadArgument):

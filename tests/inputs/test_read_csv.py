@@ -73,18 +73,12 @@ def test_bad_rows_are_told_by_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (
-            b"id,body\n1,x\n",
-            r"in\.csv: has no column 'text'; --text-field can name one of: id, body; to continue",
-        ),
-        (
-            b"id;text\n1;x\n",
-            r"can name one of: id;text; ';' separates no columns of CSV, write it with commas",
-        ),
-        (b"text,text\n1,x\n", r"in\.csv: has 2 columns 'text'; one is needed"),
-        (b'id,"te"xt\n1,x\n', r"in\.csv: the header is no row of CSV"),
-        (b'id,text\n1,"never closed' + b"\n," * 60, r"a row has more than 90 bytes .* is there a quote"),
-        (b"\xff\xfei\0d\0", "looks like UTF-16"),
+        (b"id,body\n1,x\n", r"in\.csv: .*'text'.*id, body.*--text-field.*--on-error skip"),
+        (b"id;text\n1;x\n", r"in\.csv: .*id;text.*';'"),
+        (b"text,text\n1,x\n", r"in\.csv: .*'text'"),
+        (b'id,"te"xt\n1,x\n', r"in\.csv: "),
+        (b'id,text\n1,"never closed' + b"\n," * 60, r"in\.csv: .*90 bytes .*--max-record-bytes"),
+        (b"\xff\xfei\0d\0", r"in\.csv: .*UTF-16"),
     ],
 )
 def test_files_that_are_refused(data: bytes, message: str, tmp_path: Path) -> None:

@@ -136,9 +136,9 @@ def test_an_object_written_anew_while_it_is_read(moto: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
-        ("expired", r"the credentials have expired \(ExpiredToken\); renew AWS_ACCESS_KEY_ID"),
-        ("denied", r"permission denied \(AccessDenied\); check AWS_ACCESS_KEY_ID"),
-        ("region", "the bucket lies in another region; set AWS_REGION"),
+        ("expired", r"\(ExpiredToken\).*AWS_ACCESS_KEY_ID"),
+        ("denied", r"\(AccessDenied\).*AWS_ACCESS_KEY_ID"),
+        ("region", "AWS_REGION"),
     ],
 )
 def test_what_waiting_does_not_mend_is_asked_once(moto: str, kind: str, says: str) -> None:

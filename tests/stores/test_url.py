@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tokenmill.stores import UnknownScheme, is_url, open_store, shown_url, split_key
+from tokenmill.stores import StoreError, UnknownScheme, is_url, open_store, shown_url, split_key
 from tokenmill.stores.url import Location, parse
 
 
@@ -103,12 +103,22 @@ def test_options_that_no_store_knows() -> None:
 )
 def test_an_endpoint_without_a_scheme_was_a_panic(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"s3://{uuid4().hex}/k"
-    with pytest.raises(UnknownScheme, match=f"endpoint=.*{endpoint}"):
+    with pytest.raises(UnknownScheme, match=f"{url[:-2]}.*: endpoint: .*{endpoint}"):
         open_store(url, {"endpoint": endpoint})
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    with pytest.raises(UnknownScheme, match=f"AWS_ENDPOINT_URL=.*{endpoint}"):
+    with pytest.raises(UnknownScheme, match=f"AWS_ENDPOINT_URL: .*{endpoint}"):
         open_store(url)
     open_store(url, {"aws_endpoint": "http://127.0.0.1:9"})  # which the option overrides
+
+
+def test_an_empty_endpoint_was_a_panic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    options = {"max_retries": "0", "retry_timeout": "1", "timeout": "2s", "skip_signature": "true"}
+    for settings in ({}, {"endpoint": ""}):
+        with pytest.raises(StoreError, match="s3://b/k/x: ") as raised:
+            open_store("s3://b/k", {**options, **settings, "proxy_url": "http://127.0.0.1:9"}).head("x")
+        assert "panic" not in str(raised.value)
 
 
 def test_schemes_without_a_store() -> None:

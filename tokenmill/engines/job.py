@@ -171,7 +171,7 @@ def _read_job(key: JobKey) -> Job:
     data = bytes(open_store(folder, dict(key.options)).read(name))
     if hashlib.sha256(data).hexdigest() != key.digest:
         raise StoreError(
-            f"{key.path}: content differs from what the command wrote. Give every worker access to the --output folder."
+            f"{key.path}: changed after the command wrote it. Give every worker access to the --output folder."
         )
     try:
         job: Job = _Reader(io.BytesIO(data), [value for _, value in key.options]).load()

@@ -282,6 +282,11 @@ class DecompressedFile:
             head = bytes(self._input[:4]).hex()
             if self._at_start and bytes(self._input[: len(LFS_POINTER)]) == LFS_POINTER:
                 raise BadInput(f"{printable(self.path)}: {LFS_ADVICE}")
+            if any(mark.startswith(bytes(self._input)) for mark in marks):
+                raise BadInput(
+                    f"{printable(self.path)}: byte {self._read_bytes}: truncated at the start of {self._name} data. "
+                    f"Get the complete file."
+                )
             if self._at_start:
                 raise BadInput(
                     f"{printable(self.path)}: not {self._name} data despite its extension (got 0x{head}). Rename the "
@@ -291,11 +296,6 @@ class DecompressedFile:
                 data = bytes(self._input)
                 self._input = self._input[len(data) - len(data.lstrip(b"\0")) :]
                 continue
-            if any(mark.startswith(bytes(self._input)) for mark in marks):
-                raise BadInput(
-                    f"{printable(self.path)}: byte {self._read_bytes}: truncated at the start of {self._name} data. Get "
-                    f"the complete file."
-                )
             raise BadInput(
                 f"{printable(self.path)}: byte {place}: extra bytes after the {self._name} data (got 0x{head}). Remove "
                 f"them with head -c {place}."
