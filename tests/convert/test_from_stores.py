@@ -251,8 +251,8 @@ def test_an_object_that_changes_between_plan_and_read(
         return make_plan(*arguments, **more)
 
     monkeypatch.setattr("convert.driver.conversion.make_plan", harm_done)
-    says = "is not there" if harm == "removed" else "was written to since the work was planned"
-    with pytest.raises((StoreChanged, StoreNotFound), match=f"b/c..*{form}.*{says}") as raised:
+    kind = StoreNotFound if harm == "removed" else StoreChanged
+    with pytest.raises(kind, match=f"b/c..*{form}: ") as raised:
         run(place)
     assert exit_code_of(raised.value) == 3
     assert not Path("out").exists()
@@ -270,14 +270,14 @@ def test_a_bad_record_of_an_object_is_named(here: Path, place: Place) -> None:
         (
             "s3://no-such-bucket/x",
             {},
-            "no such bucket .NoSuchBucket.; check its name and AWS_ENDPOINT_URL",
+            "s3://no-such-bucket.*NoSuchBucket.*AWS_ENDPOINT_URL",
             2,
         ),
-        ("s3://no-such-bucket/", {}, "no such bucket", 2),
-        (f"s3://{BUCKET}/x", {"endpoint": "127.0.0.1:9"}, "endpoint=127.0.0.1:9", 2),
-        (f"s3://{BUCKET}/none.txt", {}, "none.txt is not there", 2),
-        (f"s3://{BUCKET}/none*", {}, "no objects there", 2),
-        (f"s3://{BUCKET}/", {"bogus": "1"}, "no storage option 'bogus'", 2),
+        ("s3://no-such-bucket/", {}, "s3://no-such-bucket", 2),
+        (f"s3://{BUCKET}/x", {"endpoint": "127.0.0.1:9"}, "endpoint: .*127.0.0.1:9", 2),
+        (f"s3://{BUCKET}/none.txt", {}, "none.txt: ", 2),
+        (f"s3://{BUCKET}/none*", {}, "none", 2),
+        (f"s3://{BUCKET}/", {"bogus": "1"}, "'bogus'", 2),
         (f"s3://{BUCKET}/x", {"endpoint": "http://127.0.0.1:9", "max_retries": "0"}, "connection failed", 4),
     ],
 )
@@ -315,9 +315,7 @@ def test_what_a_store_does_not_allow_is_one_line(
         assert main(command) == 4
         assert len(proxy.requests) <= 3
     error = capfd.readouterr().err
-    assert {"denied": "permission denied", "region": "another region", "expired": "have expired"}[
-        kind
-    ] in error
+    assert {"denied": "AccessDenied", "region": "AWS_REGION", "expired": "ExpiredToken"}[kind] in error
     assert error.count("\n") == 1
 
 

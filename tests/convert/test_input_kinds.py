@@ -188,7 +188,7 @@ def test_parquet_files_that_cannot_be_used(tokenizer_path: Path, tmp_path: Path)
 
     path = tmp_path / "in.parquet"
     rows = [
-        ({"body": ["a"]}, "has no column 'text'; --text-field can name one of: body"),
+        ({"body": ["a"]}, "'text'.*body.*--text-field"),
         ({"text": [1]}, "the column 'text' holds int64, not text"),
         ({"text": [["a"]]}, "the column 'text' holds list<.*>, not text"),
     ]
@@ -317,7 +317,7 @@ def test_a_missing_library_names_the_extra(
 ) -> None:
     (tmp_path / name).write_bytes(b"x")
     monkeypatch.setattr("tokenmill.inputs.kinds.find_spec", lambda wanted: None if wanted == module else 1)
-    with pytest.raises(UsageError, match=rf"needs .*{module}.*'tokenmill\[inputs\]'"):
+    with pytest.raises(UsageError, match=rf"{module}.*'tokenmill\[inputs\]'"):
         run(tmp_path / name, tokenizer_path, tmp_path / "out")
     assert not (tmp_path / "out.partial").exists()
 

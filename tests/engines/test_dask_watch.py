@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -54,9 +55,9 @@ def test_tasks_that_take_long_are_told_once(cluster: Cluster) -> None:
     assert cluster.told == []
     cluster.wait(20 * QUIET_SECONDS)
     (told,) = cluster.told
-    assert "no task has ended for a minute, and 2 workers are at the dask scheduler tcp://s" in told
+    assert re.search("tcp://s: .* a minute .*2 workers", told)
     cluster.wait(60 * QUIET_SECONDS)
-    assert "no task has ended for half an hour" in cluster.told[-1]
+    assert re.search("tcp://s: .* half an hour ", cluster.told[-1])
     assert cluster.waits == [False, True]
 
 
@@ -70,11 +71,11 @@ def test_workers_that_work_are_nothing_to_tell(cluster: Cluster) -> None:
 def test_a_worker_that_stands_still_held_up_all_without_a_word(cluster: Cluster) -> None:
     cluster.wait(4 * QUIET_SECONDS, alive="a")
     (told,) = cluster.told
-    assert "the dask worker b gives no sign of life" in told
+    assert "dask worker b: " in told
     cluster.watch.moved()
     cluster.wait(QUIET_SECONDS)
     cluster.wait(4 * QUIET_SECONDS, alive="b")
-    assert "the dask worker a gives" in cluster.told[-1]
+    assert "dask worker a: " in cluster.told[-1]
 
 
 def test_workers_whose_memory_is_full_held_up_all_without_a_word(cluster: Cluster) -> None:
@@ -85,14 +86,14 @@ def test_workers_whose_memory_is_full_held_up_all_without_a_word(cluster: Cluste
     cluster.workers["b"]["status"] = "paused"
     cluster.wait(3 * QUIET_SECONDS)
     (told,) = cluster.told
-    assert "all 2 workers of the dask scheduler tcp://s are paused" in told
+    assert re.search("tcp://s: .*2 workers .*memory", told)
 
 
 def test_a_scheduler_that_stands_still_was_waited_for_without_a_word_and_for_ever(cluster: Cluster) -> None:
     cluster.wait(10)
     known, cluster.workers = cluster.workers, None
     cluster.wait(2 * QUIET_SECONDS)
-    assert ["does not answer; waiting for it, at most 300 s" in told for told in cluster.told] == [True]
+    assert ["tcp://s: " in told and "300 s" in told for told in cluster.told] == [True]
     assert cluster.waits == [True]
     cluster.workers = known
     cluster.wait(10)
@@ -116,10 +117,9 @@ def test_who_comes_and_goes(cluster: Cluster) -> None:
     assert cluster.watch.threads == {"a": 2, "b": 2}
     cluster.workers = {}
     cluster.wait(5)
-    assert cluster.told == [
-        "warning: the dask worker a and 1 more is gone, 0 left",
-        "no worker is at the dask scheduler tcp://s; waiting for one",
-    ]
+    lost, waits = cluster.told
+    assert re.search(r"^warning: dask worker a and 1 more: .*\b0\b", lost)
+    assert "tcp://s: " in waits
 
 
 def test_a_cluster_without_workers_was_waited_for_without_a_word(cluster: Cluster) -> None:

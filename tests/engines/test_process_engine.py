@@ -114,7 +114,7 @@ def test_results_errors_and_large_payloads(executor: Engine) -> None:
 
 def test_an_answer_that_cannot_be_sent_is_an_error_not_a_hang() -> None:
     with ProcessEngine(1, start_method="fork") as pool:
-        with pytest.raises(RuntimeError, match="could not be sent"):
+        with pytest.raises(RuntimeError, match="result of a task"):
             pool.submit(unpicklable).result(10)
         assert pool.submit(take, b"ab").result(10) == 2
 
@@ -287,7 +287,7 @@ def test_a_fresh_worker_takes_the_place_and_the_task_of_a_dead_one(tmp_path: Pat
         assert again.result(30) not in first or len(first) == 2
         assert [future.result(10) for future in others] == list(range(20))
     assert len(notices) == 1
-    assert re.search(r"worker \d was ended by SIGKILL.*a fresh worker takes its place.*once more", notices[0])
+    assert re.search(r"^warning: worker \d .*SIGKILL", notices[0])
 
 
 def test_a_task_that_kills_twice_is_given_up_and_the_rest_goes_on() -> None:

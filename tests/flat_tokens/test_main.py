@@ -136,10 +136,10 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
     [
         ([], 2, "required"),
         (["info"], 2, "DATASET"),
-        (["frob", "d"], 2, "no such command: 'frob'"),
-        (["head", "-n", "0", "d"], 2, "at least 1 and at most 2147483647, got '0'"),
-        (["head", "-n", "9" * 20, "d"], 2, "at least 1 and at most 2147483647"),
-        (["verify", "--workers", "abc", "d"], 2, "at least 1 and at most 4096, got 'abc'"),
+        (["frob", "d"], 2, "'frob'"),
+        (["head", "-n", "0", "d"], 2, "from 1 to 2147483647 (got 0)"),
+        (["head", "-n", "9" * 20, "d"], 2, "from 1 to 2147483647 "),
+        (["verify", "--workers", "abc", "d"], 2, "from 1 to 4096 (got 'abc')"),
         (["head", "--split", "test", "d"], 2, "must be one of train, validation"),
         (["info", "nothing\x1b[2J"], 2, "tokenmill: error: nothing\\x1b[2J: "),
         (["verify", "nothing"], 2, "tokenmill: error: nothing: "),
@@ -147,7 +147,7 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
         (
             ["compact", "DATASET", "-o", "s3://b/d.zarr"],
             2,
-            "a path of this machine, not a URL, got 's3://b/d.zarr'",
+            "(got 's3://b/d.zarr')",
         ),
         (["head", "--tokenizer", "nothing", "DATASET"], 2, "--tokenizer: "),
         (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "manifest.json: "),

@@ -336,7 +336,7 @@ def exit_with_error_of(loader: Loader) -> None:
     try:
         loader.batch(9)
     except StoreError as error:
-        os._exit(error.exit_code if "start workers by spawn" in str(error) else 1)
+        os._exit(error.exit_code if "forked" in str(error) else 1)
     os._exit(0)
 
 

@@ -142,7 +142,7 @@ def test_what_changes_while_it_is_verified(sound: Path, monkeypatch: pytest.Monk
 
     problems = flat_tokens.verify_dataset(Changing(store.store)).problems
     assert len(problems) == 1
-    assert f"{key} was written to since" in problems[0]
+    assert f"{key}: " in problems[0]
 
 
 def test_records_of_an_object_are_those_of_its_file(sound: Path) -> None:

@@ -37,9 +37,9 @@ def test_what_is_no_text(here: Path) -> None:
     (here / "records.json").write_text('{"version": "1.0", "text": "the mill"}')
     (here / "d").mkdir()
     (here / "d" / "zarr.json").touch()
-    assert what_no_text_is("tokenizer.json") .startswith("a tokenizer")
+    assert what_no_text_is("tokenizer.json").startswith("a tokenizer")
     assert what_no_text_is("tokenizer.json", "text") == ""
-    assert what_no_text_is("d") .startswith("a Zarr dataset")
+    assert what_no_text_is("d").startswith("a Zarr dataset")
     for other in (
         "records.json",
         "a.txt",

@@ -240,7 +240,10 @@ def test_copies_among_inputs_and_validation(here: Path) -> None:
     assert [(s.path, s.split) for s in found if "corpus" not in s.path] == [("three", "validation")]
     with pytest.raises(BadArgument) as caught:
         find_sources(["one", "two", "three"])
-    assert re.findall(r"(?:^|\. )(\S+): .*? (one|two)\b", str(caught.value)) == [("two", "one"), ("three", "two")]
+    assert re.findall(r"(?:^|\. )(\S+): .*? (one|two)\b", str(caught.value)) == [
+        ("two", "one"),
+        ("three", "two"),
+    ]
     with pytest.raises(BadArgument, match="four"):
         find_sources(["one", "two"], ["three", "four"])
 

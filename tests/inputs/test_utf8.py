@@ -59,7 +59,9 @@ def test_check_names_the_first_wrong_byte():
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            with pytest.raises(InvalidText, match=rf"f\.txt: byte {100 + error.start}: .*0x{data[error.start]:02x}"):
+            with pytest.raises(
+                InvalidText, match=rf"f\.txt: byte {100 + error.start}: .*0x{data[error.start]:02x}"
+            ):
                 utf8.check(data, "f.txt", base_bytes=100)
         else:
             utf8.check(data)
