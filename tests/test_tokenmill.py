@@ -73,7 +73,7 @@ def test_from_text_to_a_sound_dataset(here: Path, capfd: pytest.CaptureFixture[s
         *(
             (
                 [*command.split(), "s3://bucket/x"],
-                "(got 's3://bucket/x')",
+                "'s3://bucket/x'",
             )
             for command in (
                 "encode a.txt --tokenizer t --output",

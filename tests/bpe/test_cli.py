@@ -239,7 +239,7 @@ def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
     failed(
         capfdbinary,
         2,
-        "must be one of error, replace, got 'skip'",
+        r"--invalid: .*\(got 'skip'\)",
         "encode",
         "--tokenizer",
         tokenizer_file,

@@ -298,7 +298,7 @@ def test_a_task_that_kills_twice_is_given_up_and_the_rest_goes_on() -> None:
         with pytest.raises(WorkerLost):
             deadly.result(30)
         assert [future.result(30) for future in others] == [0, 1, 2]
-    assert ["once more" in notice for notice in notices] == [True, False]
+    assert ["retried" in notice for notice in notices] == [True, False]
 
 
 def test_workers_that_cannot_live_are_not_replaced_for_ever() -> None:

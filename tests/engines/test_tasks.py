@@ -90,8 +90,8 @@ def test_what_an_executor_does_to_a_task_names_it() -> None:
     ended = ThreadPoolExecutor(1)
     ended.shutdown()
     cases: list[tuple[Engine, str]] = [
-        (Cancelling(), "the executor cancelled a task, while it was at number 3"),
-        (BorrowedEngine(ended, 1), "cannot schedule new futures after shutdown, while it was at number 3"),
+        (Cancelling(), "cancelled .*number 3"),
+        (BorrowedEngine(ended, 1), "after shutdown .*number 3"),
     ]
     for executor, told in cases:
         with pytest.raises(WorkerLost, match=told):
