@@ -189,8 +189,8 @@ def test_parquet_files_that_cannot_be_used(tokenizer_path: Path, tmp_path: Path)
     path = tmp_path / "in.parquet"
     rows = [
         ({"body": ["a"]}, "'text'.*body.*--text-field"),
-        ({"text": [1]}, "the column 'text' holds int64, not text"),
-        ({"text": [["a"]]}, "the column 'text' holds list<.*>, not text"),
+        ({"text": [1]}, r"in\.parquet: .*'text'.*int64"),
+        ({"text": [["a"]]}, r"in\.parquet: .*'text'.*list<"),
     ]
     for columns, message in rows:
         pq.write_table(pa.table(columns), path)

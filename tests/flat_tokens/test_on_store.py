@@ -376,11 +376,11 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     assert f"{wrong}/manifest.json" in told
     assert told.count("\n") == 1
     assert main(["verify", wrong.replace(BUCKET, "no-bucket"), *given]) == 3
-    assert "there is no such bucket" in capsys.readouterr().err
+    assert "s3://no-bucket" in capsys.readouterr().err
     assert main(["info", url.replace("s3:", "s9:")]) == 2
     capsys.readouterr()
     assert main(["info", url, "--storage-option", "region"]) == 2
-    assert "--storage-option must be NAME=VALUE" in capsys.readouterr().err
+    assert "--storage-option: " in capsys.readouterr().err
 
 
 def test_a_cache_spares_the_second_epoch(written: tuple[Path, CountingStore], tmp_path: Path) -> None:
