@@ -58,7 +58,10 @@ def ended_by(
         )
         return 1
     if isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError):
-        line += f". {with_less_memory[:1].upper()}{with_less_memory[1:]}." if with_less_memory else ""
+        advice = with_less_memory.removesuffix(".")
+        line += f". {advice[:1].upper()}{advice[1:]}." if advice else ""
+    if more.startswith((";", ",", ".")):
+        line = line.removesuffix(".")
     complain(line + more, kind)
     return exit_code
 

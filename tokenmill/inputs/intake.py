@@ -94,7 +94,8 @@ class Intake:
         if isinstance(error, FatalInput) or (fails and isinstance(error, OSError)):
             raise error
         if fails:
-            raise type(error)(f"{str(error).removesuffix('.')}. Pass --on-error skip to skip bad files.")
+            join = " Or pass" if str(error).endswith(".") else ". Pass"
+            raise type(error)(f"{error}{join} --on-error skip to skip bad files.")
         detail = printable(f"{source.shown}: {error.strerror}" if isinstance(error, OSError) else error)
         self.unreadable.append((source_index, detail))
         check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)

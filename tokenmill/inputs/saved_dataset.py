@@ -42,7 +42,7 @@ def listed(path: str, data: bytes, names: Collection[bytes]) -> list[bytes]:
         if path.endswith(_STATE):
             if content.get("_indices_data_files"):
                 raise BadInput(
-                    f"{path}: a row selection, which is not supported. Call flatten_indices() and save it again."
+                    f"{path}: row selections are not supported. Call flatten_indices() and save it again."
                 )
             found = [os.fsencode(entry["filename"]) for entry in content["_data_files"]]
         else:
