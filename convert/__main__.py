@@ -20,7 +20,8 @@ if __name__ == "__main__":
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -31,6 +32,7 @@ from convert.shown.arguments import build_parser as build_parser
 from convert.shown.arguments import parse_arguments
 from tokenmill.cli.failures import MACHINE, MEMORY, ended_by, exit_code_of, one_line
 from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_standard_streams
+from tokenmill.errors import TokenmillError
 from tokenmill.stores import is_url, shown_url
 
 if TYPE_CHECKING:
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
     from convert.options import ConvertOptions
     from convert.shown.summary import Summary
-
-SAME_COMMAND = ", the same command goes on from there"
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert") -> int:
@@ -77,10 +77,9 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
         raise
     except BaseException as error:  # also a panic of an extension module
         if isinstance(error, KeyboardInterrupt) and (is_made or _has_made(error, output, parsed)):
-            complain(f"interrupted when {shown_url(output)} was made", "note")
+            complain(f"{shown_url(output)}: complete despite the interrupt", "note")
             return 0  # who saw another code would give the command again, and append twice
-        more, memory = _how_to_go_on(output, error, on_error), "lower --workers or --text-chunk-bytes"
-        return ended_by(error, "--debug" in words, more=more, with_less_memory=memory)
+        return ended_by(error, "--debug" in words, more=_advice(output, error, on_error))
 
 
 def _converted(options: ConvertOptions, parsed: argparse.Namespace, started: float) -> Summary | None:
@@ -99,30 +98,36 @@ def _has_made(error: BaseException, output: str, parsed: argparse.Namespace | No
     return parsed is not None and getattr(error, "made", None) == output
 
 
-def _how_to_go_on(output: str, error: BaseException, on_error: str) -> str:
-    """Advice on how to resume, appended to the error."""
+def _advice(output: str, error: BaseException, on_error: str) -> str:
+    """Return the sentences that follow the error: how to need less memory and how to resume."""
+    line = one_line(error)
+    sentences = [f" {sentence}" for sentence in _sentences(output, error, on_error, line)]
+    return ("" if line.endswith(".") else ".") + "".join(sentences) if sentences else ""
+
+
+def _sentences(output: str, error: BaseException, on_error: str, line: str) -> Iterator[str]:
     code = exit_code_of(error)
-    if isinstance(error, KeyboardInterrupt):
-        return _kept(output, error)
-    if code == BadInput.exit_code:
-        how = "; a repaired file or other options need --overwrite"
-        if on_error == "fail":
-            how = f", and the same command with --on-error skip, quarantine or --exclude resumes from there{how}"
-        elif "--max-errors" in str(error):
-            how = ", and the same command with a greater --max-errors resumes from there" + how
-        return _kept(output, error, how)
-    if code in (MACHINE, MEMORY):
-        return _kept(output, error, "" if "same command" in one_line(error) else SAME_COMMAND)
-    return ""
-
-
-def _kept(output: str, error: BaseException, how: str = SAME_COMMAND) -> str:
-    """Where what is encoded is kept. A store is not asked: it may be what the error is about."""
+    if isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError):
+        yield "Lower --workers or --text-chunk-bytes."
+    is_input = code == BadInput.exit_code
+    if not is_input and code not in (MACHINE, MEMORY) and not isinstance(error, KeyboardInterrupt):
+        return
+    # A store is not asked: the error may be about it.
     partial = getattr(error, "work_at", f"{output.rstrip('/')}.partial")
     is_kept = getattr(error, "kept_work", False)
     if not is_url(output):
         is_kept = os.path.exists(partial)  # noqa: PTH110 - Path's raises where the name is too long
-    return printable(f"; what is encoded is kept in {shown_url(partial)}{how}") if is_kept else ""
+    if not is_kept:
+        return
+    yield printable(f"Finished work is kept in {shown_url(partial)}.")
+    if is_input:
+        if on_error == "fail":
+            yield "To resume, add --on-error skip, --on-error quarantine or --exclude."
+        elif "--max-errors" in line:
+            yield "To resume, raise --max-errors."
+        yield "After repairing a file or changing other options, pass --overwrite."
+    elif "same command" not in line:
+        yield "Run the same command to resume."
 
 
 def _print(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bpe.hub import download, locate
 from bpe.tokenizer import Tokenizer
-from tokenmill.errors import BadArgument, printable
+from convert.errors import BadArgument, not_regular, printable
 from tokenmill.inputs.rules import ChatRules
 from tokenmill.stores import NO_OPTIONS, StoreDenied, StoreNotFound, is_url, open_store, shown_url, split_key
 from tokenmill.stores.url import parse
@@ -54,7 +54,7 @@ def chat_rules(
         if template_file is not None:
             path, text = read(*_split(template_file))
             if text is None:
-                raise BadArgument(f"--chat-template {printable(path)}: no such file")
+                raise BadArgument(f"{printable(path)}: no such file. Check --chat-template.")
             templates["default"] = path, text
         else:
             for one, file_name in TEMPLATE_FILES:
@@ -70,18 +70,16 @@ def chat_rules(
         if not is_needed:
             return None
         raise BadArgument(
-            f"--messages-field needs a chat template: no {TEMPLATE_NAME} next to {printable(shown_url(name))}, "
-            f"and none in {CONFIG_NAME}; give --chat-template FILE"
+            f"--messages-field: requires a chat template, but {printable(shown_url(name))} has none ({TEMPLATE_NAME}, "
+            f"{CONFIG_NAME}). Pass --chat-template FILE."
         )
     for path, text in templates.values():
         try:
             if not text.strip():
-                raise BadArgument("an empty template, by which all chats are empty")
+                raise BadArgument("the chat template is empty")
             compiled(text)
             if is_needed and not has_date and writes_date(text):
-                raise BadArgument(
-                    "the chat template writes the current date; give it as --chat-date YYYY-MM-DD"
-                )
+                raise BadArgument("the chat template writes the current date. Pass --chat-date YYYY-MM-DD.")
         except BadArgument as error:
             if not is_needed and template_file is None:
                 return None
@@ -127,24 +125,24 @@ def _read(folder: str, name: str, storage_options: Mapping[str, str]) -> tuple[s
             data = bytes(open_store(folder, storage_options).read_begin(name, LARGEST_BYTES + 1)[0])
         else:
             if path.exists() and not path.is_file():
-                raise BadArgument(f"{printable(place)}: must be a file, which can be read again")
+                raise not_regular(place)
             with path.open("rb") as file:
                 data = file.read(LARGEST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, StoreNotFound):
         return place, None
     if len(data) > LARGEST_BYTES:
-        raise BadArgument(f"{printable(place)}: more than {LARGEST_BYTES} bytes are no template")
+        raise BadArgument(f"{printable(place)}: must be at most {LARGEST_BYTES} bytes")
     try:
         return place, data.decode()
     except UnicodeDecodeError as error:
-        raise BadArgument(f"{printable(place)}: byte {error.start} is not valid UTF-8") from None
+        raise BadArgument(f"{printable(place)}: invalid UTF-8 at byte {error.start}") from None
 
 
 def _config(path: str, text: str | None) -> tuple[str, dict[str, Any]]:
     try:
         found = {} if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadArgument(f"{printable(path)}: not valid JSON ({printable(str(error))[:80]})") from None
+        raise BadArgument(f"{printable(path)}: invalid JSON ({printable(str(error))[:80]})") from None
     return path, found if isinstance(found, dict) else {}
 
 

@@ -5,14 +5,26 @@ from __future__ import annotations
 
 from tokenmill.engines.errors import EngineFailure as EngineFailure
 from tokenmill.engines.errors import WorkerLost as WorkerLost
-from tokenmill.errors import BadArgument, TokenmillError
+from tokenmill.errors import BadArgument as BadArgument
 from tokenmill.errors import Refused as Refused
+from tokenmill.errors import TokenmillError
 from tokenmill.errors import naming as naming
 from tokenmill.errors import printable as printable
+from tokenmill.errors import shown as shown
 from tokenmill.inputs.errors import BadInput as BadInput
 
 ConvertError = TokenmillError
 UsageError = BadArgument
+
+
+def not_regular(path: object) -> UsageError:
+    """Return the error for a pipe or device that a resumed run could not read again."""
+    return UsageError(f"{printable(path)}: must be a regular file, because a resumed run reads it again")
+
+
+def with_sentence(message: str, sentence: str) -> str:
+    """ "a: damaged", "Restore it." -> "a: damaged. Restore it."."""
+    return f"{message.removesuffix('.')}. {sentence}"
 
 
 class StorageError(ConvertError):

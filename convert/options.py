@@ -14,7 +14,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from bpe.threads import available_threads
-from convert.errors import UsageError
+from convert.errors import UsageError, shown
 from convert.path_fields import PathField, PathsField, checked_path
 from tokenmill.engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
 from tokenmill.inputs.kinds import INPUT_FORMATS
@@ -79,7 +79,8 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "start_method": START_METHODS,
 }
 _FIELDS = ("text_field", "prompt_field", "completion_field", "messages_field")
-_MASK_BITS = 8  # tokens per byte of a loss mask
+_MASK_BITS = 8  # tokens a byte of a loss mask
+_MASK_FLAGS = "--messages-field or --prompt-field"
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class ConvertOptions:
 
     def __post_init__(self) -> None:
         if not self.inputs and not self.validation:
-            raise UsageError("no input given; name at least one file, folder or glob")
+            raise UsageError("INPUT: none given. Pass at least one file, folder or glob.")
         self._check_split()
         if self.zarr_format is None:
             object.__setattr__(self, "zarr_format", 3 if is_url(self.output) else 2)
@@ -185,34 +186,32 @@ class ConvertOptions:
             if value is not None or getattr(ConvertOptions, name) is not None:
                 _check(name, value)
         if self.zarr_format == 2 and is_url(self.output):
-            raise UsageError(
-                "--zarr-format must be 3 where --output is on a store: format 2 has an object for each zarr chunk"
-            )
+            raise UsageError("--zarr-format: must be 3 for an --output on a store (got 2)")
         try:
             check_engine(self.executor, self.workers, self.scheduler, self.address)
         except ValueError as error:
             raise UsageError(str(error)) from None
         self._check_marks()
         if not isinstance(self.stall_seconds, (int, float)) or not 0 <= self.stall_seconds <= 1e6:
-            raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
+            raise UsageError(
+                f"--stall-timeout: must be from 0 to 1000000 seconds (got {shown(self.stall_seconds)})"
+            )
         check_separator(self.separator, self.invalid)
         for name in ("overwrite", "template"):
             if not isinstance(value := getattr(self, name), bool):
-                raise UsageError(f"{name} must be True or False, got {value!r}")
+                raise UsageError(f"{name}: must be True or False (got {shown(value)})")
         if self.template and (self.prepend_token, self.append_token) != (None, None):
-            raise UsageError(
-                "--template excludes --prepend-token and --append-token; give either --template or those"
-            )
+            raise UsageError(conflict("--template", "--prepend-token", "--append-token"))
         for flag, token in (("--prepend-token", self.prepend_token), ("--append-token", self.append_token)):
             if token is not None and (
                 isinstance(token, bool) or not isinstance(token, (str, int)) or token == ""
             ):
-                raise UsageError(f"{flag} must be the text or the id of an entry, got {token!r}")
+                raise UsageError(f"{flag}: must be the text or ID of a tokenizer entry (got {shown(token)})")
         given = self.storage_options
         if not isinstance(given, Mapping) or not all(
             isinstance(part, str) and part for pair in given.items() for part in pair
         ):
-            raise UsageError("--storage-option must be NAME=VALUE, both of them text")
+            raise UsageError("--storage-option: must map names to values, both non-empty text")
 
     def _check_split(self) -> None:
         # A fraction of 0 holds nothing out, and is what options with the others have once they are made.
@@ -222,41 +221,44 @@ class ConvertOptions:
             "--validation-docs": self.validation_docs is not None,
         }
         if sum(given.values()) > 1:
-            flags = " and ".join(flag for flag, is_given in given.items() if is_given)
-            raise UsageError(f"{flags} exclude each other; give one of them")
+            raise UsageError(conflict(*(flag for flag, is_given in given.items() if is_given)))
         fraction: object = self.validation_fraction  # whatever a caller has put there
         if fraction is None:
             fraction = 0.0 if any(given.values()) else DEFAULT_VALIDATION_FRACTION
         if not isinstance(fraction, SupportsFloat) or not 0 <= float(fraction) <= 1:  # NaN fails both
-            raise UsageError(f"--validation-fraction must be from 0 to 1, got {fraction!r}")
+            raise UsageError(f"--validation-fraction: must be from 0 to 1 (got {shown(fraction)})")
         object.__setattr__(self, "validation_fraction", float(fraction))
 
     def _check_marks(self) -> None:
-        if (self.prompt_field is None) != (self.completion_field is None):
-            raise UsageError("--prompt-field and --completion-field go together; give both")
-        if self.prompt_field is not None and self.messages_field is not None:
-            raise UsageError("--prompt-field and --messages-field exclude each other; give one of them")
-        if self.chat_template is not None and not self.has_mask:
-            raise UsageError(
-                "--chat-template needs --messages-field, the field of the messages, or --prompt-field"
-            )
+        has_prompt, has_messages = self.prompt_field is not None, self.messages_field is not None
+        requirements = (
+            ("--prompt-field", has_prompt, "--completion-field", self.completion_field is not None),
+            ("--completion-field", self.completion_field is not None, "--prompt-field", has_prompt),
+            ("--chat-template", self.chat_template is not None, _MASK_FLAGS, self.has_mask),
+            ("--chat-date", self.chat_date is not None, _MASK_FLAGS, self.has_mask),
+        )
+        for flag, is_given, required, is_met in requirements:
+            if is_given and not is_met:
+                raise UsageError(f"{flag}: requires {required}")
+        if has_prompt and has_messages:
+            raise UsageError(conflict("--prompt-field", "--messages-field"))
         if self.chat_date is not None:
             self._check_chat_date(self.chat_date)
         if self.has_mask and self.text_field != "text":
-            raise UsageError("--text-field is of records without a loss mask; leave it out")
+            raise UsageError(
+                conflict("--text-field", "--messages-field" if has_messages else "--prompt-field")
+            )
         if self.has_mask and (self.chunk_tokens or _MASK_BITS) % _MASK_BITS:
             raise UsageError(
-                f"--chunk-tokens must be a multiple of {_MASK_BITS} with a loss mask, got {self.chunk_tokens}"
+                f"--chunk-tokens: must be a multiple of {_MASK_BITS} with a loss mask (got {self.chunk_tokens})"
             )
 
     def _check_chat_date(self, given: object) -> None:
-        if not self.has_mask:
-            raise UsageError("--chat-date needs --messages-field or --prompt-field")
         try:
             if not isinstance(given, str) or date.fromisoformat(given).isoformat() != given:
                 raise ValueError
         except ValueError:
-            raise UsageError(f"--chat-date must be a date such as 2024-07-26, got {given!r}") from None
+            raise UsageError(f"--chat-date: must be a date such as 2024-07-26 (got {shown(given)})") from None
 
     @property
     def separator_bytes(self) -> bytes:
@@ -340,25 +342,31 @@ class ConvertOptions:
         return found
 
 
+def conflict(flag: str, *others: str) -> str:
+    """ "--a", "--b", "--c" -> "--a: cannot be combined with --b or --c"."""
+    return f"{flag}: cannot be combined with {' or '.join(others)}"
+
+
 def _check(name: str, value: Any) -> None:
     flag = f"--{name.replace('_', '-')}"
     if name in CHOICES:
         if value not in CHOICES[name]:
-            raise UsageError(f"{flag} must be one of {', '.join(map(str, CHOICES[name]))}, got {value!r}")
+            choices = ", ".join(map(str, CHOICES[name]))
+            raise UsageError(f"{flag}: must be one of {choices} (got {shown(value)})")
     elif name in LIMITS:
         lowest, highest = LIMITS[name]
         if not isinstance(value, int) or isinstance(value, bool):
-            raise UsageError(f"{flag} must be a whole number, got {value!r}")
+            raise UsageError(f"{flag}: must be an integer (got {shown(value)})")
         if value < lowest:
-            raise UsageError(f"{flag} must be at least {lowest}, got {value}")
+            raise UsageError(f"{flag}: must be at least {lowest} (got {shown(value)})")
         if value > highest:
-            raise UsageError(f"{flag} must be at most {highest}, got {value}")
+            raise UsageError(f"{flag}: must be at most {highest} (got {shown(value)})")
     elif not isinstance(value, str) or not value:
-        raise UsageError(f"{flag} must name a field, got {value!r}")
+        raise UsageError(f"{flag}: must be a field name (got {shown(value)})")
     else:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise UsageError(f"{flag} must be valid text, got {value!r}") from None
-        if len(pointer_path(value)) > 64:
-            raise UsageError(f"{flag} must have at most 64 parts")
+            raise UsageError(f"{flag}: must be valid Unicode (got {shown(value)})") from None
+        if (parts := len(pointer_path(value))) > 64:
+            raise UsageError(f"{flag}: must have at most 64 path components (got {parts})")

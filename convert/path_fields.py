@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, overload
 
-from convert.errors import UsageError
+from convert.errors import UsageError, shown
 
 AnyPath = str | os.PathLike[str]
 
@@ -53,7 +53,7 @@ class PathsField:
     def __set__(self, instance: object, value: Iterable[AnyPath]) -> None:
         values = (value,) if isinstance(value, (str, bytes, os.PathLike)) else value
         if not isinstance(values, Iterable):
-            raise UsageError(f"{self._name} must be paths, got {value!r}")
+            raise UsageError(f"{self._name}: must be paths (got {shown(value)})")
         instance.__dict__[self._name] = tuple(checked_path(self._name, one) for one in values)
 
 
@@ -62,7 +62,7 @@ def checked_path(name: str, value: Any) -> str:
     flag = "INPUT" if name == "inputs" else f"--{name}"
     path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None
     if not path:
-        raise UsageError(f"{flag} must be a path, got {value!r}")
+        raise UsageError(f"{flag}: must be a path (got {shown(value)})")
     if "\0" in path:
-        raise UsageError(f"{flag} must not hold a NUL character, got {path!r}")
+        raise UsageError(f"{flag}: must not contain a NUL character (got {shown(path)})")
     return path

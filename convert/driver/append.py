@@ -61,17 +61,15 @@ def append(
     root = options.output.rstrip("/")
     place = locate("--append-to", root, options.storage_options)
     if isinstance(place, Path) and is_part(place):
-        raise Refused(
-            f"--append-to {root}: is a part of {place.absolute().parent}, which would not grow; name that"
-        )
+        raise Refused(f"{root}: is a part of {place.absolute().parent}. Pass that dataset as --append-to.")
     dataset = opening.open(place)
     if not dataset.has_manifest:
-        raise Refused(f"--append-to {shown_url(root)}: has no manifest; convert it again to append to it")
+        raise Refused(f"{shown_url(root)}: has no manifest. Convert it again before using --append-to.")
     record = dataset.tokenizer_record
     if record is None:
         raise Refused(
-            f"--append-to {shown_url(root)}: does not say which tokenizer it was made with; import it again with "
-            "--tokenizer to append to it"
+            f"{shown_url(root)}: does not record its tokenizer. Import it again with --tokenizer before using "
+            "--append-to."
         )
     number = dataset.version + 1
     if list_finished(options, number):
@@ -93,7 +91,8 @@ def append(
         if difference(place, dataset.version, prepared.sources, given) is None:
             what = f"version {dataset.version}" if dataset.version else "the dataset"
             prepared.progress.note(
-                f"warning: {what} was made of these files and options already; their documents will be there twice"
+                f"warning: {shown_url(root)}: {what} was made from the same files and options, so their documents "
+                "will be in it twice"
             )
     summary = run(prepared, tokenizer, source, executor)
     _list_part(place, number, options.output)
@@ -104,13 +103,13 @@ def _check_is_asked_for(options: ConvertOptions, place: Place, number: int) -> N
     """Refused unless the part, which an earlier run had finished, is of these files and options."""
     from convert.driver.conversion import find_sources
 
-    listed = f"{place}: an earlier run had finished version {number}, which is listed now"
+    listed = f"{place}: listed version {number}, which an earlier run had finished"
     if STANDARD_INPUT in options.inputs:
-        raise Refused(f"{listed}; give the command again if it was not of this text")
+        raise Refused(f"{listed}. Run the command again if that run read other text.")
     tokenizer, _ = load_tokenizer(options.tokenizer, options.storage_options)
     other = difference(place, number, find_sources(options, options.inputs), given_by(options, tokenizer))
     if other is not None:
-        raise Refused(f"{listed}: it {other}; give the command again for what is still to be appended")
+        raise Refused(f"{listed}, but it has {other}. Run the command again to append the rest.")
 
 
 def _check_template(options: ConvertOptions, tokenizer: Tokenizer, dataset: Dataset) -> None:
@@ -121,16 +120,16 @@ def _check_template(options: ConvertOptions, tokenizer: Tokenizer, dataset: Data
         given, former = document_ends(options, tokenizer).template, recorded_template(recorded)
         if given != former:
             raise Refused(
-                f"--append-to {shown_url(options.output)}: by its template each document {former}, with "
-                f"{printable(shown_url(options.tokenizer))} it {given}; give the tokenizer's folder: --tokenizer FOLDER"
+                f"{shown_url(options.output)}: with its template each document {former}, but with "
+                f"{printable(shown_url(options.tokenizer))} it {given}. Pass the tokenizer's folder as --tokenizer."
             )
     theirs = recorded.get(CHAT_RULES)
     if theirs is None or not options.has_mask or options.chat_template is not None:
         return
     if options.with_chat_rules(tokenizer).recorded().get(CHAT_RULES) != theirs:
         raise Refused(
-            f"--append-to {shown_url(options.output)}: its chats were written by another template than the "
-            "tokenizer's; give that file again: --chat-template FILE"
+            f"{shown_url(options.output)}: its chats were rendered with another template than the tokenizer's. Pass "
+            "that file as --chat-template."
         )
 
 
@@ -163,8 +162,7 @@ def _list_part(place: Place, number: int, output: str) -> None:
         # A run that began meanwhile may have taken this one for ended, and listed its part.
         if read_version(place, number) != version:
             raise Refused(
-                f"{place}: another run has listed version {number} meanwhile; look at it, then run the command "
-                "again"
+                f"{place}: another run has listed another version {number}. Inspect it, then run the command again."
             ) from None
     try:
         if isinstance(place, Path):

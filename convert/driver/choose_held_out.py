@@ -31,8 +31,8 @@ def choose_threshold(context: Context, log: Log, recorded: Recorded) -> int:
     threshold = smallest.threshold()
     if known not in (None, threshold):
         raise Refused(
-            f"an input is other text than when {workspace.root} was begun, though it has its former size and time: "
-            f"other documents would be the {count} of --validation-docs; begin anew with --overwrite"
+            f"--validation-docs: an input changed since {workspace.root} was started, so other documents would be "
+            f"held out (got {count}). Start over with --overwrite."
         )
     log.append([threshold_entry(count, threshold)])
     return threshold

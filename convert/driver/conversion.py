@@ -29,7 +29,7 @@ from convert.driver.source_places import has_places
 from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
-from convert.errors import Refused, UsageError, WorkerLost, printable
+from convert.errors import Refused, UsageError, WorkerLost
 from convert.options import ConvertOptions
 from convert.places.output_place import overlaps, overlaps_of_files, standard_input_file
 from convert.places.store_workspace import AnyWorkspace, open_workspace
@@ -101,7 +101,7 @@ def prepare(
     if layout.compression not in LATE_CODECS:
         load_codecs(layout)
     elif find_spec("numcodecs") is None:
-        raise ModuleNotFoundError("numcodecs is not there", name="numcodecs")
+        raise ModuleNotFoundError("numcodecs is not installed", name="numcodecs")
     return Prepared(options, times, progress, workspace, sources, layout)
 
 
@@ -115,8 +115,7 @@ def _check_place(options: ConvertOptions) -> None:
         problems.extend(overlaps_of_files("the chat template", [template], options.output))
     if STANDARD_INPUT in options.inputs and (file := standard_input_file()) is not None:
         problems.extend(overlaps_of_files("standard input", [file], options.output))
-    if problems:
-        raise UsageError(printable("; ".join(problems)))
+    refuse(problems)
 
 
 def run(
@@ -151,7 +150,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
     ends = document_ends(options, tokenizer)
     if options.template and options.messages_field is not None:
         progress.note(
-            "warning: --template adds nothing to chats: their chat template writes begin and end tokens itself"
+            "warning: --template: has no effect on chats, because their chat template writes begin and end tokens"
         )
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
@@ -165,7 +164,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
     recorded = {**options.recorded(), **ends.added.recorded()}
     check_space(tokenizer, plan, layout, options)
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
-        progress.note(f"going on from {workspace.root}")
+        progress.note(f"resuming from {workspace.root}")
     recorded["source_places"] = "yes" if places else "no"  # of auto, what it came to
     recorded |= ends.recorded()
     job = Job(
@@ -210,7 +209,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
         except WorkerLost as error:
             raise with_place(error, plan, workspace) from error
         if lost := [counted(count, what) for what, count in work.lost.items() if count]:
-            progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
+            progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
         finalizer.write(work)
         times.lap("merge")
         finalizer.verify(work)
@@ -226,8 +225,8 @@ def check_records(sources: SourceList, options: ConvertOptions) -> None:
     if options.has_mask and (formats - {"text", *MARKED_FORMATS} or not formats & MARKED_FORMATS):
         flag = "--messages-field" if options.messages_field is not None else "--prompt-field"
         raise UsageError(
-            f"{flag} reads records, of JSON Lines, Parquet, Arrow or CSV, the inputs are {', '.join(sorted(formats))}; "
-            "write them as JSON Lines, or say --input-format jsonl"
+            f"{flag}: requires records in JSON Lines, Parquet, Arrow or CSV (got {', '.join(sorted(formats))}). "
+            "Convert the inputs to JSON Lines, or pass --input-format jsonl."
         )
 
 

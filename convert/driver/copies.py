@@ -56,15 +56,15 @@ def copies(sources: SourceList, block_digests: bytes, has_documents: NDArray[np.
         shown = ", ".join(_shown(sources, *pair) for pair in pairs[:SHOWN_COPIES])
         more = f" and {len(pairs) - SHOWN_COPIES:,} more" if len(pairs) > SHOWN_COPIES else ""
         yield (
-            "warning: copies among the inputs, so their documents are in the dataset more than once: "
-            f"{shown}{more}; leave them out"
+            f"warning: duplicate inputs: {shown}{more}. Their documents are in the dataset more than once; remove "
+            "the copies."
         )
     _, unknown_counts = np.unique(sizes[unknown], return_counts=True)
     if same := int(unknown_counts[unknown_counts > 1].sum()):
         first = printable(sources[int(unknown[0])].shown)
         yield (
-            f"{same:,} inputs, such as {first}, have the same size as another; whether they are copies is unknown, "
-            "because their store has no content hashes"
+            f"{first}: one of {same:,} inputs with the same size as another, which may be copies. Their store has no "
+            "content hashes to compare."
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from convert.errors import WorkerLost, printable
+from convert.errors import WorkerLost, printable, with_sentence
 from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
 from tokenmill.stores import StoreError, read_at
@@ -22,15 +22,15 @@ def with_place(error: WorkerLost, plan: Plan, workspace: AnyWorkspace) -> Worker
         return error
     source_index, start, stop = error.place
     source = plan.sources[source_index]
-    where = f"bytes {start} to {stop} of {printable(source.shown)}"
-    if not source.kind.is_divisible:
-        where += ", decompressed"
-    message = f"{error}; it was at {where}"
+    where = f"{printable(source.shown)}, {'' if source.kind.is_divisible else 'decompressed '}bytes {start} to {stop}"
+    message = f"{where}: {error}"
     if error.crashed and source.kind.is_divisible:
         with suppress(OSError, StoreError), source.open() as file:
             text = read_at(file, start, min(stop - start, KEPT_BYTES))
             workspace.crashed_text.write_bytes(text)
-            message += f", which {workspace.crashed_text} holds for the report"
+            message = with_sentence(
+                message, f"Attach {workspace.crashed_text}, which contains the text, to the report."
+            )
     lost = WorkerLost(message)
     lost.place, lost.crashed = error.place, error.crashed
     return lost

@@ -85,7 +85,7 @@ class EncodeAndMerge:
             )
         self.seconds: dict[str, float] = {}
         self.reused = self.ledger.shard_count
-        self.lost = Counter({"run": lost_runs})
+        self.lost = Counter({"output span": lost_runs})
         self.run_bytes = sum(run.raw_bytes for run in runs)
         self._runs: deque[Run] = deque(runs)  # to be submitted
         self._lanes: deque[Lane] = deque()  # to be submitted, of text chunks that are begun
@@ -256,8 +256,8 @@ class EncodeAndMerge:
             text_bytes = chunk.text_bytes if record.is_last else 0
             if record.text_bytes != text_bytes or self._recorded.shard(record.id) not in (None, record):
                 raise BadInput(
-                    f"{context.plan.describe(chunk)} is not what an earlier run read there; "
-                    f"start anew with --overwrite"
+                    f"{context.plan.describe(chunk)}: changed since an earlier run read it. Start over with "
+                    "--overwrite."
                 )
             self._entries.append(record.as_json())
             self.ledger.add(record)
@@ -296,12 +296,10 @@ class EncodeAndMerge:
             self._submit_run(run)
             return
         if shard in self._made_again:
-            raise DataLost(
-                f"{damage.text}, for the second time; check the disk and the memory of this machine"
-            )
+            raise DataLost(f"{damage.text} for the second time. Check the disk and memory of this machine.")
         self._made_again.add(shard)
         self._waiting_runs[shard] = [run]
-        self.lost["shard"] += 1
+        self.lost["temporary shard"] += 1
         self.reused -= shard in self._recorded.shards
         chunk = self._context.plan.chunk(shard.chunk_index)
         self._context.pool.submit(
@@ -320,8 +318,8 @@ class EncodeAndMerge:
         if record != former:
             chunk = self._context.plan.chunk(shard.chunk_index)
             raise DataLost(
-                f"a temporary shard of {self._context.plan.describe(chunk)} was damaged, and what was encoded again "
-                f"is not the same; start anew with --overwrite"
+                f"{self._context.plan.describe(chunk)}: its temporary shard was damaged, and encoding it again gave "
+                "another result. Start over with --overwrite."
             )
         assert former is not None
         self._entries.append(record.as_json())

@@ -184,7 +184,7 @@ def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: 
             raise StorageError(
                 f"{printable(room.folder)}: {bytes_text(room.free)} are free, but about {bytes_text(needed)} are "
                 f"needed ({bytes_text(found.dataset_bytes)} for the dataset, {bytes_text(found.working_bytes)} for "
-                f"temporary shards). Free some space or choose another disk with {room.flag}"
+                f"temporary shards). Free some space, or choose another disk with {room.flag}."
             )
 
 

@@ -16,7 +16,7 @@ from convert.driver.context import Context
 from convert.driver.copies import copies
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.provenance import save_tokenizer, write_manifest, write_quarantine
-from convert.errors import BrokenInvariant, StorageError, WorkerLost
+from convert.errors import BrokenInvariant, StorageError, WorkerLost, with_sentence
 from convert.shards.intake import QUARANTINE_NAME
 from convert.shown.remarks import remarks
 from convert.shown.summary import Summary
@@ -90,24 +90,29 @@ class Finalizer:
                 report = verify_dataset(whole, context.engine, advance, known_facts(work.ledger.facts))
             except BrokenExecutor as error:
                 raise WorkerLost(
-                    f"{error}, while it verified; run the same command again to go on"
+                    with_sentence(f"verification: {error}", "Run the same command to resume.")
                 ) from error
             except DatasetError as error:  # not even to be opened: no fault of the input
                 raise StorageError(
-                    f"what was written is not there to be read back: {error}; run the same command again"
+                    with_sentence(
+                        f"{context.workspace.root}: verification failed: {error}",
+                        "Run the same command again.",
+                    )
                 ) from error
         context.syncer.wait()  # a file that the disk did not take is gone, and this says why
         if not report.ok:
             raise StorageError(
-                f"what was read back is not what was written: {report.problems[0]}; "
-                f"check the disk and run the same command again"
+                with_sentence(
+                    f"{context.workspace.root}: verification failed: {report.problems[0]}",
+                    "Check the disk, then run the same command again.",
+                )
             )
         counts = work.ledger.counts.values()
         tokens, sequences = sum(own.tokens for own in counts), sum(own.sequences for own in counts)
         if (report.token_count, report.seq_count) != (tokens, sequences):
             raise BrokenInvariant(
-                f"{report.token_count} tokens in {report.seq_count} sequences were read back, "
-                f"{tokens} in {sequences} were encoded"
+                f"verification: read {report.token_count} tokens in {report.seq_count} sequences, but encoded "
+                f"{tokens} in {sequences}"
             )
 
     def summary(self, work: EncodeAndMerge, seconds: dict[str, float]) -> Summary:

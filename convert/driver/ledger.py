@@ -126,7 +126,7 @@ class Ledger:
         index, number = record.id
         known = self._waiting.setdefault(index, {})
         if record.id < self.next or number in known:
-            raise BrokenInvariant(f"shard {number} of text chunk {index} came twice")
+            raise BrokenInvariant(f"text chunk {index}, shard {number}: added twice")
         known[number] = record
         self.unmerged_bytes += self.bytes_to_merge(record)
         self.shard_count += 1
@@ -167,8 +167,7 @@ class Ledger:
         expected = sum(1 for _ in self._plan.blocks(chunk)) if record.is_last else 0
         if len(record.digests) != expected * DIGEST_BYTES:
             raise BrokenInvariant(
-                f"{what}: {len(record.digests) / DIGEST_BYTES:g} blocks of the sources were hashed, "
-                f"{expected} begin there"
+                f"{what}: {len(record.digests) / DIGEST_BYTES:g} source blocks were hashed instead of {expected}"
             )
         taken = 0
         for split in SPLITS:
@@ -176,12 +175,12 @@ class Ledger:
             taken += counts.documents
             if counts.documents != counts.sequences + counts.empty:
                 raise BrokenInvariant(
-                    f"{what}, {split}: {counts.documents} documents are not "
-                    f"{counts.sequences} written + {counts.empty} empty"
+                    f"{what}, {split}: {counts.documents} documents, but {counts.sequences} written + "
+                    f"{counts.empty} empty"
                 )
         if record.intake.records != taken + record.intake.skipped_count:
             raise BrokenInvariant(
-                f"{what}: {record.intake.records} records are not {taken} documents + "
+                f"{what}: {record.intake.records} records, but {taken} documents + "
                 f"{record.intake.skipped_count} skipped"
             )
 
@@ -267,17 +266,17 @@ class Ledger:
         """BrokenInvariant unless all text chunks are there, and their bytes are the corpus."""
         if not self.is_complete or self._waiting or self._open:
             raise BrokenInvariant(
-                f"text chunk {self.next.chunk_index} of {self._plan.chunk_count} is the next to be taken, "
-                f"{len(list(self._waiting_records()))} shards wait and {len(self._open)} are not written"
+                f"text chunk {self.next.chunk_index} of {self._plan.chunk_count}: incomplete, with "
+                f"{len(list(self._waiting_records()))} shards waiting and {len(self._open)} not written"
             )
         if self.text_bytes != self._plan.total_bytes:
             raise BrokenInvariant(
-                f"text chunks of {self.text_bytes} bytes were encoded, the sources have {self._plan.total_bytes}"
+                f"encoded text chunks of {self.text_bytes} bytes, but the sources have {self._plan.total_bytes}"
             )
         of_splits = [
             count for split in SPLITS for count in (self.counts[split].sequences, self.counts[split].tokens)
         ]
         if self.sources.sum(axis=0).tolist() != of_splits:
             raise BrokenInvariant(
-                f"the sources have {self.sources.sum(axis=0).tolist()} sequences and tokens, the splits {of_splits}"
+                f"the sources have {self.sources.sum(axis=0).tolist()} sequences and tokens, but the splits {of_splits}"
             )

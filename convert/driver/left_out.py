@@ -30,12 +30,12 @@ def leave_out(context: Context, recorded: Recorded) -> None:
         assert record is not None
         if gone := left_out.intersection(counts.source_index for counts in record.sources):
             raise Refused(
-                f"{printable(plan.sources[min(gone)].shown)} is no longer among the inputs, but {workspace.root} "
-                "already has documents of it. Name the file again, or start over with --overwrite"
+                f"{printable(plan.sources[min(gone)].shown)}: is no longer an input, but {workspace.root} already "
+                "contains its documents. Add it again, or start over with --overwrite."
             )
         if has_places and record.sources and not (record.part_digests[-2] or record.part_digests[-1]):
             raise Refused(
-                f"{workspace.root} was begun without source places. Resume it with --source-places no"
+                f"{workspace.root}: started without source places. Resume it with --source-places no."
             )
         if shard.chunk_index in chunks:
             del recorded.shards[shard]

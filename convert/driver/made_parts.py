@@ -35,18 +35,18 @@ def difference(place: Place, number: int, sources: SourceList, given: Given) -> 
     part = opening.open(within(place, part_path(number) if number else ""), version=0)
     manifest = part.with_sources(len(sources))  # what is made once may be a million, the run one file
     if manifest is None:
-        return "has no manifest"
+        return "no manifest"
     opening.check_tokenizer(part, given.tokenizer)
     named = [(recorded_path(source.name), source.size_bytes) for source in sources]
     made = [(str(source["path"]), source.get("bytes", "unknown")) for source in manifest.sources]
     made_count = len(made) + manifest.sources_left_out
     if len(named) != made_count:
-        return f"was made of {made_count} files, the run has {len(named)} for it"
+        return f"{made_count} input files instead of {len(named)}"
     for (path, size), (made_path, made_size) in zip(named, made, strict=True):
         if (path, size) != (made_path, made_size):
-            return f"was made of {made_path} ({made_size} bytes) where the run has {path} ({size} bytes)"
+            return f"{made_path} ({made_size} bytes) instead of {path} ({size} bytes)"
     for name, value in given.recorded.items():
         made_with = manifest.options.get(name)
         if name not in _OWN and made_with != value:
-            return f"was made with {name} {made_with}, the run has {value}"
+            return f"{name} {made_with} instead of {value}"
     return None

@@ -32,15 +32,14 @@ def check_maybe_modified(context: Context, ledger: Ledger) -> None:
     """
     plan, workspace = context.plan, context.workspace
     context.progress.note(
-        f"{_names(workspace, plan)} may have been edited, with size and time set back; what was encoded is compared"
+        f"{_names(workspace, plan)}: maybe edited although size and time are the same; comparing with the encoded text"
     )
     found = _first_changed(context, workspace.maybe_modified, ledger)
     if found is not None:
         source, (start, stop) = found
         raise Refused(
-            f"{printable(plan.sources[source].path)} has its former size and time, but other bytes between "
-            f"{start} and {stop} than when {workspace.root} was begun: what was encoded of it no longer "
-            f"holds; begin anew with --overwrite"
+            f"{printable(plan.sources[source].path)}: bytes {start} to {stop} changed since {workspace.root} was "
+            "started, although size and time are the same. Start over with --overwrite."
         )
     workspace.settle()
 
@@ -51,8 +50,8 @@ def check_modified_during_run(context: Context, maybe_modified: Sequence[int], l
     if found is not None:
         source, (start, stop) = found
         raise BadInput(
-            f"{printable(context.plan.sources[source].path)} was edited while it was read, and its time set back: "
-            f"bytes {start} to {stop} are others; convert it again with --overwrite when nothing writes to it"
+            f"{printable(context.plan.sources[source].path)}: bytes {start} to {stop} changed while the file was read, "
+            "although size and time are the same. Run again with --overwrite when nothing writes to it."
         )
 
 
@@ -63,7 +62,7 @@ def _first_changed(
     plan = context.plan
 
     def describe(sources: Sequence[worker.SourceParts]) -> str:
-        return f"a check of {plan.sources[sources[0][0]].path}"
+        return f"{plan.sources[sources[0][0]].path}"
 
     tasks = _tasks(maybe_modified, context, ledger)
     compare = partial(worker.changed_part, key=context.job_key)

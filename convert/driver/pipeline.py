@@ -31,7 +31,7 @@ def convert(
     call goes on.
     """
     if not isinstance(options, ConvertOptions):
-        raise UsageError(f"convert takes ConvertOptions(inputs, tokenizer, output), got {shown(options)}")
+        raise UsageError(f"options: must be ConvertOptions(inputs, tokenizer, output) (got {shown(options)})")
     with BackgroundCall(partial(load_tokenizer, options.tokenizer, options.storage_options)) as loading:
         from convert.driver.conversion import prepare, run
 
@@ -48,7 +48,7 @@ def dry_run(options: ConvertOptions) -> list[str]:
         from tokenmill.inputs.sources import STANDARD_INPUT
 
         if STANDARD_INPUT in options.inputs:
-            raise UsageError("-: a dry run cannot look into standard input; name a file")
+            raise UsageError("-: --dry-run cannot sample standard input. Pass a file instead.")
         prepared = prepare(options, is_dry_run=True)
     tokenizer, _ = loading.result()
     options = options.with_chat_rules(tokenizer)

@@ -59,7 +59,7 @@ def resume(context: Context, recorded: Recorded) -> tuple[Ledger, list[Run], int
         partial(worker.are_intact, key=context.job_key),
         recorded_runs(),
         context.window,
-        lambda _: "a check of files",
+        lambda _: "files of an earlier run",
     ):
         run = written.pop(id(files))
         if is_intact:
@@ -81,8 +81,8 @@ def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord
     for record in _chosen(recorded, whole_chunks=bool(workspace.maybe_modified)):
         if not is_usable(record.intake, rules):
             raise Refused(
-                f"bad records were left out of {workspace.root} in another way than --on-error {rules.on_error} "
-                f"asks for now; go on with the former way, or begin anew with --overwrite"
+                f"{workspace.root}: bad records were left out, which --on-error {rules.on_error} does not allow. "
+                "Resume with the former --on-error and --invalid, or start over with --overwrite."
             )
         if has_quarantine(workspace.shard_store, record.id, record.intake, rules):
             yield record

@@ -13,7 +13,7 @@ from bpe.errors import BadArgument, BadTokenizer
 from bpe.formats.by_path import files_of, read_file
 from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
-from convert.errors import BadInput, UsageError, printable
+from convert.errors import BadInput, UsageError, not_regular, printable
 from tokenmill.stores import NO_OPTIONS, is_url, open_store, shown_url, split_key
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ def load_tokenizer(
             with _copy_of(StorePath(open_store(folder, storage_options), key)) as path:
                 return _load(path)
         except AbsentFileError:
-            raise UsageError(
-                f"{shown_url(name)}: can't read the tokenizer: there is no such object"
-            ) from None
+            raise UsageError(f"{shown_url(name)}: no such object. Check --tokenizer.") from None
     path, source = locate(name)
     tokenizer, facts = _load(path)
     return tokenizer, facts if source is None else {**facts, "source": source}
@@ -55,16 +53,14 @@ def _load(path: Path) -> tuple[Tokenizer, dict[str, str]]:
     digest = hashlib.sha256()
     for file in files_of(path):
         if file.exists() and not file.is_file():
-            raise UsageError(
-                f"{file}: the tokenizer must be a file, which can be read again when a run goes on"
-            )
+            raise not_regular(file)
         digest.update(read_file(file))
     try:
         tokenizer = Tokenizer.load(path)
     except BadArgument:
         raise UsageError(
-            f"{path}: a rank file says neither its pattern nor its special tokens; make a tokenizer.json of it: "
-            "bpe.Tokenizer.load(path, pattern=..., special_tokens=...).save('tokenizer.json')"
+            f"{path}: rank files contain neither a pattern nor special tokens. Convert it to a tokenizer.json: "
+            "bpe.Tokenizer.load(path, pattern=..., special_tokens=...).save('tokenizer.json')."
         ) from None
     tokenizer.encode_documents(b"")  # builds the encoder, once, before the workers are forked
     return tokenizer, {"source_sha256": digest.hexdigest()}
@@ -79,7 +75,9 @@ def tokenizer_of(dataset: Dataset) -> Tokenizer | None:
     known = (dataset.tokenizer_record or {}).get("sha256")
     with _copy_of(place) as path:
         if known is not None and hashlib.sha256(path.read_bytes()).hexdigest() != known:
-            raise BadInput(f"{printable(str(place))}: not the tokenizer that the manifest names; restore it")
+            raise BadInput(
+                f"{printable(str(place))}: differs from the tokenizer in the manifest. Restore it."
+            )
         return Tokenizer.load(path)
 
 

@@ -285,7 +285,7 @@ class DocumentEncoder:
             self._shard.add(tokens, offsets, held_out, places, has_ends)
         elif len(hashes) != len(offsets) - 1:
             # Two scans of the core found the separators, one to encode and one to hash: they must agree.
-            raise BrokenInvariant(f"{len(offsets) - 1} documents were encoded but {len(hashes)} hashed")
+            raise BrokenInvariant(f"encoded {len(offsets) - 1} documents, but hashed {len(hashes)}")
         else:
             self._shard.add(tokens, offsets, is_validation(hashes, self._threshold), places, has_ends)
         self._clock.lap("split")

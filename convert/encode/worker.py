@@ -135,10 +135,10 @@ def encode_again(
     try:
         records = encode_chunk(chunk, key, spares, threshold, damage.shard.number, 0, False).records
         if not records:
-            raise BadInput("there is less text than there was")
+            raise BadInput("the input is shorter than before")
         return records[0]
     except (BadInput, InvalidText, StoreError, FileNotFoundError, PermissionError) as error:
-        raise DataLost(f"{damage.text}, and it can't be encoded again: {one_line(error)}") from error
+        raise DataLost(f"{damage.text}, and its text cannot be encoded again: {one_line(error)}") from error
 
 
 def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uint64]:

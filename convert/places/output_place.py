@@ -24,13 +24,13 @@ def overlaps(arguments: Iterable[str], sources: Iterable[Source], output: str) -
     for argument in arguments:
         if is_url(argument):
             if is_url(output) and f"{output.rstrip('/')}/".startswith(_read_below(argument)):
-                yield f"--output {output} lies inside the input {argument}; choose a place outside"
+                yield _inside(output, argument)
             continue
         place = os.path.realpath(argument)
         if place == target:
-            yield f"--output {output} is the input {argument}; choose another output"
+            yield _replaces(output, "the input", argument)
         elif os.path.isdir(place) and _is_inside(target, place):
-            yield f"--output {output} lies inside the input folder {argument}; choose a place outside"
+            yield _inside(output, argument)
     folders = list(_folders(output))
     if not folders:
         return  # nothing lies in them
@@ -38,9 +38,21 @@ def overlaps(arguments: Iterable[str], sources: Iterable[Source], output: str) -
         for folder, _ in groupby(_files(sources), os.path.dirname):
             folder = os.path.realpath(folder or ".")
             if folder == target or _is_inside(folder, target):
-                yield f"the input folder {folder} lies inside {name}; choose another output"
+                yield _contains(name, "the input folder", folder)
                 break
     yield from overlaps_of_files("the input", filter(os.path.islink, _files(sources)), output)
+
+
+def _inside(output: str, argument: str) -> str:
+    return f"{output}: is inside the input {argument}. Choose an --output outside it."
+
+
+def _replaces(output: str, what: str, path: object) -> str:
+    return f"{output}: would replace {what} {path}. Choose another --output."
+
+
+def _contains(folder: str, what: str, path: object) -> str:
+    return f"{folder}: contains {what} {path}. Choose another --output."
 
 
 def _read_below(url: str) -> str:
@@ -60,10 +72,10 @@ def overlaps_of_files(what: str, paths: Iterable[str | Path], output: str) -> It
     for path in paths:
         place = os.path.realpath(path)
         if place == os.path.realpath(output):
-            yield f"--output {output} is {what} {path}; choose another output"
+            yield _replaces(output, what, path)
         for name, target in folders:
             if _is_inside(place, target):
-                yield f"{what} {path} lies inside {name}; choose another output"
+                yield _contains(name, what, path)
 
 
 def standard_input_file() -> str | None:
@@ -76,10 +88,9 @@ def standard_input_file() -> str | None:
 
 def _folders(output: str) -> Iterator[tuple[str, str]]:
     """(what it is called, where it is) of the folders that there are already, in which things would be replaced."""
-    partial = f"{output.rstrip('/')}.partial"
-    for name, path in ((f"--output {output}", output), (partial, partial)):
-        if os.path.isdir(path):
-            yield name, os.path.realpath(path)
+    for name in (output, f"{output.rstrip('/')}.partial"):
+        if os.path.isdir(name):
+            yield name, os.path.realpath(name)
 
 
 def _is_inside(path: str, folder: str) -> bool:

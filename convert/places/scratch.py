@@ -24,8 +24,13 @@ def check_scratch(folder: str | None) -> None:
     """StorageError if it is named but not there."""
     if folder is not None and not Path(folder).is_dir():
         if os.path.lexists(folder):
-            raise StorageError(f"{folder} for --scratch is not a folder")
-        raise StorageError(f"the folder {folder} for --scratch does not exist; create it first")
+            raise StorageError(f"{folder}: not a folder. Choose another --scratch.")
+        raise missing_folder(folder, "--scratch")
+
+
+def missing_folder(folder: object, flag: str) -> StorageError:
+    """Return the error for a folder that an option needs and that does not exist."""
+    return StorageError(f"{folder}: no such folder. Create it, or choose another {flag}.")
 
 
 def noted_scratch(root: Path) -> Path | None:

@@ -115,6 +115,4 @@ class StoreLog(Log):
         raise self._taken_over()
 
     def _taken_over(self) -> Refused:
-        return Refused(
-            f"another run has taken over the work at {self._output}; what was done here up to then goes on there"
-        )
+        return Refused(f"{self._output}: another run took over and continues from the work finished here")

@@ -24,7 +24,15 @@ from convert.places.scratch import NOTE_NAME, check_scratch, remove_folder
 from convert.places.store_log import FOLDER as LOG_NAME
 from convert.places.store_log import StoreLog
 from convert.places.unpublished import UnpublishedStore
-from convert.places.workspace import JOB_NAME, MADE_MEANWHILE, PLAN_NAME, SHARDS_NAME, Workspace
+from convert.places.workspace import (
+    JOB_NAME,
+    PLAN_NAME,
+    SHARDS_NAME,
+    Workspace,
+    existing_dataset,
+    existing_part,
+    not_replaceable,
+)
 from convert.planning.plan_record import PlanRecord, RecordFile
 from convert.shards.shard_store import ShardStore, shards_at
 from flat_tokens.errors import DatasetError
@@ -66,10 +74,13 @@ class StoreWorkspace:
         location = parse(output)
         if location.scheme in ("http", "https"):
             raise UsageError(
-                f"--output {shown_url(output)}: a web server takes no files; name a folder here or in a store"
+                f"{shown_url(output)}: web servers cannot be written to. Choose a local --output or one in a bucket."
             )
         if not location.path.strip("/"):
-            raise UsageError(f"--output {shown_url(output)} is all of a store; name a folder in it")
+            raise UsageError(
+                f"{shown_url(output)}: names a whole bucket. Add a path to --output, such as "
+                f"{shown_url(url)}/owt.zarr."
+            )
         self.output = shown_url(url)
         self.is_published = False
         self._url, self._options, self._overwrite = url, dict(options or {}), overwrite
@@ -109,7 +120,7 @@ class StoreWorkspace:
     def check_output(self) -> None:
         """See Workspace. Asks the store, so wrong credentials show here."""
         if self._target.is_local or self._partial.is_local:
-            raise UsageError(f"--output {self.output}: a local folder is named by its path")
+            raise UsageError(f"{self.output}: is local. Pass its path as --output.")
         if self._scratch is not None and not is_url(self._scratch):
             check_scratch(self._scratch)
         first = next(iter(self._target.list()), None)  # asks the store: credentials, bucket, permission
@@ -118,13 +129,11 @@ class StoreWorkspace:
         try:
             manifest = read_manifest(place_of(self._target), most_sources=0)
         except DatasetError as error:
-            raise Refused(f"{self.output} is left alone: {error}; choose another --output") from None
+            raise not_replaceable(self.output, error) from None
         if manifest is None:
             if self._is_begun():
                 return
-            raise Refused(
-                f"{self.output} holds {first.key} and no manifest: it is no dataset of ours; choose another --output"
-            )
+            raise not_replaceable(self.output, f"it contains {first.key} but no manifest")
         if not self._is_published():
             return  # its run was taken over, and put the manifest all the same: `open` goes on
         if not self._may_replace():
@@ -132,7 +141,7 @@ class StoreWorkspace:
         listed = {file.path for file in manifest.files} | {MANIFEST_NAME}
         foreign = next((entry.key for entry in self._target.list() if entry.key not in listed), None)
         if foreign is not None:
-            raise Refused(f"{self.output} is left alone: {why_it_stays(foreign)}; choose another --output")
+            raise not_replaceable(self.output, why_it_stays(foreign))
 
     def _is_part(self) -> bool:
         parent, _, name = self._url.rpartition("/")
@@ -146,11 +155,7 @@ class StoreWorkspace:
         return self._overwrite and not self._is_part()
 
     def _exists(self) -> Refused:
-        if self._is_part():
-            return Refused(f"{self.output} exists: {MADE_MEANWHILE}")
-        return Refused(
-            f"{self.output} exists, a finished dataset; choose another --output, or replace it with --overwrite"
-        )
+        return existing_part(self.output) if self._is_part() else existing_dataset(self.output)
 
     def _is_begun(self) -> bool:
         """Whether a run has been at work in the partial folder."""
@@ -295,7 +300,9 @@ class StoreWorkspace:
         self._is_open = False
         self.close()
         if not is_ours:
-            raise Refused(f"{self.output} was finished by another run meanwhile; it holds what was asked for")
+            raise Refused(
+                f"{self.output}: another run of the same command published it first. The dataset is complete."
+            )
 
     def close(self) -> None:
         """Let go of the lease; what was finished stays in the store."""
@@ -355,7 +362,9 @@ def open_workspace(
     if is_url(output):
         return StoreWorkspace(output, overwrite, scratch, options)
     if scratch is not None and is_url(scratch):
-        raise UsageError("--scratch is a folder where --output is one; a URL is for outputs on a store")
+        raise UsageError(
+            f"--scratch: must be a local folder unless --output is a URL (got {shown_url(scratch)})"
+        )
     return Workspace(output, overwrite, scratch)
 
 

@@ -59,7 +59,8 @@ class UnpublishedStore(WrappedStore):
         except AlreadyThere:
             if memoryview(self._store.read(key)) != memoryview(whole).cast("B"):
                 raise StorageError(
-                    f"{self.url}/{key} was written by another run just now; end it, and run the same command again"
+                    f"{self.url}/{key}: another run just wrote this object. End that run, then run the same "
+                    "command again."
                 ) from None
             return self._store.head(key)
 

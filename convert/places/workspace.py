@@ -21,12 +21,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, naming, printable
+from convert.errors import BrokenInvariant, Refused, UsageError, naming, printable
 from convert.places.log import Log
 from convert.places.scratch import (
     NOTE_NAME,
     REMOVED,
     check_scratch,
+    missing_folder,
     note_scratch,
     noted_scratch,
     remove_folder,
@@ -49,12 +50,27 @@ INPUT_NAME = "stdin"
 CRASH_NAME = "crashed-text"
 JOB_NAME = "job"
 SHOWN_DIFFERENCES = 4
-MADE_MEANWHILE = (
-    "another run has made this part of the dataset, and parts are never replaced; run the command again"
-)
 _OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME}
 _OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME, NOTE_NAME, NOTE_NAME + ".tmp"}
 _OWN_NAMES |= {name + REMOVED for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME)}
+
+
+def existing_dataset(output: object) -> Refused:
+    return Refused(f"{output}: already exists. Pass --overwrite to replace it, or choose another --output.")
+
+
+def existing_part(output: object) -> Refused:
+    return Refused(
+        f"{output}: another run wrote this part, and parts are never replaced. Run the command again."
+    )
+
+
+def not_replaceable(output: object, reason: object) -> Refused:
+    return Refused(f"{output}: cannot be replaced ({reason}). Choose another --output.")
+
+
+def _foreign(path: Path) -> Refused:
+    return Refused(f"{path}: not created by tokenmill. Move it away.")
 
 
 class Workspace:
@@ -70,7 +86,9 @@ class Workspace:
         # "out.zarr/" and "out.zarr" are one place.
         self.output = Path(output)
         if self.output.name in ("", ".."):  # ".", "/", "a/.."
-            raise UsageError(f"--output {self.output} is a folder, not the name of a dataset to make")
+            raise UsageError(
+                f"{self.output}: cannot be the name of a dataset. Pass an --output such as owt.zarr."
+            )
         self.root = self.output.with_name(self.output.name + ".partial")
         self.shards = self.scratch = self.root / SHARDS_NAME
         self._scratch_folder = scratch
@@ -91,24 +109,18 @@ class Workspace:
         """
         if os.path.lexists(self.output) and not is_empty_folder(self.output):
             if is_part(self.output):
-                raise Refused(f"{self.output} exists: {MADE_MEANWHILE}")
+                raise existing_part(self.output)
             if not self._overwrite:
                 if (self.output / MANIFEST_NAME).is_file() and not self.output.is_symlink():
-                    raise Refused(
-                        f"{self.output} exists, a finished dataset; choose another --output, or replace it with "
-                        f"--overwrite"
-                    )
+                    raise existing_dataset(self.output)
                 raise Refused(
-                    f"{self.output} exists and is no dataset of ours, which --overwrite could replace; choose another "
-                    f"--output"
+                    f"{self.output}: already exists and is not a tokenmill dataset. Choose another --output."
                 )
             reason = not_ours(self.output)
             if reason:
-                raise Refused(f"{self.output} is left alone: {reason}; choose another --output")
+                raise not_replaceable(self.output, reason)
         if not self.output.parent.is_dir():
-            raise StorageError(
-                f"the folder {self.output.parent} for --output does not exist; create it first"
-            )
+            raise missing_folder(self.output.parent, "--output")
         check_scratch(self._scratch_folder)
 
     def open(self, plan: PlanRecord) -> bool:
@@ -143,7 +155,7 @@ class Workspace:
     def settle(self) -> None:
         """Note the plan, in place of the one there is: the sources that were maybe_modified hold what they held."""
         if self._record is None:
-            raise BrokenInvariant("a plan was to be noted before there was one")
+            raise BrokenInvariant("settle() was called before open()")
         write_lasting(self.plan, self._record.lines())  # half a plan, after a power loss, would be refused
         del self.maybe_modified[:]
 
@@ -152,11 +164,11 @@ class Workspace:
         if self._lock.is_held:
             return
         if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
-            raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
+            raise _foreign(self.root)
         self.root.mkdir(exist_ok=True)
         foreign = sorted(names_in(self.root) - _OWN_NAMES)
         if foreign:
-            raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
+            raise _foreign(self.root / foreign[0])
         self._lock.acquire()
 
     @property
@@ -237,19 +249,13 @@ class Workspace:
         except ValueError as error:
             if self._overwrite:
                 return False
-            raise Refused(f"{self.plan} cannot be read ({error}); start anew with --overwrite") from None
+            raise Refused(f"{self.plan}: damaged ({error}). Start over with --overwrite.") from None
         if changed is not None:
-            raise Refused(
-                printable(
-                    f"{changed}, since {self.root} was begun: what was encoded of it no longer holds; "
-                    f"begin anew with --overwrite"
-                )
-            )
+            raise Refused(printable(f"{changed} since {self.root} was started. Start over with --overwrite."))
         changes = ", ".join(f"{told(name)} {_value(was)} (now {_value(is_)})" for name, was, is_ in found)
         raise Refused(
             printable(
-                f"{self.root} was begun with {changes}; go on with what was, or give up the work done so far with "
-                f"--overwrite"
+                f"{self.root}: started with {changes}. Resume with the former options, or start over with --overwrite."
             )
         )
 

@@ -32,10 +32,10 @@ FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split",
 _MARKS = ("changed_ns", "inode")
 _COUNT = "number of sources"
 _TOLD = {
-    "shard_text_bytes": "bytes of text for a shard (--text-chunk-bytes)",
-    "tokenmill_plan": "a plan of version",
-    "tokenizer_sha256": "a tokenizer of SHA-256",
-    _COUNT: "a number of input files of",
+    "shard_text_bytes": "text bytes per shard (--text-chunk-bytes)",
+    "tokenmill_plan": "plan version",
+    "tokenizer_sha256": "tokenizer SHA-256",
+    _COUNT: "input file count",
 }
 _SOURCES = b', "sources": [\n'
 _END = b"]}\n"
@@ -94,7 +94,7 @@ class RecordFile:
             # Former versions have it all in one value.
             head = _parsed(line.removesuffix(_SOURCES) + b"}" if has_sources else line + file.read())
         if not isinstance(head, dict):
-            raise ValueError("it is no object")
+            raise ValueError("not a JSON object")
         head.pop("sources", None)
         self.head: dict[str, Any] = head
 
@@ -110,7 +110,7 @@ class RecordFile:
                 if line == _END:
                     return
                 yield line.rstrip(b",\n")
-        raise ValueError("it ends early")
+        raise ValueError("truncated")
 
 
 def compare(old: RecordFile, new: PlanRecord, maybe_modified: array[int]) -> Iterator[Difference]:
@@ -126,7 +126,7 @@ def compare(old: RecordFile, new: PlanRecord, maybe_modified: array[int]) -> Ite
         return
     for number, (was, source) in enumerate(zip_longest(old.lines(), new.sources)):
         if was is None or source is None:
-            raise ValueError(f"it holds {'fewer' if was is None else 'more'} sources than it says")
+            raise ValueError(f"lists {'fewer' if was is None else 'more'} sources than it declares")
         line = _line(source)
         if was == line or source.is_left_out:
             continue
@@ -212,11 +212,11 @@ def changed_source(old: RecordFile, new: PlanRecord) -> str | None:
 def _change(path: str, old: list[Any], new: list[Any]) -> str | None:
     was, is_ = dict(zip(FIELDS, old, strict=True)), dict(zip(FIELDS, new, strict=True))
     if was["bytes"] != is_["bytes"]:
-        return f"{path} had {was['bytes']} bytes and has {is_['bytes']} now"
+        return f"{path}: its size changed from {was['bytes']} to {is_['bytes']} bytes"
     if was["mtime_ns"] != is_["mtime_ns"]:
-        return f"{path} was written to, its {is_['bytes']} bytes may be others"
+        return f"{path}: its modification time changed"
     if was["digest"] != is_["digest"]:
-        return f"{path} is other text now"
+        return f"{path}: its content changed"
     return None
 
 
@@ -224,11 +224,11 @@ def _parsed(text: bytes) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueError("it is nested without end") from None
+        raise ValueError("nested too deeply") from None
 
 
 def _values(line: bytes) -> list[Any]:
     values = _parsed(line)
     if not isinstance(values, list) or len(values) != len(FIELDS) or not isinstance(values[0], str):
-        raise ValueError("a source is not as it was written")
+        raise ValueError("invalid source entry")
     return values

@@ -25,6 +25,7 @@ from convert.retokenize.moved_mask import MovedMask
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.format import Bools
 
+_ENCODE_TEXT = "Encode the original text instead."
 BATCH_TOKENS = 1 << 20  # of documents that are encoded at once: each thread has some
 
 
@@ -114,8 +115,8 @@ class Retokenizer:
             wrong = is_short if len(is_short) else np.flatnonzero(documents.tokens[places] != id_)
             if len(wrong):
                 raise BadInput(
-                    f"{split}[{first + int(wrong[0])}]: lacks the token {id_} that its dataset puts around each "
-                    f"document; encode the text anew"
+                    f"{split}[{first + int(wrong[0])}]: lacks token {id_}, which the dataset adds to each document. "
+                    f"{_ENCODE_TEXT}"
                 )
             is_content[places] = False
         return is_content
@@ -163,7 +164,7 @@ class Retokenizer:
                     self._old.decode(ids, errors="strict")
                 except UnicodeDecodeError:
                     raise BadInput(
-                        f"{split}[{first + at}]: its ids are no UTF-8, so they say no text; encode the text anew"
+                        f"{split}[{first + at}]: its tokens do not decode to valid UTF-8. {_ENCODE_TEXT}"
                     ) from None
             raise
 
@@ -181,8 +182,8 @@ class Retokenizer:
             if not np.array_equal(ids, found):
                 place = _first_difference(ids, found)
                 raise BadInput(
-                    f"{split}[{first + at}]: its text does not encode to its ids: token {place} is "
-                    f"{_shown(ids, place)}, encoded anew {_shown(found, place)}; encode the text that it was made from"
+                    f"{split}[{first + at}]: its text encodes to other tokens ({_shown(found, place)} instead of "
+                    f"{_shown(ids, place)} at token {place}). {_ENCODE_TEXT}"
                 )
             as_text.add(at)
         return as_text

@@ -39,7 +39,7 @@ class MovedMask:
         tokenizer changes the text so that the places of its tokens are not known."""
         batch = Batch.of([text.encode() for text in texts])
         places = self._old.places_of(documents, batch, allowed[0], batch.offsets[:-1])
-        self._check(places.changed, names, "the tokenizer that made its ids")
+        self._check(places.changed, names, "the old tokenizer")
         offsets = documents.offsets.astype(np.int64)
         of = np.repeat(np.arange(len(documents)), np.diff(offsets))
         begins = batch.offsets.astype(np.int64)[of]
@@ -53,6 +53,6 @@ class MovedMask:
     def _check(self, changed: NDArray[np.int64], names: Sequence[str], which: str) -> None:
         if len(changed):
             raise BadInput(
-                f"{names[int(changed[0])]}: {which} changes its text, so it is not known which tokens are to be "
-                "learned; convert the sources of the dataset with the new tokenizer"
+                f"{names[int(changed[0])]}: {which} changes its text, so its loss mask cannot be mapped. Convert the "
+                "original sources with the new tokenizer instead."
             )

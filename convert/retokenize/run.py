@@ -114,15 +114,14 @@ def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:
             or known.get("source_sha256") == source["source_sha256"]
         ):
             raise BadInput(
-                f"--from-tokenizer {printable(given)}: {printable(str(dataset.path))} was made with another one "
-                f"(fingerprint {printable(str(known.get('fingerprint')))}); leave it out to take the dataset's own"
+                f"{printable(given)}: not the tokenizer of {printable(str(dataset.path))} (fingerprint "
+                f"{printable(str(known.get('fingerprint')))}). Leave --from-tokenizer out to use the dataset's own."
             )
         return tokenizer
     found = tokenizer_of(dataset)
     if found is None:
         raise UsageError(
-            f"{printable(str(dataset.path))}: brought no tokenizer along; give the one it was made with as "
-            f"--from-tokenizer"
+            f"{printable(str(dataset.path))}: does not include its tokenizer. Pass it as --from-tokenizer."
         )
     return found
 
@@ -161,8 +160,9 @@ def _new_ends(
         for end in tokens:
             if end.text not in new.special_tokens:
                 raise UsageError(
-                    f"--{name}-token: the dataset has {printable(repr(end.text))} ({end.id}) around each document, "
-                    f"which is no special token of {printable(options.tokenizer)}; give another token, or none"
+                    f"--{name}-token: must be given, because {printable(repr(end.text))} ({end.id}), which the dataset "
+                    f"adds to each document, is not a special token of {printable(options.tokenizer)}. Pass another "
+                    "token or none."
                 )
         chosen.append(tuple(EndToken(new.special_tokens[end.text], end.text) for end in tokens))
     return DocumentEnds(EndTokens(*chosen), template), False

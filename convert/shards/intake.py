@@ -154,8 +154,8 @@ def quarantine_lines(
             kept = _quarantined(shards, shard, counts)
             if kept is None:
                 raise DataLost(
-                    f"{shards.where(quarantine_name(shard))} is not what was written there; run the same command "
-                    "again, which makes it again"
+                    f"{shards.where(quarantine_name(shard))}: checksum mismatch. Run the same command again to "
+                    "rebuild it."
                 )
             for line in kept:
                 entry = json.loads(line)

@@ -66,7 +66,7 @@ class PartWriter:
             for start in range(place, stop, _MOVED_BYTES):
                 block = np.empty(min(_MOVED_BYTES, stop - start), dtype=np.uint8)
                 if system.read_into(self._file.fileno(), block.data, start) != len(block):
-                    raise BrokenInvariant(f"{self._path} is shorter than what was written to it")
+                    raise BrokenInvariant(f"{self._path}: shorter than the bytes written to it")
                 to.add(block)
             self._file.seek(place)
             self._file.truncate()

@@ -112,12 +112,12 @@ class PartReader:
             try:
                 is_whole = fill_at(self._file(), part.offset + start, data.data) == size
             except StoreNotFound:
-                raise self._damaged(f"{path} is not there") from None
+                raise self._damaged(f"{path}: missing") from None
             if not is_whole:
-                raise self._damaged(f"{where}: the file is shorter")
+                raise self._damaged(f"{where}: truncated")
         digest = part.digests[(block - part.first_block) * DIGEST_BYTES :][:DIGEST_BYTES]
         if _core.xxh64(data.data, 0).to_bytes(DIGEST_BYTES, "big") != digest:
-            raise self._damaged(f"{where} are not what was written there")
+            raise self._damaged(f"{where}: checksum mismatch")
         return data
 
     def _expect(self, blocks: range) -> None:

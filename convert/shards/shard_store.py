@@ -60,7 +60,7 @@ class ShardStore(NamedTuple):
         try:
             return open_file(f"{self.place}/{name}", self.options, size=size)
         except FileNotFoundError:
-            raise StoreNotFound(f"{self.where(name)} is not there") from None
+            raise StoreNotFound(f"{self.where(name)}: missing") from None
 
     def where(self, name: str) -> str:
         """What messages call a file."""

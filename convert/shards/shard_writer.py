@@ -106,7 +106,7 @@ class ShardWriter:
         where each begins in its source. has_ends: whether they need no tokens around them.
         """
         if self._guess is not None:
-            raise BrokenInvariant("a document begins before the one in pieces has ended")
+            raise BrokenInvariant("add() was called before end_document()")
         documents = len(validation)
         front, back = (self._front[:0], self._back[:0]) if has_ends else (self._front, self._back)
         if len(front) > 1 or len(back) > 1:
@@ -142,7 +142,9 @@ class ShardWriter:
             ids, starts = ids[count:], starts[sequences:]
         if self.has_places:
             if places is None or len(places) != documents:
-                raise BrokenInvariant(f"{documents} documents have not as many places in their source")
+                raise BrokenInvariant(
+                    f"{documents} documents, but {0 if places is None else len(places)} source offsets"
+                )
             is_sequence = offsets[1:] > offsets[:-1]
             for part, is_own in zip(self._places, (~validation, validation), strict=True):
                 part.add(places[is_sequence & is_own])
@@ -185,7 +187,7 @@ class ShardWriter:
     def finish(self) -> ShardRecord:
         """Complete the files; the record, but for what is not in them."""
         if self._guess is not None:
-            raise BrokenInvariant("a document in pieces has no end")
+            raise BrokenInvariant("finish() was called before end_document()")
         self.begin_source(-1)
         small = [part.take_small() for part in self._parts]
         inline = [b""] * len(small)
@@ -231,7 +233,7 @@ class ShardWriter:
     def _require_known(self, highest: int) -> None:
         if highest > self._largest_id:
             raise BrokenInvariant(
-                f"the encoder gave id {highest}, above the tokenizer's highest id {self._largest_id}"
+                f"the encoder returned ID {highest}, above the tokenizer's highest ID {self._largest_id}"
             )
 
     def _see_lengths(self, longest: int, offsets: NDArray[np.uint64], end_count: int) -> None:

@@ -7,7 +7,8 @@ from argparse import SUPPRESS
 from collections.abc import Sequence
 from dataclasses import fields
 
-from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions
+from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions, conflict
+from tokenmill.cli.input_arguments import add_exclude, add_input_arguments
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import (
     COMPRESSIONS,
@@ -216,7 +217,7 @@ def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) ->
 
 def _check_required(parser: Parser, parsed: argparse.Namespace) -> None:
     if parsed.append_to and parsed.output:
-        parser.error("--append-to and --output exclude each other; give one of them")
+        parser.error(conflict("--append-to", "--output"))
     missing = [
         flag
         for flag, value in (

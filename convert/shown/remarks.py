@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from convert.errors import printable
+from convert.errors import printable, shown
 from convert.options import ConvertOptions
 from convert.shards.intake import END_TEXT
 from convert.shown.summary import Summary, roles_text
 from tokenmill.inputs.sizes import counted
 from tokenmill.inputs.source_list import SourceList
+from tokenmill.stores import shown_url
 
 LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
 
@@ -22,41 +23,47 @@ def remarks(
     special_tokens: the tokenizer's.
     """
     intake = summary.intake
+    output, tokenizer = (printable(shown_url(path)) for path in (options.output, options.tokenizer))
     if not summary.tokens:
-        yield f"warning: the dataset has no tokens: {_why_empty(summary)}"
+        yield f"warning: {output}: the dataset has no tokens ({_why_empty(summary)})"
         return
     if summary.has_mask and not summary.trained_tokens:
-        yield f"warning: no token is trained: {_why_untrained(options, summary)}"
+        yield f"warning: {output}: no token contributes to the loss: {_why_untrained(options, summary)}"
     front = summary.ends.added.front_ids
     if front and list(intake.first_ids[: 2 * len(front)]) == front * 2:
         yield (
-            f"warning: the first document begins with {printable(summary.ends.added.front[0].text)} twice: its text "
-            "has the token already; leave --prepend-token out"
+            f"warning: --prepend-token: the first document begins with "
+            f"{printable(summary.ends.added.front[0].text)} twice, because its text already has the token. "
+            "Leave --prepend-token out."
         )
     if not summary.splits["validation"].documents and options.fraction > 0:
         yield (
-            f"warning: of {counted(summary.documents, 'document')} none fell into validation by --validation-fraction "
-            f"{options.fraction:g}; --validation-docs N holds out a number of them"
+            f"warning: --validation-fraction: selected none of {counted(summary.documents, 'document')} for "
+            f"validation (got {options.fraction:g}). Pass --validation-docs N to hold out a fixed number."
         )
     if not options.inputs:  # all that follows --validation belongs to it
-        yield "warning: all inputs are those of --validation and train is empty; others stand before --validation"
+        yield (
+            "warning: --validation: takes all the inputs, so train is empty. Put training inputs before --validation."
+        )
     elif not summary.splits["train"].tokens and options.validation_docs is not None:
-        yield f"warning: --validation-docs {options.validation_docs} holds out all there is; nothing is left for train"
+        yield (
+            f"warning: --validation-docs: holds out every document, so train is empty (got {options.validation_docs})"
+        )
     if (
         all(kind.format == "text" for kind in sources.kinds)
         and intake.records <= summary.source_count
         and intake.text_bytes > LONG_DOCUMENT_BYTES * summary.source_count
     ):
         yield (
-            f"warning: the separator {options.separator!r} is in none of the inputs, so each file is one document; "
-            "if that is not meant, name another with --separator"
+            f"warning: --separator: occurs in none of the inputs, so each file is one document "
+            f"(got {shown(options.separator)}). Pass another separator if this is not intended."
         )
     end = END_TEXT.decode()
     if intake.with_end_text:
         yield (
-            f"warning: {counted(intake.with_end_text, 'document')} held {end}, which the tokenizer has no entry for: "
-            "it was encoded as ordinary text; if it ends documents, name it with --separator, or train with "
-            "--special-token"
+            f"warning: {tokenizer}: lacks an entry for {end}, so it was encoded as ordinary text in "
+            f"{counted(intake.with_end_text, 'document')}. If it ends documents, pass it as --separator or train the "
+            "tokenizer with --special-token."
         )
     cut = intake.records - summary.source_count  # at separators, where all inputs are text
     if (
@@ -66,8 +73,8 @@ def remarks(
         and all(kind.format == "text" for kind in sources.kinds)
     ):
         yield (
-            f"warning: documents are cut at {end} in {counted(cut, 'place')}, but the tokenizer has no such entry, so "
-            "no model can be told where a document ends; train it with --special-token"
+            f"warning: {tokenizer}: lacks an entry for {end}, where documents are split ({counted(cut, 'time')}), so "
+            "models cannot learn where a document ends. Train the tokenizer with --special-token."
         )
 
 
@@ -84,6 +91,6 @@ def _why_untrained(options: ConvertOptions, summary: Summary) -> str:
     if not summary.intake.messages:
         return f"every {options.completion_field} is empty"
     return (
-        f"the chat template marks no text of the messages ({roles_text(summary.intake.messages)}); the messages to "
-        "train on must have the role that it names, usually assistant"
+        f"the chat template marks none of the messages ({roles_text(summary.intake.messages)}). Give the messages to "
+        "train on the role that it marks, usually assistant."
     )
