@@ -162,7 +162,7 @@ def _list_part(place: Place, number: int, output: str) -> None:
         # A run that began meanwhile may have taken this one for ended, and listed its part.
         if read_version(place, number) != version:
             raise Refused(
-                f"{place}: another run has listed another version {number}. Inspect it, then run the command again."
+                f"{place}: another run has listed a different version {number}. Inspect it, then run the command again."
             ) from None
     try:
         if isinstance(place, Path):

@@ -32,7 +32,7 @@ def check_maybe_modified(context: Context, ledger: Ledger) -> None:
     """
     plan, workspace = context.plan, context.workspace
     context.progress.note(
-        f"{_names(workspace, plan)}: maybe edited although size and time are the same; comparing with the encoded text"
+        f"{_names(workspace, plan)}: its change time or inode differs; comparing its content with the encoded text"
     )
     found = _first_changed(context, workspace.maybe_modified, ledger)
     if found is not None:

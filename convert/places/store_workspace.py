@@ -120,7 +120,7 @@ class StoreWorkspace:
     def check_output(self) -> None:
         """See Workspace. Asks the store, so wrong credentials show here."""
         if self._target.is_local or self._partial.is_local:
-            raise UsageError(f"{self.output}: is local. Pass its path as --output.")
+            raise UsageError(f"{self.output}: names a local folder. Pass its path instead of a URL.")
         if self._scratch is not None and not is_url(self._scratch):
             check_scratch(self._scratch)
         first = next(iter(self._target.list()), None)  # asks the store: credentials, bucket, permission
