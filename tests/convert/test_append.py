@@ -256,17 +256,17 @@ def test_a_part_that_was_finished_is_listed_once(grown: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "where"),
     [
-        ({"inputs": ["en.txt"]}, r"was made of more.txt .* where the run has en.txt"),
-        ({"append_token": END}, "was made with append_token None, the run has"),
+        ({"inputs": ["en.txt"]}, r"more\.txt.*en\.txt"),
+        ({"append_token": END}, "append_token"),
     ],
 )
 def test_a_part_that_was_finished_of_other_text_is_listed_and_told(
-    grown: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], said: str
+    grown: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], where: str
 ) -> None:
     append_and_die_unlisted(monkeypatch)
-    with pytest.raises(Refused, match=f"{said}"):
+    with pytest.raises(Refused, match=where):
         append(more(**other), InlineEngine())
     assert flat_tokens.open("out").version == 1
     assert append(more(**other), InlineEngine()) is not None
@@ -308,13 +308,12 @@ def test_to_a_part_is_refused(grown: Path) -> None:
 
 def test_the_same_files_once_more_are_told(grown: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """As when a job is begun again that had ended: it is not known to this run, and two are what was asked for."""
-    told = "was made of these files and options already; their documents will be there twice"
     plain = ["--append-to", "out", "--workers", "1"]
     assert main(["more.txt", *plain]) == 0
     assert "twice" not in capfd.readouterr().err
     for number in (1, 2):
         assert main(["more.txt", *plain]) == 0
-        assert f"warning: version {number} {told}" in capfd.readouterr().err
+        assert f"warning: out: version {number} " in capfd.readouterr().err
     assert main(["more.txt", "--validation-fraction", "0.5", *plain]) == 0
     Path("more.txt").write_text(END.join(make_documents(41, seed=6)), newline="")
     assert main(["more.txt", *plain]) == 0
@@ -348,8 +347,8 @@ def test_the_command_takes_the_datasets_own_options(here: Path, capsys: pytest.C
     capsys.readouterr()
     for words, said in (
         (["b.txt", "--append-to", "nowhere"], "nowhere: does not exist"),
-        (["b.txt", "--append-to", "out", "--output", "o"], "--append-to and --output exclude each other"),
-        (["b.txt"], "the following arguments are required: --tokenizer, --output"),
+        (["b.txt", "--append-to", "out", "--output", "o"], "error: --append-to: "),
+        (["b.txt"], "--tokenizer, --output"),
     ):
         assert main(words) in (2, 3)
         assert said in capsys.readouterr().err
@@ -422,7 +421,7 @@ def test_chats_of_another_template_are_refused(here: Path, capsys: pytest.Captur
     made = ["--tokenizer", "tok.json", "--output", "chats", "--validation-fraction", "0"]
     assert main([*words, *made, "--chat-template", "own.jinja"]) == 0
     assert main([*words, "--append-to", "chats", "--tokenizer", "tok.json"]) == 6
-    assert "written by another template" in capsys.readouterr().err
+    assert "error: chats: " in capsys.readouterr().err
     assert main([*words, "--append-to", "chats", "--chat-template", "own.jinja"]) == 0
     decode = bpe.Tokenizer.load("tok.json").decode
     assert [decode(each) for each in ids("chats", "train")] == ["!one", "!one"]
@@ -452,8 +451,8 @@ def test_to_datasets_that_were_imported_or_retokenized(
     capsys.readouterr()
     bpe.train([b"another"], 257).save("other.json")
     for name, said in (
-        ("imported", "imported: "),
-        ("bare", "--append-to bare: does not say which tokenizer it was made with; import it again"),
+        ("imported", "imported: made with another tokenizer"),
+        ("bare", "error: bare: "),
     ):
         assert main(["b.txt", "--append-to", name, "--tokenizer", "other.json", "--quiet"]) in (3, 6)
         assert said in capsys.readouterr().err
@@ -491,7 +490,7 @@ def test_a_signal_when_all_was_done_is_no_failure(
     plain = ["more.txt", "--tokenizer", "tok.json", "--workers", "1", "--quiet", "--progress", "none"]
     monkeypatch.setattr(Workspace, "_remove", interrupted)
     assert main([*plain, "--output", "alone"]) == 0
-    assert "note: interrupted when alone was made" in capfd.readouterr().err
+    assert "note: alone: " in capfd.readouterr().err
     assert not Path("alone.partial").exists()
     assert verify_dataset("alone").ok
     before = len(ids("out", "train"))

@@ -205,12 +205,8 @@ def test_files_of_templates_that_are_refused(here: Path, monkeypatch: pytest.Mon
     (here / "long.jinja").write_text("x" * 10)
     (here / "empty.jinja").write_text(" \n")
     os.mkfifo(here / "pipe.jinja")
-    for name, said in (
-        ("long", "more than 9 bytes are no template"),
-        ("empty", "an empty template, by which all chats are empty"),
-        ("pipe", "must be a file, which can be read again"),
-    ):
-        with pytest.raises(UsageError, match=rf"^.*{name}.*\.jinja.*{said}"):
+    for name in ("long", "empty", "pipe"):
+        with pytest.raises(UsageError, match=rf"^.*{name}\.jinja: "):
             convert(options(**CHATS, chat_template=f"{name}.jinja"), InlineEngine())
 
 
@@ -244,10 +240,10 @@ def test_a_tokenizer_and_its_template_on_a_store(here: Path) -> None:
     assert rows_of(Path("own")) == rows_of(Path("own-stored")) != rows_of(Path("other"))
     assert rows_of(Path("other")) == rows_of(Path("other-stored"))
     absent = "memory://chats/absent.jinja"
-    with pytest.raises(UsageError, match=f"--chat-template .*{absent}"):
+    with pytest.raises(UsageError, match=f"^{absent}: "):
         convert(
             options(**CHATS, tokenizer=f"{url}/tok.json", chat_template=absent, output="c"), InlineEngine()
         )
     open_store(url).delete(["tokenizer_config.json"])
-    with pytest.raises(UsageError, match=f"chat_template.jinja.*{url}.*/tok.json"):
+    with pytest.raises(UsageError, match=f"--messages-field: .*{url}/tok.json.*chat_template.jinja"):
         convert(options(**CHATS, tokenizer=f"{url}/tok.json", output="c"), InlineEngine())

@@ -29,12 +29,12 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "parts"),
     [
-        (["--workers", "0"], 2, ["--workers must be at least 1, got 0"]),
-        (["--validation-fraction", "2"], 2, ["--validation-fraction must be from 0 to 1, got 2.0"]),
-        (["missing.txt", "gone"], 2, ["missing.txt: ", "gone: "]),
-        (["--validation", "no.txt"], 2, ["no.txt: "]),
-        (["--nonsense"], 2, [": --nonsense"]),
-        (["--chunk-tokens", "0"], 2, ["--chunk-tokens must be at least 1, got 0"]),
+        (["--workers", "0"], 2, ["--workers: "]),
+        (["--validation-fraction", "2"], 2, ["--validation-fraction: "]),
+        (["missing.txt", "gone"], 2, ["missing.txt", "gone"]),
+        (["--validation", "no.txt"], 2, ["no.txt"]),
+        (["--nonsense"], 2, ["--nonsense"]),
+        (["--chunk-tokens", "0"], 2, ["--chunk-tokens: "]),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -67,9 +67,7 @@ def test_bad_tokenizers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "folder: the folder holds no tokenizer: neither tokenizer.json",
     )
     (here / "t.tiktoken").write_text("IQ== 0\n")
-    fails(
-        capsys, command(tokenizer="t.tiktoken"), 2, "t.tiktoken: a rank file says neither", "tokenizer.json"
-    )
+    fails(capsys, command(tokenizer="t.tiktoken"), 2, "t.tiktoken: ", "tokenizer.json")
     assert not (here / "out.zarr.partial").exists()
 
 
@@ -102,21 +100,19 @@ def test_an_output_that_exists(here: Path, capsys: pytest.CaptureFixture[str]) -
             (path / "mine").write_text("mine")
         else:
             path.symlink_to("folder")
-        fails(capsys, command(output=name), 6, f"{name} exists and is no dataset of ours", "--overwrite")
-        fails(
-            capsys, command("--overwrite", output=name), 6, f"{name} is left alone", "choose another --output"
-        )
+        fails(capsys, command(output=name), 6, f"{name}: ", "--output")
+        fails(capsys, command("--overwrite", output=name), 6, f"{name}: ", "--output")
     assert (here / "folder/mine").read_text() == "mine"
 
     assert main(command("--seed", "1")) == 0
     capsys.readouterr()
-    fails(capsys, command(), 6, "out.zarr exists, a finished dataset; choose another --output, or replace it")
+    fails(capsys, command(), 6, "out.zarr: ", "--overwrite", "--output")
     first = tree(here / "out.zarr")
     assert main(command("--seed", "2", "--overwrite", "--validation-fraction", "0.5")) == 0
     assert tree(here / "out.zarr") != first
     (here / "out.zarr/notes.txt").write_text("mine")
     capsys.readouterr()
-    fails(capsys, command("--overwrite"), 6, "notes.txt")
+    fails(capsys, command("--overwrite"), 6, "out.zarr: ", "notes.txt")
     assert (here / "out.zarr/notes.txt").read_text() == "mine"
 
 
@@ -132,14 +128,14 @@ def test_an_empty_folder_was_an_output_that_exists(here: Path) -> None:
 
 
 def test_places_where_nothing_can_be_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fails(capsys, command(output="no/such/out"), 4, "the folder no/such for --output does not exist")
+    fails(capsys, command(output="no/such/out"), 4, "no/such: ", "--output")
     (here / "out.zarr.partial").write_text("mine")
-    fails(capsys, command(), 6, "out.zarr.partial exists and is not a folder of ours")
+    fails(capsys, command(), 6, "out.zarr.partial: ")
     (here / "out.zarr.partial").unlink()
     (here / "out.zarr.partial").mkdir()
     (here / "out.zarr.partial/mine").touch()
-    fails(capsys, command(), 6, "out.zarr.partial holds mine, which is not ours")
-    fails(capsys, command("--overwrite"), 6, "out.zarr.partial holds mine, which is not ours")
+    fails(capsys, command(), 6, "out.zarr.partial/mine: ")
+    fails(capsys, command("--overwrite"), 6, "out.zarr.partial/mine: ")
     assert (here / "out.zarr.partial/mine").exists()
 
 
@@ -186,15 +182,15 @@ def test_a_name_too_long_was_a_traceback(length: int, here: Path, capsys: pytest
 def test_an_output_that_would_replace_the_tokenizer(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "out.partial").mkdir()
     (here / "tok.json").rename(here / "out.partial/tok.json")
-    said = "the tokenizer out.partial/tok.json lies inside"
-    fails(capsys, command("--overwrite", tokenizer="out.partial/tok.json", output="out"), 2, said)
+    arguments = command("--overwrite", tokenizer="out.partial/tok.json", output="out")
+    fails(capsys, arguments, 2, "out.partial: ", "out.partial/tok.json")
     assert (here / "out.partial/tok.json").exists()
 
 
 def test_a_tokenizer_that_can_be_read_but_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It was read twice, and the second time waited for."""
     os.mkfifo(here / "pipe")
-    fails(capsys, command(tokenizer="pipe"), 2, "pipe: the tokenizer must be a file")
+    fails(capsys, command(tokenizer="pipe"), 2, "pipe: ")
 
 
 def test_merges_with_a_prefix_did_not_count_in_a_resume(here: Path) -> None:
@@ -213,7 +209,7 @@ def test_merges_with_a_prefix_did_not_count_in_a_resume(here: Path) -> None:
 def test_an_output_without_a_name_gave_a_traceback(
     output: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fails(capsys, command(output=output), 2, "is a folder, not the name of a dataset to make")
+    fails(capsys, command(output=output), 2, f"error: {output}: ", "--output")
 
 
 @pytest.mark.usefixtures("inline")
@@ -225,8 +221,8 @@ def test_a_failure_left_an_empty_partial_folder(here: Path, capsys: pytest.Captu
     assert tree(here) == before
     (here / "good.txt").write_bytes(b"a")
     error = fails(capsys, command("good.txt", "bad.txt", "--text-chunk-bytes", "1"), 3, "bad.txt: byte 1")
-    assert "is kept in out.zarr.partial, and the same command with --on-error skip" in error
-    assert error.endswith("; a repaired file or other options need --overwrite")
+    _, advice = error.split("out.zarr.partial")
+    assert all(flag in advice for flag in ("--on-error skip", "--exclude", "--overwrite"))
     more = ["good.txt", "bad.txt", "--text-chunk-bytes", "1"]
     assert main(command(*more, "--invalid", "replace")) == 6
     assert main(command(*more, "--on-error", "skip")) == 0
@@ -241,7 +237,7 @@ def test_a_corpus_without_separators_was_one_document_in_silence(
 ) -> None:
     (here / "long.txt").write_text("a line\n" * 200_000)
     assert main(command("long.txt", "--progress", "json")) == 0
-    assert "the separator '<|endoftext|>' is in none of the inputs" in capsys.readouterr().err
+    assert "warning: --separator: " in capsys.readouterr().err
     assert main(command("--progress", "json", "--validation-docs", "5", output="short.zarr")) == 0
     assert "warning" not in capsys.readouterr().err
 
@@ -249,18 +245,10 @@ def test_a_corpus_without_separators_was_one_document_in_silence(
 @pytest.mark.parametrize(
     ("text", "more", "note"),
     [
-        ("", [], "no tokens: the inputs are empty"),
-        (END * 3, [], "no tokens: 3 documents empty"),
-        (
-            "a" + END + "b",
-            [],
-            "of 2 documents none fell into validation by --validation-fraction 0.005; --validation-docs",
-        ),
-        (
-            "a" + END + "b",
-            ["--validation-docs", "9"],
-            "--validation-docs 9 holds out all there is; nothing is left",
-        ),
+        ("", [], "out.zarr: "),
+        (END * 3, [], "3 documents"),
+        ("a" + END + "b", [], "--validation-fraction: "),
+        ("a" + END + "b", ["--validation-docs", "9"], "--validation-docs: "),
         ("a" + END + "b", ["--validation-docs", "1"], ""),
         ("a" + END + "b", ["--validation", "en.txt"], ""),
         ("a" + END + "b", ["--validation-fraction", "0"], ""),
@@ -284,7 +272,7 @@ def test_an_input_behind_validation_was_held_out_in_silence(
 ) -> None:
     (here / "held.txt").write_text("a")
     assert main(["--tokenizer", "tok.json", "--output", "out", "--validation", "held.txt", "en.txt"]) == 0
-    assert "warning: all inputs are those of --validation and train is empty" in capsys.readouterr().err
+    assert "warning: --validation: " in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("inline")

@@ -125,7 +125,7 @@ def check_after_loss(
             (here / "out.partial" / name).write_bytes(data)
     run_conversion(options(**small), InlineEngine())
     assert tree(here / "out") == tree(here / "clean2")
-    told = "damaged or gone and is made again" in capsys.readouterr().err
+    told = "damaged or missing" in capsys.readouterr().err
     if len(damaged) == 1 and damaged[0] in needed_files(here / "kept"):
         assert told
 
@@ -146,34 +146,34 @@ def needed_files(partial: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "differences"),
     [
-        ({"seed": 1}, r"^out\.partial was begun with --seed 0 \(now 1\); go on with what was, or"),
+        ({"seed": 1}, r"--seed 0 \(now 1\)"),
         ({"separator": "x"}, r"--separator '<\|endoftext\|>' \(now 'x'\)"),
         ({"text_chunk_bytes": 300}, r"--text-chunk-bytes 200 \(now 300\)"),
         (
             {"validation_docs": 2},
             r"--validation-fraction 0\.005 .*, --validation-docs not given \(now 2\)",
         ),
-        ({"validation": ["more.txt"]}, r"a number of input files of 1 \(now 2\)"),
-        ({"inputs": ["en.txt", "more.txt"]}, r"a number of input files of 1 \(now 2\)"),
-        ({"inputs": ["more.txt"]}, r"input 1 'en\.txt' \(now 'more\.txt'\); go on"),
-        ({"tokenizer": "tok2.json"}, "a tokenizer of SHA-256 '"),
+        ({"validation": ["more.txt"]}, r"input.* 1 \(now 2\)"),
+        ({"inputs": ["en.txt", "more.txt"]}, r"input.* 1 \(now 2\)"),
+        ({"inputs": ["more.txt"]}, r"input 1 'en\.txt' \(now 'more\.txt'\)"),
+        ({"tokenizer": "tok2.json"}, "tokenizer SHA-256 '"),
         (
             {"seed": 1, "compression": "none"},
-            r"--seed 0 \(now 1\), --compression 'zstd' \(now 'none'\);",
+            r"--seed 0 \(now 1\), --compression 'zstd' \(now 'none'\)",
         ),
     ],
     ids=lambda value: str(value)[:30],
 )
 def test_going_on_with_another_plan_is_refused(
-    change: dict[str, Any], message: str, here: Path, monkeypatch: pytest.MonkeyPatch
+    change: dict[str, Any], differences: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (here / "more.txt").write_text("more")
     (here / "tok2.json").write_text((here / "tok.json").read_text() + " ")
     leave_partial(monkeypatch)
     before = tree(here / "out.partial/shards")
-    with pytest.raises(Refused, match=message + ".*--overwrite"):
+    with pytest.raises(Refused, match=rf"^out\.partial: .*{differences}.*--overwrite"):
         run_conversion(options(**change), InlineEngine())
     assert tree(here / "out.partial/shards") == before
     summary = run_conversion(options(**change, overwrite=True), InlineEngine())

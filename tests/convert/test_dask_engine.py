@@ -194,7 +194,7 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(corpus: Path, cluster: Clus
     process.send_signal(signal.SIGINT)
     code, said = ended(process)
     assert (code, said.count("\n")) == (130, 1), said
-    assert "what is encoded is kept in out.partial" in said
+    assert "out.partial" in said
     assert ended(begin(cluster.address)) == (0, "")
     assert tree(corpus / "out") == tree(corpus / "expected")
 

@@ -150,7 +150,7 @@ def test_copies_among_objects(here: Path, place: Place, capfd: pytest.CaptureFix
     if not place.options:  # objects in memory have no hashes
         with ThreadPoolExecutor(2) as executor:
             convert(options(inputs=(place.url,), output="out", progress="bar"), executor)
-        assert f"2 inputs, such as {place.url}/a.txt" in capfd.readouterr().err
+        assert f"\n{place.url}/a.txt: " in capfd.readouterr().err
         return
     assert main(command) == 0
     assert f"{place.url}/copy.txt (copy of {place.url}/a.txt)" in capfd.readouterr().err
@@ -252,7 +252,7 @@ def test_an_object_that_changes_between_plan_and_read(
 
     monkeypatch.setattr("convert.driver.conversion.make_plan", harm_done)
     kind = StoreNotFound if harm == "removed" else StoreChanged
-    with pytest.raises(kind, match=f"b/c..*{form}: ") as raised:
+    with pytest.raises(kind, match=f"b/c..*{form}") as raised:
         run(place)
     assert exit_code_of(raised.value) == 3
     assert not Path("out").exists()
@@ -302,7 +302,7 @@ def test_what_is_not_there_is_one_line(
 @pytest.mark.parametrize("text", ["-", "=", "name", "name=", "=value", ""])
 def test_an_option_is_a_name_and_a_value(here: Path, text: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["en.txt", "--tokenizer", "tok.json", "--output", "out", f"--storage-option={text}"]) == 2
-    assert "error: --storage-option: " in capfd.readouterr().err
+    assert "error: --storage-option" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["denied", "region", "expired"])

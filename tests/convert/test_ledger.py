@@ -139,18 +139,12 @@ def test_a_shard_comes_once_and_its_counts_add_up(tmp_path: Path) -> None:
     ledger.add(record)
     with pytest.raises(BrokenInvariant, match="chunk 0"):
         ledger.add(record)
-    for change, said in (
-        (
-            {"train": record.train._replace(empty=1)},
-            "text chunk 0, train: 2 documents are not 2 written \\+ 1 empty",
-        ),
-        ({"digests": bytes(8)}, "text chunk 0: 1 blocks of the sources were hashed, 0 begin there"),
-        (
-            {"intake": replace(record.intake, records=3)},
-            "text chunk 0: 3 records are not 2 documents \\+ 0 skipped",
-        ),
+    for change, where in (
+        ({"train": record.train._replace(empty=1)}, "text chunk 0, train: 2 .*2 .*1 empty"),
+        ({"digests": bytes(8)}, "text chunk 0: 1 .*blocks.*0"),
+        ({"intake": replace(record.intake, records=3)}, "text chunk 0: 3 records.*2 .*0 skipped"),
     ):
-        with pytest.raises(BrokenInvariant, match=said):
+        with pytest.raises(BrokenInvariant, match=where):
             ledger_of(1, ArrayLayout.create()).add(replace(record, **change))
 
 
@@ -227,9 +221,7 @@ def test_no_byte_of_a_shard_is_merged_that_its_writer_did_not_record(
             assert bool(damaged) == (part in reads)
             for damage in damaged:
                 assert (damage.shard, damage.part) == (ShardId(0), part)
-                assert re.search(
-                    r"/7\.0-[0-9a-f]{16}\.[a-z-]+, bytes \d+ to \d+ are not what was", damage.text
-                )
+                assert re.search(r"/7\.0-[0-9a-f]{16}\.[a-z-]+, bytes \d+ to \d+: ", damage.text)
     for run in own:
         merge[array](run)
 

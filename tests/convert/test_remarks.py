@@ -38,7 +38,9 @@ def test_documents_cut_at_what_the_tokenizer_does_not_know(
     (without_end / "a.txt").write_text(END.join(["a", "b", "c"]))
     (without_end / "b.txt").write_text(END.join(["d", "e"]))
     (found,) = warnings_of(capsys, "a.txt", "b.txt", "--tokenizer", "no-end.json")
-    assert "documents are cut at <|endoftext|> in 3 places, but the tokenizer has no such entry" in found
+    assert found.startswith("warning: no-end.json: ")
+    assert "<|endoftext|>" in found
+    assert "3 times" in found
     assert warnings_of(capsys, "a.txt", "--tokenizer", "tok.json") == []
     assert warnings_of(capsys, "a.txt", "--tokenizer", "no-end.json", "--separator", "b") != []
     (without_end / "c.txt").write_text("one document")
@@ -66,7 +68,9 @@ def test_documents_that_hold_the_end_of_a_document_as_text(
         text, more = "\n".join(json.dumps({"text": document}) for document in documents), []
     (without_end / name).write_text(text, newline="")
     (found,) = warnings_of(capsys, name, "--tokenizer", "no-end.json", *more)
-    assert f"warning: {held} documents held <|endoftext|>, which the tokenizer has no entry for" in found
+    assert found.startswith("warning: no-end.json: ")
+    assert "<|endoftext|>" in found
+    assert f"{held} documents" in found
     assert warnings_of(capsys, name, "--tokenizer", "tok.json", *more) == []
 
 
@@ -87,7 +91,7 @@ def test_tables_and_pages_are_read_as_text_not_in_silence(
 def test_copies_of_inputs_were_not_noticed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def copies(*words: str) -> str:
         found = warnings_of(capsys, *words, "--tokenizer", "tok.json")
-        return "".join(line for line in found if "copies among" in line)
+        return "".join(line for line in found if "(copy of " in line)
 
     block = 4 << 20
     texts = {

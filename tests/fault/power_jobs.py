@@ -163,7 +163,7 @@ class Outcomes:
         if "Traceback" in output:
             return f"{how} ({told}), then a traceback: {output[-1500:]}"
         found = _part_of(tree(self._tried), self._job.output)
-        listed = "which is listed now" in output
+        listed = "listed" in output
         if status and not listed:
             return f"{how} ({told}), then exit status {status}: {output[-500:]}"
         if found != self._finished and not (listed and _visible(found) == _visible(self._finished)):

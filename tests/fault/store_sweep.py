@@ -49,7 +49,7 @@ if sys.argv[1] == "inline":
     pipeline.convert = partial(pipeline.convert, executor=InlineEngine())
 flush_and_leave(main(sys.argv[2:]))
 """
-_TOLD = ("warning: ", "going on from ", "finished work was damaged")  # beside an error
+_TOLD = ("warning: ", "resuming from ", "rebuilt ")  # beside an error
 
 
 class StoreSweep:
