@@ -192,7 +192,7 @@ def test_a_byte_that_the_disk_changed_is_found_before_publishing(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(convert.encode.worker, "merge_run", merge_and_spoil)
-        with pytest.raises(StorageError, match="train/encoded_tokens/0.*check"):
+        with pytest.raises(StorageError, match="train/encoded_tokens/0"):
             run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
     run_conversion(options(), InlineEngine())

@@ -47,7 +47,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bytes_only(tokenizer_path: Pat
     assert b"- had" in other.stderr
     done = convert(tokenizer_path, output, bad, *words, "--on-error", "skip")
     assert done.returncode == 0, done.stderr
-    assert b"going on from" in done.stderr
+    assert b"resuming from" in done.stderr
     assert b"reused" in done.stdout
     assert convert(tokenizer_path, tmp_path / "at-once", bad, *words, "--on-error", "skip").returncode == 0
     assert tree(output) == tree(tmp_path / "at-once")
