@@ -114,7 +114,7 @@ class Attempts:
             if "Traceback" in each.output:
                 return Problem("traceback", _end_of_traceback(each.output))
             codes = fault.codes if fault is not None and each is ended else ()
-            if each.code == _REFUSED and ("another run" in each.output or "finished dataset" in each.output):
+            if each.code == _REFUSED and ("another run" in each.output or "already exists" in each.output):
                 continue
             if each.code not in (0, *codes):
                 return Problem(f"exit code {each.code}", each.output[-2000:])
@@ -219,7 +219,7 @@ class Attempts:
             time.sleep(_LATE_SECONDS)
             place.proxy.faults = replace(place.proxy.faults, rate=0.0, strikes=())
             ended = self._injector.start(self._command(), temporary=place.temporary).wait(self._hang_seconds)
-            if ended.code != _REFUSED or "finished dataset" not in ended.output:
+            if ended.code != _REFUSED or "already exists" not in ended.output:
                 return Problem("one more run", f"it ends with {ended.code}: {ended.output[-2000:]}")
         found, expected = place.found(), self._expected
         if found != expected:

@@ -194,7 +194,7 @@ class StoreSweep:
         if ended.hung:
             return f"the next run hangs: {ended.output[-800:]}"
         if ended.code != (6 if is_published else 0) or (
-            is_published and "finished dataset" not in ended.output
+            is_published and "already exists" not in ended.output
         ):
             return f"the next run ends with {ended.code}: {ended.output[-800:]}"
         return None
