@@ -133,7 +133,7 @@ class StoreWorkspace:
         if manifest is None:
             if self._is_begun():
                 return
-            raise not_replaceable(self.output, f"it contains {first.key} but no manifest")
+            raise not_replaceable(self.output, f"contains {first.key} but no manifest.json")
         if not self._is_published():
             return  # its run was taken over, and put the manifest all the same: `open` goes on
         if not self._may_replace():

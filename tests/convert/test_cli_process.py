@@ -80,6 +80,8 @@ def test_a_tokenizer_that_does_not_fit_the_disk_says_what_to_do(here: Path) -> N
 
     _, err = cli(*command("short.txt"), preexec_fn=limit).communicate(timeout=60)
     assert "tokenizer.json: File too large (errno 27)" in err
+    assert "ulimit -f" in err
+    assert err.count("\n") == 1
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> None:

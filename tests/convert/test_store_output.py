@@ -263,7 +263,7 @@ def test_errors_of_the_store_are_one_line_each(
         (f"s3://{BUCKET}/out", unreachable, 4, f"s3://{BUCKET}/out"),
         ("gopher://a/b", {}, 2, "gopher"),
         ("https://127.0.0.1/out", {}, 2, "error: https://127.0.0.1/out: "),
-        ("s3://", {}, 2, "must name a bucket"),
+        ("s3://", {}, 2, "s3://"),
         (f"s3://{BUCKET}/", given, 2, f"error: s3://{BUCKET}/: "),
     ]:
         command = ["en.txt", "--tokenizer", "tok.json", "--output", output, "--progress", "none"]
