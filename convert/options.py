@@ -65,7 +65,7 @@ LIMITS = {
     "max_window_bytes": (1 << 10, 1 << 32),
     "workers": (1, 4096),
     "text_chunk_bytes": (1, 1 << 32),
-    "chunk_tokens": (1, 1 << 28),
+    "chunk_tokens": (1, 1 << 27),
 }
 CHOICES: dict[str, tuple[Any, ...]] = {
     "input_format": INPUT_FORMATS,
@@ -79,7 +79,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "start_method": START_METHODS,
 }
 _FIELDS = ("text_field", "prompt_field", "completion_field", "messages_field")
-_MASK_BITS = 8  # tokens a byte of a loss mask
+_MASK_BITS = 8  # tokens per byte of a loss mask
 _MASK_FLAGS = "--messages-field or --prompt-field"
 
 

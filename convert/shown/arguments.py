@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions, conflict
-from tokenmill.cli.input_arguments import add_exclude, add_input_arguments
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import (
     COMPRESSIONS,
