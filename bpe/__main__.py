@@ -39,7 +39,9 @@ _MODULES: Final = {
     "report": "report_command",
     "compare": "compare_command",
 }
-_NAME: Final = re.compile(r"(?<![^\s])[a-z]+_[a-z_]+(?![^\s,;:])")  # of an option, not within a path
+_NAME: Final = re.compile(r"(?<![^\s(])[a-z]+_[a-z_]+(?=[,;:.)]?(?:\s|$))")  # of an option, not within a path
+_FIRST: Final = re.compile(r"^[a-z]\w*(?=:)")
+_SECOND: Final = re.compile(r"(?<=cannot be combined with )[a-z]\w*")
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") -> int:
@@ -64,22 +66,23 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") ->
     except SystemExit:
         raise
     except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="give --max-memory, less text or fewer threads")
+        return ended_by(error, debug, with_less_memory="pass --max-memory, less text or fewer threads")
 
 
 def _with_flags(message: str, words: Container[str]) -> str:
     """The message with the options that the command was given, which it names as Python does, as they were given.
 
-    A name of one word is known by its place alone: "like and max_memory exclude each other".
+    A name of one word is known by its place alone: "like: cannot be combined with pattern".
     """
 
     def flag(name: re.Match[str]) -> str:
         spelled = f"--{name[0].replace('_', '-')}"
-        return spelled if spelled in words else name[0]
+        both = (spelled, spelled.removesuffix("s"))  # special_tokens: --special-token
+        return next((each for each in both if each in words), name[0])
 
-    first = re.match(r"\w+(?: and \w+ exclude)?", message)
-    behind = first.end() if first is not None else 0
-    return re.sub(r"\w+", flag, message[:behind]) + _NAME.sub(flag, message[behind:])
+    message = _FIRST.sub(flag, message)
+    message = _SECOND.sub(flag, message)
+    return _NAME.sub(flag, message)
 
 
 if __name__ == "__main__":

@@ -63,11 +63,11 @@ def core_tokens(
         if token.normalized:
             normalized = normalizer.of_tokens.apply(text) if normalizer is not None else text
             if not normalized:
-                raise BadTokenizer(f"added token {shown(token.text)} is empty once it is normalized")
+                raise BadTokenizer(f"added token {shown(token.text)}: empty after normalization")
             if (other := owners.setdefault(normalized, token)) is not token:
                 raise UnsupportedTokenizer(
-                    f"added tokens {shown(other.text)} and {shown(token.text)} are the same text once they are "
-                    "normalized; supported: normalized: false for one of them"
+                    f"added tokens {shown(other.text)} and {shown(token.text)}: identical after normalization. "
+                    "Set normalized to false for one of them."
                 )
         rows.append((text, token.id, normalized, token.lstrip, token.rstrip, token.single_word))
     return _core.AddedTokens(rows, [text.encode() for text in (*needless, *decoded_only.values())])

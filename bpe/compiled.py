@@ -63,27 +63,29 @@ def read_compiled(image: Buffer) -> Parts:
     """The tokenizer of an image; BadTokenizer says what is wrong with it."""
     view = memoryview(image).cast("B")
     if len(view) < _START.size or bytes(view[:8]) != MAGIC:
-        raise BadTokenizer("this is no compiled tokenizer")
+        raise BadTokenizer("compiled tokenizer: not the format of a compiled tokenizer")
     _, header_bytes, image_bytes, checksum = _START.unpack_from(view)
     body = view[_START.size :]
     if header_bytes + image_bytes != len(body):
-        raise BadTokenizer("the compiled tokenizer is cut short; compile it again")
+        raise BadTokenizer("compiled tokenizer: truncated. Compile it again.")
     if xxh64(body) != checksum:
-        raise BadTokenizer("the compiled tokenizer is damaged; compile it again")
+        raise BadTokenizer("compiled tokenizer: wrong checksum. Compile it again.")
     try:
         return _parts_of(body, header_bytes)
     except BadTokenizer:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         what = shown(str(error), 100)
-        raise BadTokenizer(f"the compiled tokenizer is damaged ({what}); compile it again") from None
+        raise BadTokenizer(f"compiled tokenizer: damaged ({what}). Compile it again.") from None
 
 
 def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     header = json.loads(bytes(body[:header_bytes]))
     form = header["form"]
     if form != [FORM, _core.IMAGE_VERSION, sys.byteorder]:
-        raise BadTokenizer(f"the compiled tokenizer has another version's form, {form}; compile it again")
+        raise BadTokenizer(
+            f"compiled tokenizer: written by an incompatible version (got format {form}). Compile it again."
+        )
     added = tuple(AddedToken(*token) for token in header["added_tokens"])
     pretokenizer = Pretokenizer.from_data(header["pretokenizer"])
     normalizer = normalizer_from_json(header["normalizer"])

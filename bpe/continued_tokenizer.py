@@ -43,14 +43,13 @@ class FromTokenizer:
     def __post_init__(self) -> None:
         if self.old.is_rank_file:
             raise BadArgument(
-                "continue_from: a rank file has no list of merges: any pair whose bytes are an entry merges, so that "
-                "new entries would change which old ones are made; save it as a tokenizer.json, which lists its "
-                "merges (Tokenizer.save), and continue that"
+                "continue_from: a rank file has no list of merges, which continued training needs. Save "
+                "the tokenizer as tokenizer.json (Tokenizer.save), and continue from that file."
             )
         for text in self.more_special_tokens:
             if self.old.token_to_id(text.encode()) is not None:
                 raise BadArgument(
-                    f"special token {shown(text)} is an entry of the tokenizer already; use another"
+                    f"special_tokens: already an entry of the tokenizer (got {shown(text)}). Choose another."
                 )
 
     @property

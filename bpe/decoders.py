@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from bpe.errors import BadTokenizer
+from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.normalizers import Replace as NormalizerReplace
 from tokenmill.stores.system import cached_property
@@ -197,9 +197,9 @@ class Decoder:
 
 
 def check(decoder: Decoder) -> None:
-    """Nothing, or BadTokenizer for an expression that can't be honoured."""
+    """Raise BadTokenizer if the decoder has an expression that cannot be used."""
     for component in decoder.components:
         if isinstance(component, Replace):
             component._replace.check()
         elif isinstance(component, Strip) and len(component.content) != 1:
-            raise BadTokenizer(f"Strip takes one character, got {component.content!r}")
+            raise BadTokenizer(f"Strip.content: must be one character (got {shown(component.content)})")

@@ -284,7 +284,7 @@ class Description:
             return self._vocabulary.special_tokens.get(token)
         if not isinstance(token, bytes):
             raise BadArgument(
-                f"a token must be the text of a special token or the bytes of an entry, got {shown(token)}"
+                f"token: must be the text of a special token or the bytes of an entry (got {shown(token)})"
             )
         if not token:
             return next((id_ for id_, text in self._vocabulary.decoded_only.items() if not text), None)
@@ -293,7 +293,7 @@ class Description:
     def id_to_token(self, id_: int) -> bytes | None:
         """The bytes of an entry, or None."""
         if not hasattr(id_, "__index__"):
-            raise BadArgument(f"an id must be a whole number, got {shown(id_)}")
+            raise BadArgument(f"id: must be an integer (got {shown(id_)})")
         if id_ in self._special_by_id:
             return self._special_by_id[id_]
         return self._encoder.entry(id_) if 0 <= id_ <= MAX_ID else None

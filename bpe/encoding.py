@@ -369,11 +369,11 @@ class Encoding(Description):
             return frozenset(self._vocabulary.special_tokens)
         if isinstance(allowed_special, (str, bytes)) or not isinstance(allowed_special, Collection):
             raise BadArgument(
-                f'allowed_special must be "all" or a collection such as {{"<s>"}}, got {shown(allowed_special)}'
+                f'allowed_special: must be "all" or a collection such as {{"<s>"}} (got {shown(allowed_special)})'
             )
         for token in allowed_special:
             if not isinstance(token, str) or token not in self._vocabulary.special_tokens:
                 raise BadArgument(
-                    f"allowed_special holds {shown(token)}, which is not a special token; special_tokens has them"
+                    f"allowed_special: not a special token (got {shown(token)}). Choose from special_tokens."
                 )
         return frozenset(allowed_special)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import ClassVar
 
 from tokenmill.errors import BadArgument as BadArgument
@@ -93,6 +94,38 @@ class Stopped(KeyboardInterrupt):
     def __init__(self, message: str = "interrupted", exit_code: int = 130) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def check_range(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Raise BadArgument unless the value is an integer in [least, most]."""
+    check_whole(name, value)
+    number = operator.index(value)  # type: ignore[arg-type]
+    if number < least:
+        raise BadArgument(f"{name}: must be at least {least} (got {shown(number)})")
+    if most is not None and number > most:
+        raise BadArgument(f"{name}: must be at most {most} (got {shown(number)})")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise BadArgument unless the value is one of the choices."""
+    if value not in choices:
+        raise BadArgument(f"{name}: must be one of {', '.join(choices)} (got {shown(value)})")
+
+
+def lone_surrogate(where: str, error: UnicodeEncodeError) -> str:
+    """Return the message for text that UTF-8 cannot encode."""
+    found = shown(error.object[error.start])
+    return f"{where}: character {error.start} is a lone surrogate, invalid in UTF-8 (got {found})"
+
+
+def system_failure(path: object, error: OSError) -> EnvironmentFailure:
+    """Return the EnvironmentFailure for a file that the system could not open, read or write."""
+    return EnvironmentFailure(f"{path}: {error.strerror or error}")
+
+
+def with_sentence(message: object, sentence: str) -> str:
+    """Append a sentence: ("a.txt: not UTF-8", "Convert it.") -> "a.txt: not UTF-8. Convert it."."""
+    return f"{str(message).rstrip('.')}. {sentence}"
 
 
 def check_whole(name: str, value: object) -> None:

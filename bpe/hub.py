@@ -59,35 +59,37 @@ def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located
     server can't be reached or the cache can't be written.
     """
     if not path or not isinstance(path, (str, os.PathLike)):
-        raise BadArgument(f"the tokenizer must be a path, got {shown(path)}")
+        raise BadArgument(f"tokenizer: must be a path (got {shown(path)})")
     text = os.fspath(path)
     if is_url(text):
         raise BadTokenizer(
-            f"{shown_url(text)}: a tokenizer is a file, a folder or ORG/MODEL of the Hugging Face Hub, not a URL; "
-            "download it"
+            f"{shown_url(text)}: a URL is not supported. Download the tokenizer, or pass ORG/MODEL of "
+            "the Hugging Face Hub."
         )
     name = hub_name(text) if isinstance(text, str) else None
     if name is None or os.path.lexists(text):
         if revision is not None:
             raise BadArgument(
-                f"{text}: revision {shown(revision)} is for a tokenizer of the Hugging Face Hub (org/model), this is "
-                "a local path"
+                f"revision: not supported for a local path (got {shown(revision)} with {text}). Leave it out."
             )
         return Located(Path(path))
     if revision is not None:
         if name.revision not in (None, revision):
-            raise BadArgument(f"{text}: names one revision, revision={shown(revision)} another")
+            raise BadArgument(
+                f"revision: contradicts the revision in {text} (got {shown(revision)}). Pass one of them."
+            )
         name = name._replace(revision=revision)
     try:
         import huggingface_hub.constants  # noqa: F401 - reads the variables
     except ImportError:
         raise BadTokenizer(
-            f"{text}: can't read the tokenizer: No such file or directory; if it is on the Hugging Face Hub: "
-            "pip install 'tokenmill[hub]'"
+            f"{text}: No such file or directory. If it is on the Hugging Face Hub, run pip install "
+            "'tokenmill[hub]'."
         ) from None
     except ValueError as error:
         raise BadArgument(
-            f"{text}: huggingface_hub's variables, HF_ENDPOINT among them, are wrong: {error}"
+            f"{text}: invalid environment variable of huggingface_hub ({error}). Check HF_ENDPOINT and "
+            "the others."
         ) from None
     file = _download(name)
     commit = next((part for part in reversed(file.parts) if _COMMIT.fullmatch(part)), "")
@@ -139,17 +141,18 @@ def _download(name: HubName) -> Path:
         raise
     except errors.GatedRepoError:
         raise BadTokenizer(
-            f"{name}: access is restricted; accept its licence at {constants.ENDPOINT}/{name.repository} and set "
-            "HF_TOKEN to a token of yours"
+            f"{name}: access is restricted. Accept the license at "
+            f"{constants.ENDPOINT}/{name.repository}, and set HF_TOKEN to your token."
         ) from None
     except errors.RepositoryNotFoundError:
         raise BadTokenizer(
-            f"{name}: can't read the tokenizer: no such file, and no such repository at {constants.ENDPOINT}; check "
-            "the name, or set HF_TOKEN if it is private"
+            f"{name}: no such file, and no such repository at {constants.ENDPOINT}. Check the name, or "
+            "set HF_TOKEN for a private repository."
         ) from None
     except errors.RevisionNotFoundError:
         raise BadTokenizer(
-            f"{name}: the repository has no revision {shown(name.revision or 'main')}; name a branch, tag or commit"
+            f"{name}: no such revision (got {shown(name.revision or 'main')}). Pass a branch, a tag or "
+            "a commit."
         ) from None
     except errors.LocalEntryNotFoundError as error:
         raise EnvironmentFailure(f"{name}: {_why_unreachable(error.__cause__ or error)}") from None
@@ -157,7 +160,7 @@ def _download(name: HubName) -> Path:
         Exception
     ) as error:  # the network's errors are another library's in each version of huggingface_hub
         raise EnvironmentFailure(f"{name}: {_why_unreachable(error)}") from None
-    raise BadTokenizer(f"{name}: the repository holds {NO_TOKENIZER}")
+    raise BadTokenizer(f"{name}: {NO_TOKENIZER}")
 
 
 class _Files:
@@ -188,7 +191,7 @@ def _why_unreachable(error: BaseException) -> str:
     from huggingface_hub import constants, errors
 
     if isinstance(error, errors.OfflineModeIsEnabled):
-        return "is not in the hub's cache, and HF_HUB_OFFLINE forbids to download it; unset that, or give a local path"
+        return "not in the Hub cache, and HF_HUB_OFFLINE forbids downloads. Unset it, or pass a local path."
     code = error.errno if isinstance(error, OSError) else None
     if isinstance(error, OSError) and code in (
         errno.ENOSPC,
@@ -198,11 +201,11 @@ def _why_unreachable(error: BaseException) -> str:
         errno.EPERM,
     ):
         return (
-            f"can't write the hub's cache in {constants.HF_HUB_CACHE}: {error.strerror}; make it writable, free some "
-            "space, or name another by HF_HUB_CACHE"
+            f"cannot write to the Hub cache in {constants.HF_HUB_CACHE} ({error.strerror}). Make it "
+            "writable, free some space, or set HF_HUB_CACHE."
         )
     said = printable(str(error).strip().split("\n")[0].rstrip(".")) or type(error).__name__
     return (
-        f"is not in the hub's cache, and {constants.ENDPOINT} did not give it: {said}; try again, or "
-        "give a local path"
+        f"not in the Hub cache, and the download from {constants.ENDPOINT} failed ({said}). Try "
+        "again, or pass a local path."
     )

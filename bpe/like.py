@@ -67,7 +67,7 @@ def rule_like(like: Like) -> TextRule:
     from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS  # only where a name is looked up
 
     if not isinstance(like, (str, os.PathLike)):
-        raise BadArgument(f"like must be a preset's name or the path of a tokenizer.json, got {shown(like)}")
+        raise _unknown(like)
     name = os.fspath(like)
     if isinstance(like, str):
         for preset in PRESETS:
@@ -85,9 +85,13 @@ def rule_like(like: Like) -> TextRule:
         path = locate(name).path
     if path.is_file():
         return _rule_of_file(path)
-    raise BadArgument(
-        f"like {shown(name)} is neither a preset nor the path of a tokenizer.json; the presets are "
-        f"{_names_of_presets()}"
+    raise _unknown(name)
+
+
+def _unknown(like: object) -> BadArgument:
+    return BadArgument(
+        f"like: must be a preset or the path of a tokenizer file (got {shown(like)}). The presets are "
+        f"{_names_of_presets()}."
     )
 
 
@@ -117,7 +121,7 @@ def _rule_of_preset(preset: Preset) -> TextRule:
             pretokenizer = pretokenizer_from_json(components_to_json(preset.components))
         return TextRule(pretokenizer, normalizer_from_json(normalizer, "normalizer"))
     except BadTokenizer as error:
-        raise type(error)(f"like {preset.names[0]}: {error}") from None
+        raise type(error)(f"like: preset {preset.names[0]}: {error}") from None
 
 
 def _rule_of_words(has_prefix: bool) -> TextRule:
@@ -160,7 +164,7 @@ def _rule_of_file(path: Path) -> TextRule:
             return TextRule.of(Tokenizer.from_parts(load(path, None, None)))
         root = parse(data)
         if not isinstance(root, dict) or "pre_tokenizer" not in root:
-            raise BadTokenizer("is no tokenizer.json: it has no pre_tokenizer")
+            raise BadTokenizer("pre_tokenizer: missing. Pass a tokenizer.json.")
         normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
         text_rules = None
         if isinstance(model := root.get("model"), dict) and model.get("type", "BPE") == "BPE":

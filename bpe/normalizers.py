@@ -151,7 +151,7 @@ class Replace:
         return regex.compile(expression_of(read_oniguruma.read(self.pattern)))
 
     def check(self) -> None:
-        """Nothing, or UnsupportedTokenizer or BadTokenizer for an expression that can't be honoured."""
+        """Raise UnsupportedTokenizer or BadTokenizer if the expression cannot be used."""
         if not self.in_core:
             _ = self._expression  # what is wrong with it is told by reading it
 
@@ -314,4 +314,4 @@ def make_normalizer(value: Normalizer | str | None) -> Normalizer | None:
         return value if value is None or value.components else None
     if value == "NFC":
         return Normalizer((NFC,))
-    raise BadArgument(f'normalizer must be None, "NFC" or a Normalizer, got {shown(value)}')
+    raise BadArgument(f'normalizer: must be None, "NFC" or a Normalizer (got {shown(value)})')

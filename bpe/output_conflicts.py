@@ -20,7 +20,7 @@ STANDARD: Final = "-"  # stdin among inputs, stdout among outputs
 def check_outputs_apart(
     outputs: Iterable[tuple[str, str | Path | None]], inputs: Iterable[str | Path] = ()
 ) -> None:
-    """Nothing, or BadArgument for the first output that is an input or an output before it.
+    """Raise BadArgument for the first output that is an input or an output before it.
 
     outputs: (what names it, such as "--output", and its path; None: it is not written). inputs: files. "-" among them
     stands for stdout and stdin, which are known where the shell led them from or to a file.
@@ -32,13 +32,11 @@ def check_outputs_apart(
         name = "stdout" if path == STANDARD else f"{flag} {path}"
         other = names.setdefault(target, name)
         if other is not name:
-            raise BadArgument(
-                f"{other} and {name} are one file, and the one would replace the other; name two"
-            )
+            raise BadArgument(f"{other} and {name}: same file. Choose two different files.")
     for path in inputs:
         if name := names.get(_object(path, 0), ""):
             shown = "stdin" if path == STANDARD else f"the input {path}"
-            raise BadArgument(f"{name} is {shown}, which it would replace; choose another output")
+            raise BadArgument(f"{name}: same file as {shown}. Choose another output.")
 
 
 def _object(path: str | Path, standard: int) -> object:

@@ -27,7 +27,7 @@ _PUT_BYTES: Final = 8 << 20
 def check_output(
     path: str | Path, flag: str = "--output", storage_options: StorageOptions | None = None
 ) -> None:
-    """Nothing, or BadArgument if no file can be written there: no name, a folder, or no folder to lie in.
+    """Raise BadArgument if no file can be written there: no name, a folder, or a missing folder.
 
     For commands that work long before they write. storage_options: those that can write to a store have them; then a
     URL is no error, but a StoreError if nothing can be put there.
@@ -39,18 +39,18 @@ def check_output(
         store.delete([f"{key}.partial"])
         return
     if not str(path):
-        raise BadArgument(f"{flag} must be the name of a file, got ''")
+        raise BadArgument(f"{flag}: must be a file name (got '')")
     if str(path) == "-":  # commands that write to stdout do not come here
-        raise BadArgument(f"{flag} -: is not written to stdout; name a file (./- is one of this name)")
+        raise BadArgument(f"{flag} -: stdout is not supported. Pass a file name (./- for a file named -).")
     if is_url(str(path)):
-        raise BadArgument(f"{flag} must be a path of this machine, not a URL, got {shown(str(path))}")
+        raise BadArgument(f"{flag}: must be a local path, not a URL (got {shown(str(path))})")
     if Path(path).is_dir():
-        raise BadArgument(f"{flag} {path}: is a folder; name a file in it")
+        raise BadArgument(f"{flag} {path}: is a folder. Name a file in it.")
     if not Path(path).parent.is_dir():
-        raise BadArgument(f"{flag} {path}: its folder does not exist; create it first")
+        raise BadArgument(f"{flag} {path}: folder does not exist. Create it first.")
     if any(is_zarr_group(folder) for folder in Path(path).absolute().parents):
         raise BadArgument(
-            f"{flag} {path}: lies in a dataset, which verify would then find changed; name another"
+            f"{flag} {path}: inside a dataset, which verify would report as changed. Choose another folder."
         )
 
 
@@ -64,7 +64,7 @@ def open_output_file(
     reason of what the system refuses.
     """
     if not path or not isinstance(path, (str, os.PathLike)):
-        raise BadArgument(f"what is written needs a path, got {shown(path)}")
+        raise BadArgument(f"path: must be a path (got {shown(path)})")
     if is_url(os.fspath(path)):
         folder, key = split_key(os.fspath(path))
         with tempfile.TemporaryFile() as temporary:
@@ -96,7 +96,7 @@ def open_output_file(
     except OSError as error:
         if getattr(error, "exit_code", None) is not None:
             raise  # an error of ours from within the block, such as a missing input
-        raise EnvironmentFailure(f"{path}: can't write: {error.strerror or error}") from None
+        raise EnvironmentFailure(f"{path}: cannot write ({error.strerror or error})") from None
 
 
 def write_file(path: str | Path, data: bytes) -> None:

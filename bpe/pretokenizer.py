@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, normalizers
-from bpe.errors import BadArgument, UncoveredText, UnsupportedPattern, shown
+from bpe.errors import BadArgument, UncoveredText, UnsupportedPattern, lone_surrogate, shown, with_sentence
 from bpe.normalizers import INPUT, Normalizer
 from bpe.patterns import PATTERNS, pattern_name
 from bpe.pretokenization import components as known_components
@@ -52,17 +52,17 @@ class Pretokenizer:
             return pattern
         if not isinstance(pattern, str) or not pattern:
             raise BadArgument(
-                f"pattern must be one of {', '.join(PATTERNS)} or an expression, got {shown(pattern)}"
+                f"pattern: must be one of {', '.join(PATTERNS)} or a regular expression (got {shown(pattern)})"
             )
         try:
             pattern.encode()
-        except UnicodeEncodeError:
-            raise BadArgument(f"pattern {shown(pattern)} holds a lone surrogate, which UTF-8 can't") from None
+        except UnicodeEncodeError as error:
+            raise BadArgument(lone_surrogate("pattern", error)) from None
         name = pattern_name(pattern)
         if not name and _BARE_WORD.fullmatch(pattern):
             raise BadArgument(
-                f"pattern {shown(pattern)} is none of {', '.join(PATTERNS)}; as an expression it would match "
-                "that word alone, and all other text would be lost"
+                f"pattern: matches a single word, so all other text would be lost (got {shown(pattern)}). Use one of "
+                f"{', '.join(PATTERNS)}, or an expression that matches all text."
             )
         if name:
             return named(name)
@@ -125,7 +125,9 @@ class Pretokenizer:
     def slow_note(self) -> str | None:
         """What to tell who waits, if that is so."""
         why = self.slow_because
-        return why and f"the `regex` package cuts the text, at 0.2 to 3 MB/s a process: {why}"
+        return why and with_sentence(
+            why, "The regex package splits the text instead, at 0.2 to 3 MB/s per process."
+        )
 
     def pretokens(self, text: str) -> list[str]:
         """The pretokens of a text without special tokens, in order; none is empty.

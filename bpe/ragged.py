@@ -32,7 +32,7 @@ class Ragged:
     def __getitem__(self, row: int) -> NDArray[np.uint32]:
         """The row, a view; negative numbers count from the end. IndexError past it."""
         if not -len(self) <= row < len(self):
-            raise IndexError(f"row {row} of {len(self)}")
+            raise IndexError(f"row: out of range for {len(self)} rows (got {row})")
         row %= len(self)
         return self.tokens[int(self.offsets[row]) : int(self.offsets[row + 1])]
 

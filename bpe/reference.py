@@ -73,7 +73,7 @@ def pretokenize(text: str, pattern: str = "gpt2") -> list[bytes]:
     expression = PATTERNS.get(pattern, pattern)
     pretokens = [match.group() for match in regex.finditer(expression, text) if match.group()]
     if "".join(pretokens) != text:
-        raise ValueError(f"{pattern!r} does not match all of {text!r}")
+        raise ValueError(f"pattern: does not match all of {text!r} (got {pattern!r})")
     return [pretoken.encode() for pretoken in pretokens]
 
 

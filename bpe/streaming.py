@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from bpe.errors import InvalidText, shown
+from bpe.buffers import not_text
 
 # Makes the fixed cost of a call negligible.
 BLOCK_BYTES: Final = 64 << 10
@@ -17,13 +17,11 @@ def blocks_of(texts: Iterable[str], block_bytes: int = BLOCK_BYTES) -> Iterator[
     gathered_bytes = 0
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"text {number} must be a str, got {type(text).__name__}")
+            raise not_text(text, f"text {number}")
         try:
             part = text.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidText(
-                f"text {number}: character {error.start} ({shown(text[error.start])}) is a lone surrogate"
-            ) from None
+        except UnicodeEncodeError:
+            raise not_text(text, f"text {number}") from None
         parts.append(part)
         gathered_bytes += len(part)
         if gathered_bytes >= block_bytes:

@@ -39,9 +39,8 @@ def growth(made: Iterable[object]) -> int:
 
 
 def check_growth(made: Iterable[object]) -> None:
-    """Nothing, or UnsupportedTokenizer where a text could become more than MOST_GROWTH times as long."""
+    """Raise UnsupportedTokenizer if text could become more than MOST_GROWTH times longer."""
     if (found := growth(made)) > MOST_GROWTH:
         raise UnsupportedTokenizer(
-            f"normalizer and pre_tokenizer together may make a text {found:.0e} times as long; supported: "
-            f"{MOST_GROWTH:,} times"
+            f"normalizer and pre_tokenizer: can make text {found:.0e} times longer (supported: {MOST_GROWTH:,} times)"
         )

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from bpe.control_group import quota_threads
-from bpe.errors import BadArgument, check_whole
+from bpe.errors import check_range
 from tokenmill.stores.system import usable_cores
 
 MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
@@ -27,14 +27,11 @@ def thread_count(threads: int | None) -> int:
     """The threads to use: None for `available_threads`. BadArgument if below 1."""
     if threads is None:
         return available_threads()
-    check_whole("threads", threads)
-    if threads < 1:
-        raise BadArgument(f"threads must be at least 1, got {threads}")
+    check_range("threads", threads, 1)
     return min(threads, MAX_THREADS)  # the core counts in 32 bits
 
 
 def check_threads(threads: int | None) -> None:
-    """Nothing, or BadArgument if that is no number of threads, or above MAX_THREADS; None is one."""
-    thread_count(threads)
-    if threads is not None and threads > MAX_THREADS:
-        raise BadArgument(f"threads must be at most {MAX_THREADS}, got {threads}")
+    """Raise BadArgument unless the value is None or a number of threads up to MAX_THREADS."""
+    if threads is not None:
+        check_range("threads", threads, 1, MAX_THREADS)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.added_tokens import AddedToken
-from bpe.buffers import bad_ids, offsets_from, tokens_from
+from bpe.buffers import bad_ids, offsets_from, tokens_from, unknown_id
 from bpe.compiled import compile_parts, read_compiled
 from bpe.decoders import Decoder
 from bpe.description import Parts, make_parts
@@ -230,7 +230,7 @@ class Tokenizer(Encoding):
         """The text of each row, as `decode` gives it; rows: what `encode_batch` gave, or lists or arrays of ids."""
         if not isinstance(rows, Iterable):
             raise BadArgument(
-                f"decode_batch takes rows of ids, got {shown(rows)}; decode takes the ids of one text"
+                f"rows: must be rows of IDs (got {shown(rows)}). Call decode for the IDs of one text."
             )
         if not isinstance(rows, Ragged) or self._decodes_here:
             return [self.decode(row, errors) for row in rows]
@@ -255,7 +255,7 @@ class Tokenizer(Encoding):
         for place, id_ in enumerate(np.asarray(ids).tolist()):
             entry = self.id_to_token(id_) if isinstance(id_, int) else None
             if entry is None:
-                raise BadArgument(f"ids[{place}] = {shown(id_)} is not an id of this vocabulary")
+                raise unknown_id(f"ids[{place}]", id_)
             spelled = self._parts.decoded_tokens.get(id_)
             if spelled is None:
                 spelled = entry.decode(errors="replace") if is_text else to_characters(entry)

@@ -83,7 +83,7 @@ class Training:
         merge_count = vocab_size - self.start.size
         if merge_count < 0 or vocab_size > self.vocab_size:
             raise BadArgument(
-                f"vocab_size must be at most that of the training, {self.vocab_size}, got {vocab_size}"
+                f"vocab_size: must be at most {self.vocab_size}, as in the training (got {vocab_size})"
             )
         return self.start.tokenizer(self.pairs[:merge_count], self.budget)
 
@@ -228,12 +228,12 @@ def train_on(
             )
     options, _ = prepared(replace(options, counts=()), [vocab_size])
     if len(counts) == 0:
-        holds = "the sample of the inputs holds" if facts.sample else "the inputs hold"
+        where = "sample of the inputs" if facts.sample else "inputs"
         raise BadArgument(
-            f"{holds} no text to train on: nothing but special tokens, or nothing at all"
+            f"{where}: no text to train on (empty, or special tokens only)"
             if counts.text_bytes == 0 or facts.pretokenizer is None or facts.pretokenizer.automaton
-            else f"the pattern {shown(facts.pattern)} matches nothing in the inputs; "
-            f"the named ones are {', '.join(PATTERNS)}"
+            else f"pattern: matches nothing in the inputs (got {shown(facts.pattern)}). Use an expression that "
+            f"matches all text, or one of {', '.join(PATTERNS)}."
         )
     start = start_of(counts, options, vocab_size)
     new_entries = vocab_size - start.size
@@ -269,17 +269,16 @@ def train_on(
         raise _outgrown(counts, vocab_size, options, budget, used) from None
     notes = [start.note] if start.note else []
     if len(pairs) < new_entries:
-        reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
+        reasons = [f"occurs at least {options.min_frequency} times"] if options.min_frequency > 1 else []
         longest = options.longest_entry
         if longest and 2 * _longest(start, pairs) > longest:  # else none was too long
             unit = "characters" if counts_letters and start.rule.of_text else "bytes"
             reasons.append(f"makes an entry of at most {longest} {unit}")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
-        merges = "merge is" if len(pairs) == 1 else "merges are"
-        why = f"only {len(pairs)} {merges} possible, then {left}" if len(pairs) else left
+        why = f"{left} after {counted(len(pairs), 'merge')}" if len(pairs) else left
         notes.append(
-            f"training stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries: {why}; train on "
-            "more text or ask for fewer entries"
+            f"training: stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries ({why}). Train on "
+            "more text, or choose a smaller vocabulary."
         )
     if progress is not None:
         progress.update(len(pairs))
@@ -302,13 +301,13 @@ def _outgrown(
     helps = 0 < kept < counts.pretoken_bytes.nbytes
     helps = helps and used + most(int(often.sum()), kept) <= budget.limit_bytes
     if enough > budget.limit_bytes and options.longest_entry:
-        way = f"give {memory_limit_for(enough)} or more"
+        fix = f"Allow {memory_limit_for(enough)} or more"
     else:  # long entries, or ever rarer pairs: their number has no bound
         least = max(enough, budget.limit_bytes * 5 // 4)
-        way = f"give more, {memory_limit_for(least)} at least: how much it takes is not known"
-    entries = "" if options.longest_entry else f", set --max-token-bytes ({MAX_TOKEN_BYTES} is usual)"
+        fix = f"Allow more than {memory_limit_for(least)}"
+    entries = "" if options.longest_entry else f", pass --max-token-bytes (default: {MAX_TOKEN_BYTES})"
     return NotEnoughMemory(
-        f"merging takes more than {budget.words}; {way}{entries}, {ways_out(helps, len(counts))}"
+        f"merging: needs more than {budget.words}. {fix}{entries}, {ways_out(helps, len(counts))}."
     )
 
 

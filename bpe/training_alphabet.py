@@ -57,16 +57,17 @@ def initial_letters(
         letter = first if of_text or first is None else to_bytes(first)
         if letter is None:
             raise BadArgument(
-                f'initial_alphabet holds {shown(text)}, which is no character of the byte alphabet (such as "a", or '
-                '"Ġ" for the space)'
+                f'initial_alphabet: must be characters of the byte alphabet, such as "a", or "Ġ" for the space (got '
+                f"{shown(text)})"
                 if not of_text
-                else f"initial_alphabet holds {shown(text)}, which is no text"
+                else f"initial_alphabet: must be strings (got {shown(text)})"
             )
         found += letter if isinstance(letter, bytes) else map(ord, letter)
     if limit_alphabet is not None and limit_alphabet < len(set(found)):
         raise BadArgument(
-            f"limit_alphabet {limit_alphabet} is less than the {len(set(found))} "
-            f"{'characters' if of_text else 'bytes'} of initial_alphabet; give fewer of these, or a higher limit"
+            f"limit_alphabet: must be at least {len(set(found))}, the number of "
+            f"{'characters' if of_text else 'bytes'} in initial_alphabet (got {limit_alphabet}). Raise the limit, or "
+            "shorten initial_alphabet."
         )
     return found
 
@@ -121,7 +122,7 @@ class FromAlphabet:
         for token in special_tokens if rules is not None else ():
             if token.encode() in start._index:
                 raise BadArgument(
-                    f"special token {shown(token)} is how the vocabulary writes a letter of the text; use another"
+                    f"special_tokens: same spelling as an entry of the alphabet (got {shown(token)}). Choose another."
                 )
         return start
 
@@ -146,8 +147,8 @@ class FromAlphabet:
         if not self._behind:
             return ""
         return (
-            f"{counted(len(self._behind), 'byte')} outside the alphabet took no part in merging; their entries come "
-            "behind those that the vocabulary's size counts"
+            f"alphabet: {counted(len(self._behind), 'byte')} outside of it took no part in merging. Their entries are "
+            "added to vocab_size."
         )
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:

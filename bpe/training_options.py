@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
-from bpe.errors import BadArgument, check_whole, shown
+from bpe.errors import BadArgument, check_choice, check_range, check_whole, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.threads import check_threads
 from bpe.vocabulary import MAX_ID, check_special_texts
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 TieBreak = Literal["lexicographic", "huggingface"]
 TIE_BREAKS: Final = ("lexicographic", "huggingface")
-LIKE_OR_PATTERN: Final = "like and pattern exclude each other: like says the pattern, and the normalizer too"
+LIKE_OR_PATTERN: Final = (
+    "like: cannot be combined with pattern. Pass like alone: it sets the pattern and the normalizer."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,52 +117,41 @@ class TrainingOptions:
         return self.initial_alphabet is not None or self.limit_alphabet is not None
 
     def check(self, vocab_sizes: Sequence[int]) -> None:
-        """Nothing, or BadArgument for the first option, or size to train for, that is out of its range.
+        """Raise BadArgument for the first option, or vocabulary size, that is out of its range.
 
         What only counting knows of (invalid, counts, memory, sample) is checked there.
         """
         special_tokens = () if self.special_tokens is None else self.special_tokens
         _check_special_tokens(special_tokens)
         if not vocab_sizes:
-            raise BadArgument("vocab_sizes must have at least one size")
+            raise BadArgument("vocab_sizes: must not be empty")
         for place, vocab_size in enumerate(vocab_sizes):
             check_whole("vocab_size", vocab_size)
             if vocab_size in vocab_sizes[:place]:
-                raise BadArgument(f"vocab_size {vocab_size} is given twice")
-        if self.tie_break not in TIE_BREAKS:
-            raise BadArgument(
-                f"tie_break must be one of {', '.join(TIE_BREAKS)}, got {shown(self.tie_break)}"
-            )
+                raise BadArgument(f"vocab_size: duplicate (got {vocab_size})")
+        check_choice("tie_break", self.tie_break, TIE_BREAKS)
         for name in ("min_frequency", "max_token_bytes", "max_token_length", "limit_alphabet"):
             value = getattr(self, name)
             if value is None and name != "min_frequency":
                 continue
-            check_whole(name, value)
-            if value < 0:
-                raise BadArgument(f"{name} must be at least 0, got {value}")
-            if value >= 2**63:  # the core counts in 64 bits
-                raise BadArgument(f"{name} must be below 2^63, got {value}")
+            check_range(name, value, 0, 2**63 - 1)  # the core counts in 64 bits
         if self.max_token_length is not None and self.max_token_bytes != MAX_TOKEN_BYTES:
-            raise BadArgument(
-                "max_token_length and max_token_bytes are two ways to say one limit; give one of them"
-            )
+            raise BadArgument("max_token_length: cannot be combined with max_token_bytes. Pass one of them.")
         self._check_start()
         if self.max_token_bytes == 1:
-            raise BadArgument(
-                "max_token_bytes must be at least 2, as merges make entries of two bytes, or 0: no limit"
-            )
+            raise BadArgument("max_token_bytes: must be at least 2, or 0 for no limit (got 1)")
         check_threads(self.threads)
 
     def _check_start(self) -> None:
-        """Nothing, or BadArgument for options that say different things of what a training starts from."""
+        """Raise BadArgument for options that contradict each other on what a training starts from."""
         if self.like is not None and self.pattern is not None:
             raise BadArgument(LIKE_OR_PATTERN)
         if self.continue_from is not None:
             for name in ("pattern", "like", "initial_alphabet", "limit_alphabet"):
                 if getattr(self, name) is not None:
                     raise BadArgument(
-                        f"{name} and continue_from exclude each other: that tokenizer says how text is prepared and "
-                        "which bytes have entries"
+                        f"{name}: cannot be combined with continue_from. Leave it out: the tokenizer to continue "
+                        "from sets the normalizer, the pattern and the alphabet."
                     )
 
 
@@ -169,18 +160,19 @@ def _check_special_tokens(special_tokens: Sequence[str]) -> None:
     for token in check_special_texts(special_tokens, BadArgument):
         if len(token) == 1 and to_bytes(token) is not None:
             raise BadArgument(
-                f"special token {shown(token)} is how tokenizer.json writes a single byte; use two or more characters"
+                f"special_tokens: same spelling as a byte in tokenizer.json (got {shown(token)}). Use at least two "
+                "characters."
             )
         if entry := other_text(token):
             raise BadArgument(
-                f"special token {shown(token)} is how tokenizer.json writes the text {shown(entry.decode())}; use "
-                "another"
+                f"special_tokens: same spelling as the text {shown(entry.decode())} in tokenizer.json (got "
+                f"{shown(token)}). Choose another."
             )
 
 
 def check_size(vocab_size: int, smallest: int, holds: str) -> None:
-    """Nothing, or BadArgument for a size below that of what it starts from, which `holds` names, or too large."""
+    """Raise BadArgument if the size is too large, or below the size of the start, which `holds` describes."""
     if not smallest <= vocab_size <= MAX_ID + 1:
         raise BadArgument(
-            f"vocab_size must be at least {smallest} ({holds}) and at most {MAX_ID + 1}, got {vocab_size}"
+            f"vocab_size: must be at least {smallest} ({holds}) and at most {MAX_ID + 1} (got {vocab_size})"
         )

@@ -14,6 +14,7 @@ from bpe.continued_tokenizer import FromTokenizer
 from bpe.errors import BadArgument, UncoveredText, shown
 from bpe.like import TextRule, rule_like
 from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import other_cut
 from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
@@ -48,13 +49,13 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     holds = f"256 bytes and {counted(len(special_tokens), 'special token')}"
     if isinstance(old, Tokenizer):
         start = FromTokenizer(old, tuple(more))
-        smallest, holds = start.size, "what the tokenizer to go on from has, and the special tokens beside"
+        smallest, holds = start.size, "entries of continue_from and new special tokens"
     elif options.has_alphabet:  # the rest is known when the text is counted
         initial_letters(options.initial_alphabet, options.limit_alphabet, rule is not None and rule.of_text)
         smallest, holds = len(special_tokens), counted(len(special_tokens), "special token")
     elif rule is not None and rule.text_rules is not None:
         bytes_count = 256 * rule.text_rules.byte_fallback
-        smallest, holds = len(special_tokens) + bytes_count, "special tokens and the entries of bytes"
+        smallest, holds = len(special_tokens) + bytes_count, "special tokens and byte entries"
     for vocab_size in vocab_sizes:
         check_size(vocab_size, smallest, holds)
     return options, cut
@@ -87,25 +88,26 @@ def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) 
         if rule.text_rules is not None or options.has_alphabet:
             alphabet = options.initial_alphabet, options.limit_alphabet
             start = FromAlphabet.of(counts, special_tokens, rule, *alphabet)
-            letters = (
-                "bytes and the characters of the text" if rule.of_text else "the letters of the alphabet"
-            )
+            letters = "bytes and characters of the text" if rule.of_text else "symbols of the alphabet"
             check_size(vocab_size, start.size, f"special tokens and {letters}")
     if facts.pretokenizer is not None and rule != TextRule(facts.pretokenizer, facts.normalizer):
-        raise BadArgument(
-            f"the counts were made with {shown(facts.pattern)} and {facts.normalizer or 'no normalizer'}, asked for "
-            f"is {shown(rule.pretokenizer.description)} and {rule.normalizer or 'no normalizer'}"
+        raise other_cut(
+            "counts",
+            "pattern and normalizer",
+            f"{shown(facts.pattern)} and {facts.normalizer or 'none'}",
+            f"{shown(rule.pretokenizer.description)} and {rule.normalizer or 'none'}",
+            "Count the text again, or train with the settings of the counts.",
         )
     return start
 
 
 def _check_spaces_stay(rule: TextRule) -> None:
-    """Nothing, or BadArgument for counts of text whose spaces are changed or left out: a vocabulary of bytes, which is
-    made where nothing else is said, would decode to text without them."""
+    """Raise BadArgument for counts of text whose spaces are changed or left out: a vocabulary of bytes, the default,
+    would decode to text without them."""
     text = b"a b" if rule.normalizer is None else rule.normalizer.apply(b"a b")
     with suppress(UncoveredText):
         if not any(" " in pretoken for pretoken in rule.pretokenizer.pretokens(text.decode())):
             raise BadArgument(
-                "the counts are of text whose spaces were changed or left out, so that they come back only in a "
-                "vocabulary that says how: give --like (like=), as for the counting, or --continue-from"
+                "counts: text was counted with spaces changed or removed, so decoding would lose them. Pass --like "
+                "(like=) as for counting, or --continue-from."
             )

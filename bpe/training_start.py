@@ -96,8 +96,8 @@ class FromBytes:
             if budget is None:
                 raise
             raise NotEnoughMemory(
-                f"the {len(pairs) + 256:,} entries of the vocabulary take more than {budget.words}; make no long ones "
-                f"(--max-token-bytes {MAX_TOKEN_BYTES} or less), fewer, or allow more memory"
+                f"vocabulary: {len(pairs) + 256:,} entries need more than {budget.words}. Limit their length "
+                f"(--max-token-bytes {MAX_TOKEN_BYTES} or less), choose a smaller vocabulary, or allow more memory."
             ) from None
         except ValueError as error:
             raise BadTokenizer(str(error)) from None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from bpe import _core
-from bpe.errors import BadArgument, BadTokenizer, shown
+from bpe.errors import BadArgument, BadTokenizer, lone_surrogate, shown
 from bpe.formats.byte_alphabet import to_bytes
 from tokenmill.stores.system import cached_property
 
@@ -196,8 +196,8 @@ def warning_of_missing_bytes(vocabulary: Vocabulary | CoreVocabulary) -> str:
     if not spans:
         return ""
     listed = " ".join(f"{first:02x}" + (f"-{last:02x}" if last > first else "") for first, last in spans)
-    effect = "leaves them out" if rules.unk_token is None else f"makes them {shown(rules.unk_token)}"
-    return f"bytes without an entry: {listed}; encoding {effect}"
+    effect = "omits them" if rules.unk_token is None else f"replaces them with {shown(rules.unk_token)}"
+    return f"no entries for the bytes {listed}. Encoding {effect}."
 
 
 def with_special_tokens(
@@ -244,7 +244,7 @@ def make_vocabulary(
     check_ids(entries)
     decoded_only = {id_: "" for id_, entry in entries.items() if not entry}
     if len(decoded_only) > 1:
-        raise BadTokenizer(f"entries {list(decoded_only)[:2]} are both empty: bytes must be unique")
+        raise BadTokenizer(f"vocab: only one entry may be empty (got IDs {list(decoded_only)[:2]})")
     for id_ in decoded_only:
         del entries[id_]
     given = set(entries.values())
@@ -264,7 +264,7 @@ def make_vocabulary(
             ordinary[id_] = entry
 
     if taken := decoded_only.keys() & specials.values():
-        raise BadTokenizer(f"ID {min(taken)} belongs to the empty entry and to a special token")
+        raise BadTokenizer(f"special_tokens: ID {min(taken)} belongs to the empty entry")
     id_of = check_entries(ordinary, needs_bytes=text_rules is None)
     if merge_list is not None:
         check_merges(merge_list, id_of, text_rules)
@@ -294,21 +294,21 @@ def used_by_merges(
 
 
 def check_text_entries(entries: Mapping[int, bytes], merges: Merges | None, rules: TextRules) -> None:
-    """Nothing, or BadTokenizer where entries are not the text that the rules speak of."""
+    """Raise BadTokenizer if entries are not text as the rules require."""
     if merges is None:
-        raise BadTokenizer("a rank file's entries are bytes, so it has no rules for text")
+        raise BadTokenizer("text_rules: must be None for a rank file")
     if not rules.byte_level:
         for id_, entry in entries.items():
             try:
                 entry.decode()
             except UnicodeDecodeError:
-                raise BadTokenizer(f"entry {id_} is {shown(entry)}, which is no text in UTF-8") from None
+                raise BadTokenizer(f"vocab[{id_}]: must be valid UTF-8 (got {shown(entry)})") from None
     if rules.unk_entry is not None and rules.unk_entry not in entries.values():
-        raise BadTokenizer(f"unk_token {shown(rules.unk_token)} is not an entry of the vocabulary")
+        raise BadTokenizer(f"unk_token: not an entry of the vocabulary (got {shown(rules.unk_token)})")
 
 
 def check_ids(entries: Mapping[int, bytes]) -> None:
-    """Nothing, or BadTokenizer for an id outside 0 .. 2^31 - 1 or an entry that is not bytes."""
+    """Raise BadTokenizer for an ID outside [0, 2^31) or an entry that is not bytes."""
     if not entries or (
         {*map(type, entries)} == {int}
         and {*map(type, entries.values())} == {bytes}
@@ -319,10 +319,10 @@ def check_ids(entries: Mapping[int, bytes]) -> None:
     for id_, entry in entries.items():
         if type(id_) is not int or not 0 <= id_ <= MAX_ID:
             raise BadTokenizer(
-                f"id {shown(id_)} of entry {shown(entry)}: ids must be whole numbers 0 .. {MAX_ID}"
+                f"entry {shown(entry)}: ID must be an integer from 0 to {MAX_ID} (got {shown(id_)})"
             )
         if type(entry) is not bytes:
-            raise BadTokenizer(f"entry {id_} is {shown(entry)}: an entry must be bytes")
+            raise BadTokenizer(f"vocab[{id_}]: must be bytes (got {shown(entry)})")
 
 
 def check_entries(ordinary: Mapping[int, bytes], needs_bytes: bool = True) -> dict[bytes, int]:
@@ -331,20 +331,18 @@ def check_entries(ordinary: Mapping[int, bytes], needs_bytes: bool = True) -> di
     if len(id_of) < len(ordinary):
         for id_, entry in ordinary.items():
             if id_of[entry] != id_:
-                raise BadTokenizer(
-                    f"entries {id_} and {id_of[entry]} are both {shown(entry)}: bytes must be unique"
-                )
+                raise BadTokenizer(f"vocab[{id_}]: same bytes as vocab[{id_of[entry]}] (got {shown(entry)})")
     missing = [byte for byte in range(256) if bytes([byte]) not in id_of]
     if missing and needs_bytes:
         raise BadTokenizer(
-            f"{len(missing)} of the 256 bytes have no entry, the first is 0x{missing[0]:02x}: a byte-level "
-            "vocabulary must hold them all"
+            f"vocab: {len(missing)} of the 256 bytes have no entry, the first is 0x{missing[0]:02x}. Add an entry for "
+            "each byte."
         )
     return id_of
 
 
 def check_merges(merges: Merges, id_of: Mapping[bytes, int], text_rules: TextRules | None = None) -> None:
-    """Nothing, or BadTokenizer for the first merge of or to something that is no ordinary entry, or given twice."""
+    """Raise BadTokenizer for the first merge of or to something that is not an ordinary entry, or a duplicate."""
     known = id_of.keys()
     if (
         {left for left, _ in merges} <= known
@@ -358,16 +356,18 @@ def check_merges(merges: Merges, id_of: Mapping[bytes, int], text_rules: TextRul
         for part in (left, right):
             if part not in id_of:
                 raise BadTokenizer(
-                    f"merges[{index}] joins {shown(part)}, which is not an entry of the vocabulary"
+                    f"merges[{index}]: part is not an entry of the vocabulary (got {shown(part)})"
                 )
         made = product(left, right, text_rules)
         if made not in id_of:
             raise BadTokenizer(
-                f"merges[{index}] makes {shown(made)}, which is not an entry of the vocabulary"
+                f"merges[{index}]: product is not an entry of the vocabulary (got {shown(made)})"
             )
         first = seen.setdefault((left, right), index)
         if first != index:
-            raise BadTokenizer(f"merges[{index}] repeats merges[{first}], {shown(left)} and {shown(right)}")
+            raise BadTokenizer(
+                f"merges[{index}]: same as merges[{first}] (got {shown(left)} and {shown(right)})"
+            )
 
 
 def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens) -> dict[str, int]:
@@ -386,10 +386,10 @@ def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens)
     owner: dict[int, str] = {}
     for text, id_ in assigned.items():
         if owner.setdefault(id_, text) != text:
-            raise BadTokenizer(f"special tokens {shown(owner[id_])} and {shown(text)} both have id {id_}")
+            raise shared_id(owner[id_], text, id_)
         if entries.setdefault(id_, text.encode()) != text.encode():
             raise BadTokenizer(
-                f"special token {shown(text)} has id {id_}, which is the entry {shown(entries[id_])}"
+                f"special_tokens: ID {id_} of {shown(text)} belongs to the entry {shown(entries[id_])}"
             )
     return assigned
 
@@ -399,22 +399,27 @@ def check_special_texts(
 ) -> list[str]:
     """The special tokens as a list; an error unless they are different texts of at least a character each."""
     if isinstance(special_tokens, (str, bytes)):
-        raise error(f"special tokens must be a list of texts, got the text {shown(special_tokens)}")
+        raise error(f"special_tokens: must be a list of texts (got {shown(special_tokens)})")
     if isinstance(special_tokens, (set, frozenset)):
-        raise error("special tokens must be a list of texts: their order says their ids, and a set has none")
+        raise error("special_tokens: must be a list, whose order determines the IDs (got a set)")
     texts = list(special_tokens)
     seen: set[str] = set()
     for text in texts:
         if not isinstance(text, str) or not text:
-            raise error(f"special token {shown(text)}: must be a text of at least one character")
+            raise error(f"special_tokens: must be non-empty texts (got {shown(text)})")
         try:
             text.encode()
-        except UnicodeEncodeError:
-            raise error(f"special token {shown(text)} holds a lone surrogate, which UTF-8 can't") from None
+        except UnicodeEncodeError as fault:
+            raise error(lone_surrogate("special_tokens", fault)) from None
         if text in seen:
-            raise error(f"special token {shown(text)} is given twice")
+            raise error(f"special_tokens: duplicate (got {shown(text)})")
         seen.add(text)
     return texts
+
+
+def shared_id(first: str, second: str, id_: int) -> BadTokenizer:
+    """Return the error for two special tokens with one ID."""
+    return BadTokenizer(f"special_tokens: {shown(first)} and {shown(second)} have the same ID {id_}")
 
 
 def find_or_number(texts: Sequence[str], entries: Mapping[int, bytes]) -> dict[str, int]:
@@ -424,8 +429,8 @@ def find_or_number(texts: Sequence[str], entries: Mapping[int, bytes]) -> dict[s
     for id_, entry in entries.items():
         if entry in wanted and found.setdefault(entry, id_) != id_:
             raise BadTokenizer(
-                f"special token {shown(entry.decode())} could be entry {found[entry]} or {id_}: "
-                "give the special tokens as {text: id}"
+                f"special_tokens: {shown(entry.decode())} matches the entries {found[entry]} and {id_}. "
+                "Pass the special tokens as {text: id}."
             )
     next_id = max(entries, default=-1) + 1
     assigned: dict[str, int] = {}
@@ -436,5 +441,5 @@ def find_or_number(texts: Sequence[str], entries: Mapping[int, bytes]) -> dict[s
             assigned[text] = next_id
             next_id += 1
     if next_id > MAX_ID + 1:
-        raise BadTokenizer(f"no ids left for the special tokens: ids end at {MAX_ID}")
+        raise BadTokenizer(f"special_tokens: no IDs left above the entries (largest ID: {MAX_ID})")
     return assigned

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from bpe.cli.ids_file import format_of, read_ids, write_ids
-from bpe.cli.text_input import input_sources, read_text, record_texts
+from bpe.cli.text_input import input_sources, read_text, record_texts, standard_input
 from bpe.end_tokens import end_tokens, post_processor_ends
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, MissingInput, printable, shown
 from bpe.formats.by_path import files_of
@@ -38,7 +38,9 @@ def encode(options: Namespace) -> int:
     tokenizer = load_tokenizer(options)
     form = options.format or format_of(options.output)
     if form == "npy" and options.output == "-":
-        raise BadArgument("--format npy needs --output FILE; stdout can carry text and bin")
+        raise BadArgument(
+            "--format: npy cannot be written to stdout. Pass --output FILE, or --format text or bin."
+        )
     allowed: AllowedSpecial = () if options.plain else "all"
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     with Workspace() as workspace, open_output(options.output) as target:
@@ -61,13 +63,11 @@ def encode(options: Namespace) -> int:
 def _input(options: Namespace) -> Source:
     """The file, object or stream that is encoded."""
     if options.input == "-":
-        if sys.stdin is None:  # closed by the shell: <&-
-            raise MissingInput("stdin is closed; name a file")
-        return sys.stdin.buffer
+        return standard_input()
     if is_url(options.input):
         found = input_sources([options.input], options)
         if len(found) > 1:
-            raise BadArgument(f"{shown_url(options.input)} names {len(found):,} objects; name one")
+            raise BadArgument(f"{shown_url(options.input)}: matches {len(found):,} objects. Name one.")
         return found[0]
     if Path(options.input).is_dir() or not Path(options.input).exists():
         with open_input(options.input):  # which says what is wrong
@@ -89,7 +89,7 @@ def decode(options: Namespace) -> int:
             try:
                 target.write(tokenizer.decode_bytes(ids))
             except BadArgument as error:  # the ids are data here
-                counted = f", counted from id {first}" if first else ""
+                counted = f" (ids[0] is ID number {first} of the input)" if first else ""
                 raise InvalidText(f"{name}: {error}{counted}") from None
             first += len(ids)
     return 0
@@ -206,11 +206,9 @@ def load_tokenizer(options: Namespace) -> Tokenizer:
     """The tokenizer that the options name."""
     path = Path(options.tokenizer)
     if not options.tokenizer:  # of which Path makes the current folder
-        raise BadArgument("the tokenizer must be a path, got ''")
+        raise BadArgument("tokenizer: must be a path (got '')")
     if options.pattern is None and path.suffix == ".tiktoken" and path.is_file():
-        raise BadArgument(
-            f"{path}: a rank file does not say its pattern; give --pattern (and --special-token)"
-        )
+        raise BadArgument(f"{path}: a rank file contains no pattern. Pass --pattern (and --special-token).")
     tokenizer = Tokenizer.load(
         options.tokenizer, options.pattern, parse_special_tokens(options.special_token)
     )
@@ -228,12 +226,14 @@ def parse_special_tokens(arguments: list[str] | None) -> list[str] | dict[str, i
         text, equals, id_ = argument.rpartition("=")
         if equals and text and id_.isascii() and id_.isdigit():
             if text in with_id:
-                raise BadArgument(f"--special-token {shown(text)} is given twice")
+                raise BadArgument(f"--special-token: duplicate (got {shown(text)})")
             with_id[text] = int(id_)
     if not with_id:
         return arguments
     if len(with_id) < len(arguments):
-        raise BadArgument("--special-token: give all an id (TOKEN=ID) or none")
+        raise BadArgument(
+            "--special-token: only some tokens have an ID. Pass an ID for all (TOKEN=ID) or for none."
+        )
     return with_id
 
 
@@ -250,19 +250,17 @@ def _name(path: str) -> str:
 def open_input(path: str) -> Iterator[BinaryIO]:
     """The file, or stdin for "-"."""
     if path == "-":
-        if sys.stdin is None:  # closed by the shell: <&-
-            raise MissingInput("stdin is closed; name a file")
-        yield sys.stdin.buffer
+        yield standard_input()
         return
     if Path(path).is_dir():
-        way_out = "; tokenmill head shows what is in a dataset" if path.rstrip("/").endswith(".zarr") else ""
-        raise MissingInput(f"{path or repr(path)}: is a folder, must be one file{way_out}")
+        fix = ". Run tokenmill head to see a dataset." if path.rstrip("/").endswith(".zarr") else ""
+        raise MissingInput(f"{path or repr(path)}: is a folder, not a file{fix}")
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - opened here for its error alone
     except OSError as error:
         is_content = isinstance(error, FileNotFoundError) and " " in path
-        way_out = "; what is no file goes to stdin, as by echo '...' | tokenmill ..." if is_content else ""
-        raise MissingInput(f"{path}: {error.strerror}{way_out}") from None
+        fix = ". Pass text through stdin, as in echo '...' | tokenmill ..." if is_content else ""
+        raise MissingInput(f"{path}: {error.strerror}{fix}") from None
     with file:
         yield file
 

@@ -26,7 +26,7 @@ def compare(options: Namespace) -> int:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadArgument("--text holds bytes that are not UTF-8") from None
+        raise BadArgument("--text: not valid UTF-8") from None
     first, second = map(load_tokenizer, both)
     names = (printable(options.first), printable(options.second))
     page = compare_page(names, (first, second), text).encode()
@@ -42,7 +42,7 @@ def _options_of_each(options: Namespace) -> list[Namespace]:
     patterns = options.pattern or [None]
     if len(patterns) > 2:
         raise BadArgument(
-            f"--pattern is given once for both tokenizers, or once for each; got {len(patterns)}"
+            f"--pattern: must be passed once for both tokenizers, or once for each (got {len(patterns)})"
         )
     both = []
     for tokenizer, pattern in zip((options.first, options.second), (patterns[0], patterns[-1]), strict=True):

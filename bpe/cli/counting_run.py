@@ -46,7 +46,7 @@ def counted_inputs(options: Namespace) -> list[Source]:
     """The inputs of `train` or `count`; what --counts names is none that a folder has: kept counts may lie in it."""
     sources = input_sources(options.inputs, options)
     if not sources and not options.counts:
-        raise BadArgument("no input: name text files, folders or globs, - for stdin, or --counts FILE")
+        raise BadArgument("inputs: none. Name text files, folders or globs, - for stdin, or --counts FILE.")
     counts = {identity(path)[0] for path in options.counts}
     return [
         source
@@ -138,7 +138,7 @@ class CountingRun:
                 raise
             raise self._with_counts(error, "counting") from error
         if self._signals.asked():
-            self.stop_if_asked(f" while counting{self._kept()}")
+            self.stop_if_asked(f"interrupted while counting{self._kept()}")
         return self._counted
 
     def _gather_elsewhere(self, gather: Callable[..., CountSet]) -> CountSet:
@@ -163,7 +163,7 @@ class CountingRun:
             self._counted = self._signals.at_once(partial(gather, elsewhere=elsewhere))
         except KeyboardInterrupt:
             code = self._signals.exit_code
-            raise Stopped("interrupted while counting; what workers counted is not kept", code) from None
+            raise Stopped("interrupted while counting. The counts of the workers are lost.", code) from None
         return self._counted
 
     def _notice(self, text: str, waits: bool = False) -> None:
@@ -192,7 +192,7 @@ class CountingRun:
 
         at_once: a signal ends the work, else only a second one does.
         """
-        self._signals.step = f"{doing} is done"
+        self._signals.step = doing
         try:
             return self._signals.at_once(work) if at_once else work()
         except (KeyboardInterrupt, MemoryError, OSError, BpeError) as error:
@@ -200,10 +200,10 @@ class CountingRun:
                 raise
             raise self._with_counts(error, doing) from error
 
-    def stop_if_asked(self, done: str) -> None:
-        """Nothing, or Stopped, with what is done, if a signal came."""
+    def stop_if_asked(self, message: str) -> None:
+        """Raise Stopped with the message if a signal came."""
         if self._signals.asked():
-            raise Stopped(f"interrupted{done}", self._signals.exit_code)
+            raise Stopped(message, self._signals.exit_code)
 
     def _with_counts(self, error: BaseException, doing: str) -> BaseException:
         """The error with what became of the counts."""
@@ -211,7 +211,7 @@ class CountingRun:
         if isinstance(error, KeyboardInterrupt):
             return Stopped(f"interrupted while {doing}{kept}", self._signals.exit_code)
         if isinstance(error, BpeError):
-            return type(error)(f"{error}{kept}")
+            return type(error)(f"{str(error).rstrip('.')}{kept}" if kept else str(error))
         if isinstance(error, MemoryError):
             return NotEnoughMemory(f"out of memory while {doing}{kept}")
         assert isinstance(error, OSError)
@@ -220,9 +220,9 @@ class CountingRun:
     def _state(self) -> str:
         """What a message says of the counts, which are in files now."""
         if self._saved is not None:
-            return f"; the counts are in {self._saved}: go on with --counts {self._saved} and without inputs"
+            return f". The counts are in {self._saved}. To resume, pass --counts {self._saved} and no inputs."
         if not self._sources:
-            return "; the counts files are as they were"
+            return ". The counts files are unchanged."
         return self._kept()
 
     def _kept(self) -> str:
@@ -234,25 +234,26 @@ class CountingRun:
         if (
             self._signals.asked() and self._signals.step != _BLOCK
         ):  # a signal while counting was answered already
-            complain("keeping the counts; once more to stop at once", "note")
-        self._signals.step = "the counts are kept"
-        what = f"the counts of {bytes_text(facts.text_bytes)}"
+            complain("saving the counts. Interrupt again to stop at once.", "note")
+        self._signals.step = "saving the counts"
+        what = f"The counts of {bytes_text(facts.text_bytes)}"
         try:
             paths = self._save_somewhere(self._counted)
         except (OSError, MemoryError, BpeError) as error:
-            return f"; {what} could not be kept: {error}"
+            return f". {what} could not be saved: {error}"
         path = " ".join(map(str, paths))
-        place = " in place of the other counts files" if self._options.counts else ""
+        place = " instead of the other counts files" if self._options.counts else ""
+        saved = "saved in"
         if len(paths) > 1:  # as one they take more memory than there is
-            what, place = f"{what}, in {len(paths)} files that belong together,", f" (all of them){place}"
+            saved, place = f"saved as {len(paths)} files that belong together,", f" (all of them){place}"
         if facts.complete:
-            how = f"go on with --counts {path}{place} and without inputs"
+            how = f"To resume, pass --counts {path}{place} and no inputs."
         elif facts.sample:
-            how = f"a sample can't be counted further, but trained on with --counts {path} and without inputs"
+            how = f"Counting a sample cannot resume. To train on the counts, pass --counts {path} and no inputs."
         else:
             again = ", and the same standard input" if "-" in self._options.inputs else ""
-            how = f"to go on, run the same command with --counts {path}{place}{again}"
-        return f"; {what} are kept in {path}: {how}"
+            how = f"To resume, run the same command with --counts {path}{place}{again}."
+        return f". {what} are {saved} {path}. {how}"
 
     def _save_somewhere(self, counted: CountSet) -> list[Path]:
         """The file with the counts: beside the output, else where temporary files are, else in the current folder.

@@ -28,7 +28,7 @@ def format_of(path: str) -> IdsFormat:
     suffix = Path(path).suffix
     if suffix in _OTHERS:
         raise BadArgument(
-            f"{path}: ids are kept as .npy, .bin or text, not as {suffix}; name one, or give --format"
+            f"{path}: unsupported extension for IDs (got {suffix}). Use .npy, .bin or .txt, or pass --format."
         )
     return "npy" if suffix == ".npy" else "bin" if suffix == ".bin" else "text"
 
@@ -100,15 +100,15 @@ def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np
         if not file.seekable():  # a pipe
             file = io.BytesIO(file.read())
         if file.read(6) != b"\x93NUMPY":
-            raise InvalidText(f"{where}: is not a .npy file; --format text or bin may be right")
+            raise InvalidText(f"{where}: not a .npy file. Try --format text or bin.")
         file.seek(0)
         try:
             array = np.load(file, allow_pickle=False)
         except Exception as error:  # of a damaged header: SyntaxError, TokenError, MemoryError, ...
-            raise InvalidText(f"{where}: no .npy file: {shown(str(error), 100)}") from None
+            raise InvalidText(f"{where}: not a valid .npy file ({shown(str(error), 100)})") from None
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise InvalidText(
-                f"{where}: holds {array.ndim}-dimensional {array.dtype}, must be one row of integers"
+                f"{where}: must be a one-dimensional array of integers (got {array.ndim}-dimensional {array.dtype})"
             )
         for start in range(0, len(array), _BLOCK):
             yield array[start : start + _BLOCK].astype(np.int64)
@@ -118,7 +118,8 @@ def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np
         while block := file.read(4 * _BLOCK):
             if len(block) % 4:
                 raise InvalidText(
-                    f"{where}: {offset + len(block)} bytes are no whole number of uint32; is it cut short?"
+                    f"{where}: size must be a multiple of 4 bytes (got {offset + len(block)}). Check whether the file "
+                    "is complete."
                 )
             offset += len(block)
             yield np.frombuffer(block, "<u4").astype(np.int64)
@@ -137,10 +138,10 @@ def _read_text(file: BinaryIO, where: str) -> Iterator[list[int]]:
         ids = []
         for word in words:
             if not word.isdigit() or len(word) > _MOST_DIGITS:
-                way_out = ", with white space behind it" if b"," in word else ""
+                fix = ". Separate IDs with white space." if b"," in word else ""
                 raise InvalidText(
-                    f"{where}: id {number} is {shown(word.decode('utf-8', 'replace'))}, must be a whole "
-                    f"number{way_out}"
+                    f"{where}: ID number {number} must be an integer "
+                    f"(got {shown(word.decode('utf-8', 'replace'))}){fix}"
                 )
             ids.append(int(word))
             number += 1

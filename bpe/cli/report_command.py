@@ -6,7 +6,7 @@ import json
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bpe.cli.commands import load_tokenizer, open_output, tokenizer_files
 from bpe.cli.text_input import input_sources, named_files
@@ -16,6 +16,7 @@ from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import other_cut
 from bpe.pretoken_counts.memory import check_room, trim_memory
 from bpe.pretoken_counts.uncut_separator import UNCUT_NOTE
 from bpe.progress import TrainingProgress
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
     from bpe.training import Training
 
+_COUNT_AS_TOKENIZER: Final = "Count the text again, as the tokenizer splits it (--like)."
+
 
 def report(options: Namespace) -> int:
     """Report on a tokenizer, measured on the texts or counts that are given, if any are."""
     if options.inputs and options.counts:
-        raise BadArgument("a report is measured on texts or on --counts, not on both")
+        raise BadArgument("--counts: cannot be combined with texts. Measure the report on one of them.")
     if options.output != STANDARD:
         check_output(options.output)
     sources = input_sources(options.inputs, options)
@@ -68,7 +71,7 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
         measured_on = "the training text (use --held-out for other text)"
     if training.budget is not None:
         trim_memory()
-        check_room(report_bytes(len(counts)), "the tokenizer is written; the report", training.budget)
+        check_room(report_bytes(len(counts)), "report (the tokenizer is already written)", training.budget)
     made = make_report(training.tokenizer, counts, measured_on, sizes)
     _write(made, training.tokenizer, options.report, _form(options.report), Path(options.output).name)
     if not options.quiet:
@@ -111,14 +114,16 @@ def _count(
 def _load_counts(paths: list[str], tokenizer: Tokenizer, storage_options: dict[str, str]) -> PretokenCounts:
     facts = CountSet.of_files(paths, storage_options).facts
     if facts.pretokenizer != tokenizer.pretokenizer:
-        raise BadArgument(
-            f"{paths[0]} was counted with the pattern {shown(facts.pattern)}, the tokenizer has "
-            f"{shown(tokenizer.pattern)}; count the text with that one"
+        raise other_cut(
+            paths[0], "pattern", shown(facts.pattern), shown(tokenizer.pattern), _COUNT_AS_TOKENIZER
         )
     if facts.normalizer != tokenizer.parts.normalizer:
-        raise BadArgument(
-            f"{paths[0]} was counted with the normalizer {facts.normalizer or 'none'}, the tokenizer has "
-            f"{tokenizer.normalizer or 'none'}; count the text with that one"
+        raise other_cut(
+            paths[0],
+            "normalizer",
+            facts.normalizer or "none",
+            tokenizer.normalizer or "none",
+            _COUNT_AS_TOKENIZER,
         )
     return PretokenCounts.load(*paths, storage_options=storage_options)
 

@@ -57,7 +57,9 @@ class StopSignals:
         if self._raises or self.insisted:
             raise Stopped("interrupted", 128 + number)
         with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
-            sys.stderr.write(f"\ntokenmill: note: stopping after {self.step}; once more to stop at once\n")
+            sys.stderr.write(
+                f"\ntokenmill: note: stopping after {self.step}. Interrupt again to stop at once.\n"
+            )
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():

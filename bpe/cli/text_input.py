@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, MissingInput, printable
 from bpe.pretoken_counts.records import Records
@@ -30,17 +30,22 @@ if TYPE_CHECKING:
 _BLOCK_BYTES: Final = 1 << 20
 
 
+def standard_input() -> BinaryIO:
+    """Return stdin. Raise MissingInput if the shell closed it (`<&-`)."""
+    if sys.stdin is None:
+        raise MissingInput("-: stdin is closed. Name a file.")
+    return sys.stdin.buffer
+
+
 def input_sources(arguments: list[str], options: Namespace | None = None) -> list[Source]:
     """The files and objects that the arguments mean (tokenmill/inputs/sources.py), and stdin for "-".
 
     options: of the command, with input_format and storage_option. MissingInput lists what means none.
     """
     if arguments.count("-") > 1:
-        raise BadArgument("-: stdin is read once; name it once")
+        raise BadArgument("-: stdin can be read only once. Name it once.")
     if "" in arguments:  # of which Path makes the current folder
-        raise MissingInput("'': an empty name is no file")
-    if "-" in arguments and sys.stdin is None:  # closed by the shell: <&-
-        raise MissingInput("stdin is closed; name a file")
+        raise MissingInput("'': empty file name")
     form = "auto" if options is None else options.input_format
     if wrong := [
         f"{argument}: {what}" for argument in arguments if (what := what_no_text_is(argument, form))
@@ -49,7 +54,7 @@ def input_sources(arguments: list[str], options: Namespace | None = None) -> lis
     sources: list[Source] = []
     for argument in arguments:
         named = argument if is_url(argument) else Path(argument)
-        sources.append(sys.stdin.buffer if argument == "-" else named)
+        sources.append(standard_input() if argument == "-" else named)
     settings = NO_OPTIONS if options is None else dict(options.storage_option)
     exclude = getattr(options, "exclude", ())
     return listed(sources, form, True, settings, lambda line: complain(line, "note"), exclude)

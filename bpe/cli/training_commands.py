@@ -44,9 +44,9 @@ def train(options: Namespace) -> int:
         if name is not None:
             check_output(name, flag)
     if options.held_out and options.report is None:
-        raise BadArgument("--held-out is what a report measures on; name its file: --report FILE")
+        raise BadArgument("--held-out: needs a report to measure. Pass --report FILE.")
     if options.held_out and "-" in options.held_out and "-" in options.inputs:
-        raise BadArgument("-: stdin is read once; train on it, or hold it out")
+        raise BadArgument("-: stdin can be read only once. Use it for training or for --held-out.")
     # Missing ones are known now, not after the training.
     held_out = input_sources(options.held_out or [], options)
     sources = counted_inputs(options)
@@ -101,7 +101,7 @@ def train(options: Namespace) -> int:
         training = run.keeping(merge, "merging", at_once=True)
         by_size = dict(zip(outputs, options.vocab_size, strict=True))
         made = run.keeping(lambda: _write(training, by_size), "writing", at_once=False)
-        run.stop_if_asked(f"; {' and '.join(outputs)} had been made")
+        run.stop_if_asked(f"interrupted. Already written: {', '.join(outputs)}.")
     if not options.quiet:
         print("\n".join(map(printable, made)), file=sys.stderr)
     if options.report is not None:
@@ -146,13 +146,13 @@ def _engine(options: Namespace) -> EngineOptions | None:
         for flag in ("workers", "scratch", "text_chunk_bytes", "stall_timeout"):
             if getattr(options, flag) not in (None, "", STALL_SECONDS):
                 raise BadArgument(
-                    f"--{flag.replace('_', '-')} belongs to --executor process, dask or ray; name it"
+                    f"--{flag.replace('_', '-')}: needs an executor. Pass --executor process, dask or ray."
                 )
         return None
     for flag in ("threads", "sample_bytes"):
         if getattr(options, flag) is not None:
             raise BadArgument(
-                f"--{flag.replace('_', '-')} is for counting on one machine; leave --executor out, or it"
+                f"--{flag.replace('_', '-')}: cannot be combined with --executor. Leave one of them out."
             )
     from bpe.pretoken_counts.count_files import engine_options
 
@@ -171,7 +171,8 @@ def output_names(output: str, vocab_sizes: list[int]) -> list[str]:
     """The file of each size; BadArgument if several sizes would have one."""
     if len(vocab_sizes) > 1 and SIZE_FIELD not in output:
         raise BadArgument(
-            f"--output {output}: several vocabulary sizes need {SIZE_FIELD} in the name, such as tok-{SIZE_FIELD}.json"
+            f"--output: must contain {SIZE_FIELD} for several vocabulary sizes (got {output}). Use a name such as "
+            f"tok-{SIZE_FIELD}.json."
         )
     return [output.replace(SIZE_FIELD, str(vocab_size)) for vocab_size in vocab_sizes]
 

@@ -45,12 +45,16 @@ def page_model(tokenizer: Tokenizer) -> bytes:
     block = gzip.compress(b"".join([len(head).to_bytes(4, "little"), head, *little]), 9, mtime=0)
     if len(block) > MOST_BYTES:
         raise UnsupportedTokenizer(
-            f"takes {len(block):,} bytes of a page, compressed; a page holds {MOST_BYTES:,} of one"
+            f"too large for a page (got {len(block):,} bytes compressed, the limit is {MOST_BYTES:,})"
         )
     return block
 
 
 # -- rules -------------------------------------------------------------------------------------------------------
+
+
+def _not_in_page(what: str) -> str:
+    return f"{what}: not supported in a page"
 
 
 def _text_rules(tokenizer: Tokenizer) -> dict[str, Any] | None:
@@ -59,8 +63,7 @@ def _text_rules(tokenizer: Tokenizer) -> dict[str, Any] | None:
         return None
     if rules.byte_level or rules.end_of_word_suffix or rules.continuing_subword_prefix:
         raise UnsupportedTokenizer(
-            "its entries have an end_of_word_suffix or a continuing_subword_prefix, or lack bytes, which a page does "
-            "not do"
+            _not_in_page("end_of_word_suffix, continuing_subword_prefix, or a vocabulary that lacks bytes")
         )
     unk_id = None
     if rules.unk_token is not None:
@@ -80,9 +83,7 @@ def _added_tokens(tokenizer: Tokenizer) -> list[list[Any]]:
     normalizer = tokenizer.parts.normalizer
     for token in tokenizer.added_tokens:
         if token.single_word:
-            raise UnsupportedTokenizer(
-                f"its added token {shown(token.text)} is none beside a word (single_word), which a page does not do"
-            )
+            raise UnsupportedTokenizer(_not_in_page(f"added token {shown(token.text)} with single_word"))
         normalized = None
         if token.normalized:
             normalized = token.text if normalizer is None else normalizer.of_tokens.apply_to_text(token.text)
@@ -114,9 +115,7 @@ def _steps(components: tuple[Component, ...], arrays: Arrays) -> list[list[Any]]
             case ByteLevel():
                 steps.append(["bytes"])
             case _:
-                raise UnsupportedTokenizer(
-                    f"its normalizer has {type(component).__name__}, which a page does not do exactly"
-                )
+                raise UnsupportedTokenizer(_not_in_page(f"normalizer {type(component).__name__}"))
     return steps
 
 
@@ -133,11 +132,9 @@ def _pretokenizer(tokenizer: Tokenizer, arrays: Arrays) -> dict[str, Any]:
     try:
         known: TablePhases = table_phases_of(tokenizer.pretokenizer.components)
     except UnsupportedPattern as error:
-        raise UnsupportedTokenizer(
-            f"its text is cut by the `regex` package, not by tables: {error}"
-        ) from None
+        raise UnsupportedTokenizer(_not_in_page(f"pattern that needs the regex package ({error})")) from None
     if any(phase.asks_for_input for phase in known.phases[1:]):
-        raise UnsupportedTokenizer("what its pre-tokenizer puts before the first piece is not done in a page")
+        raise UnsupportedTokenizer(_not_in_page("pre_tokenizer that inserts text before the first piece"))
     phases = []
     for number, (phase, tables) in enumerate(zip(known.phases, known.tables, strict=True)):
         phases.append({"changes": _steps(phase.changes, arrays), **_tables(tables, f"{number}.", arrays)})
@@ -204,7 +201,7 @@ def varints(values: NDArray[np.int64]) -> NDArray[np.uint8]:
 
     [5, 300] -> [5, 0xAC, 0x02]"""
     if len(values) and values.min() < 0:
-        raise BadTokenizer("numbers that do not ascend")
+        raise BadTokenizer("values: must be ascending")
     columns = []
     left = values.astype(np.uint64)
     more = np.ones(len(values), np.bool_)

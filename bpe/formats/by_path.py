@@ -19,8 +19,8 @@ T = TypeVar("T")
 # Of a folder's or repository's files the first that is there is taken, vocab.json with merges.txt; then a rank file.
 FILE_NAMES: Final = ("tokenizer.json", "tekken.json", "vocab.json", "tokenizer.model")
 NO_TOKENIZER: Final = (
-    "no tokenizer: neither tokenizer.json, tekken.json, vocab.json with merges.txt, "
-    "tokenizer.model nor a *.tiktoken"
+    "contains no tokenizer. Expected tokenizer.json, tekken.json, vocab.json with merges.txt, tokenizer.model or "
+    "*.tiktoken."
 )
 
 # Four times the longest known (gemma 3, 33 MB). A corpus named by mistake is refused at once, its memory not taken.
@@ -51,23 +51,22 @@ def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Specia
         return _load_pair(path, files[1], settings, pattern, special_tokens)
     data = read_file(path)
     if path.suffix == ".json" or data[:1] == b"{":
-        if pattern is not None or special_tokens is not None:
-            raise BadArgument(
-                f"{path}: a tokenizer.json says its pattern and special tokens itself; give neither"
-            )
+        _check_complete(path, pattern, special_tokens)
         return _named(path, lambda: tekken.read(data) if tekken.is_tekken(data) else huggingface.read(data))
     if sentencepiece.is_model(data):
-        if pattern is not None or special_tokens is not None:
-            raise BadArgument(
-                f"{path}: a SentencePiece model says its special tokens itself and has no pattern; give neither"
-            )
+        _check_complete(path, pattern, special_tokens)
         return _named(path, lambda: folder.read_sentencepiece(data, settings))
     if pattern is None:
         _named(path, lambda: _check_looks_like_ranks(data))
-        raise BadArgument(
-            f"{path}: a rank file does not say its pattern; give pattern= (and special_tokens=)"
-        )
+        raise BadArgument(f"{path}: a rank file contains no pattern. Pass pattern= (and special_tokens=).")
     return _named(path, lambda: tiktoken.read(data, pattern, special_tokens))
+
+
+def _check_complete(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> None:
+    if pattern is not None or special_tokens is not None:
+        raise BadArgument(
+            f"{path}: contains its own pattern and special tokens. Leave pattern and special_tokens out."
+        )
 
 
 def _load_pair(
@@ -85,8 +84,8 @@ def _load_pair(
         return _named(where, lambda: gpt2.build(vocab, merges, pattern or "gpt2", special_tokens))
     if special_tokens is not None:
         raise BadArgument(
-            f"{where}: {folder.CONFIG} and the files next to it say the special tokens themselves. Give pattern=, too, "
-            "to ignore them."
+            f"{where}: {folder.CONFIG} and the files next to it set the special tokens. Leave special_tokens out, or "
+            "pass pattern= too to ignore those files."
         )
     return _named(where, lambda: folder.read_pair(vocab, merges, settings))
 
@@ -96,11 +95,11 @@ def _check_looks_like_ranks(data: bytes) -> None:
     first_line = data.lstrip()[:1000].split(b"\n")[0]
     try:
         if not len(tiktoken.read_entries(first_line)):
-            raise BadTokenizer("it is empty")
+            raise BadTokenizer("empty file")
     except BadTokenizer:
         raise BadTokenizer(
-            "is no tokenizer: neither a tokenizer.json, nor a vocab.json with merges.txt, nor a rank file "
-            "(*.tiktoken), nor a model of SentencePiece"
+            "not a tokenizer. Expected tokenizer.json, vocab.json with merges.txt, a rank file (*.tiktoken) or a "
+            "SentencePiece model."
         ) from None
 
 
@@ -116,7 +115,7 @@ def files_of(path: Path) -> list[Path]:
         both = gpt2.both_paths(path)
         for one, other in (both, both[::-1]):
             if one.exists() and not other.exists():
-                raise BadTokenizer(f"{one}: {other.name} is not beside it, and both are needed")
+                raise BadTokenizer(f"{one}: {other.name} is missing next to it")
         return [*both, *_companions(both[0], in_folder)]
     return [path, *_companions(path, in_folder)]
 
@@ -134,8 +133,8 @@ def _in_folder(path: Path) -> Path:
         names.remove("vocab.json")
     if {"tokenizer.json", "tekken.json"} <= {*names}:
         warnings.warn(
-            f"{path}: the folder holds tokenizer.json and tekken.json; tokenizer.json is read. Its pattern is wrong "
-            "in some of Mistral's folders. To read tekken.json, name it.",
+            f"{path}: contains tokenizer.json and tekken.json. Reading tokenizer.json, whose pattern is wrong in some "
+            "Mistral repositories. Pass the path of tekken.json to read that file.",
             stacklevel=2,
         )
     if names:
@@ -144,10 +143,10 @@ def _in_folder(path: Path) -> Path:
     if len(ranks) == 1:
         return ranks[0]
     if ranks:
-        raise BadTokenizer(f"{path}: the folder holds {len(ranks)} rank files (*.tiktoken); name one of them")
+        raise BadTokenizer(f"{path}: contains {len(ranks)} rank files (*.tiktoken). Name one of them.")
     if (path / "vocab.json").is_file():
         return path / "vocab.json"
-    raise BadTokenizer(f"{path}: the folder holds {NO_TOKENIZER}")
+    raise BadTokenizer(f"{path}: {NO_TOKENIZER}")
 
 
 def read_file(path: Path) -> bytes:
@@ -162,18 +161,20 @@ def read_file(path: Path) -> bytes:
             if len(data) <= _MOST_BYTES:
                 return data
     except OSError as error:
-        raise BadTokenizer(
-            f"{path}: can't read the tokenizer: {error.strerror}{_why_missing(path)}"
-        ) from None
-    raise BadTokenizer(f"{path}: is no tokenizer, it has more than {_MOST_BYTES:,} bytes")
+        raise BadTokenizer(f"{path}: {error.strerror}{_why_missing(path)}") from None
+    raise BadTokenizer(f"{path}: too large for a tokenizer (more than {_MOST_BYTES:,} bytes)")
 
 
 def _why_missing(path: Path) -> str:
     if path.exists():
         return ""
     if path.parts[0].startswith("~"):
-        return f"; ~ is expanded by the shell alone, and not in quotes: {path.expanduser()}"
-    return "" if path.suffix or len(path.parts) > 1 else "; one of the Hugging Face Hub is named ORG/MODEL"
+        return f". Only the shell expands ~, and not in quotes. Pass {path.expanduser()}"
+    return (
+        ""
+        if path.suffix or len(path.parts) > 1
+        else ". For a tokenizer of the Hugging Face Hub, pass ORG/MODEL."
+    )
 
 
 def _named(path: Path, read: Callable[[], T]) -> T:

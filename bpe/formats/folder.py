@@ -10,7 +10,7 @@ tokens. The result is the tokenizer.json that `transformers` builds from the sam
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ from bpe.description import Parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats import huggingface, sentencepiece
 from bpe.formats.byte_alphabet import to_characters
+from bpe.formats.faults import must_be, unsupported
 from bpe.formats.json_input import parse
 from bpe.text_form import LOWER_BLOCK
 
@@ -171,13 +172,13 @@ def read_settings(folder: Path) -> Settings:
         except BadTokenizer as error:
             raise BadTokenizer(f"{path}: {error}") from None
         if not isinstance(value, dict):
-            raise BadTokenizer(f"{path}: must be an object, found {shown(value)}")
+            raise must_be(str(path), "an object", value)
         found[name] = value
     config, model = found.get(CONFIG, {}), found.get(MODEL_CONFIG, {})
     model_type = model.get("model_type") if isinstance(model.get("model_type"), str) else None
     kind = config.get("tokenizer_class") or model.get("tokenizer_class") or _BY_TYPE.get(model_type or "")
     if not isinstance(kind, (str, type(None))):
-        raise BadTokenizer(f"{folder / CONFIG}: tokenizer_class must be a text, found {shown(kind)}")
+        raise must_be(f"{folder / CONFIG}: tokenizer_class", "a text", kind)
     return Settings(
         None if kind is None else kind.removesuffix("Fast"),
         model_type,
@@ -202,7 +203,7 @@ def read_pair(vocab: Json, merges: list[tuple[bytes, bytes]], settings: Settings
     if kind.around is not None:
         first, last = (named.get(attribute) for attribute in kind.around)
         if first is None or last is None:
-            raise BadTokenizer(f"{CONFIG}: {' and '.join(kind.around)} must be set for {settings.name}")
+            raise _missing(kind.around, settings)
         around = {
             "type": "RobertaProcessing",
             "sep": [last, ids[last]],
@@ -290,13 +291,17 @@ def _read(
 
 
 def _unknown_class(settings: Settings, known: Mapping[str, object]) -> UnsupportedTokenizer:
-    found = f"tokenizer_class is {shown(settings.name)}"
+    found = f"got {shown(settings.name)}"
     if settings.name is None:
-        found = f"no file names a tokenizer_class (model_type {shown(settings.model_type)})"
+        found = f"got none, and model_type {shown(settings.model_type)}"
     return UnsupportedTokenizer(
-        f"{CONFIG}: {found}; supported without tokenizer.json: {', '.join(known)}. "
+        f"{CONFIG}: tokenizer_class: unsupported without tokenizer.json ({found}). Supported: {', '.join(known)}. "
         "Save the tokenizer as tokenizer.json with transformers' save_pretrained."
     )
+
+
+def _missing(names: Iterable[str], settings: Settings) -> BadTokenizer:
+    return BadTokenizer(f"{CONFIG}: {' and '.join(names)} must be set for {settings.name}")
 
 
 def _merges_of(vocab: Mapping[str, int]) -> list[list[str]]:
@@ -325,7 +330,7 @@ def _tokens_of(
     """
     config, listed = settings.config, settings.config.get("added_tokens_decoder")
     if config.get("split_special_tokens"):
-        raise UnsupportedTokenizer(f"{CONFIG}: split_special_tokens is true; supported: false")
+        raise unsupported(f"{CONFIG}: split_special_tokens", True, "false")
     mapped = settings.special_tokens if listed is None else {}
     values = {**defaults, **config, **mapped}
     extra = config.get("extra_special_tokens") or config.get("additional_special_tokens") or []
@@ -352,12 +357,12 @@ def _tokens_of(
     by_id: list[tuple[int, Json]] = []
     if listed is not None:
         if not isinstance(listed, dict) or not all(id_.isdecimal() for id_ in listed):
-            raise BadTokenizer(f"{CONFIG}: added_tokens_decoder must be an object of IDs and tokens")
+            raise must_be(f"{CONFIG}: added_tokens_decoder", "an object of IDs and tokens", listed)
         by_id = [(int(id_), _token(token, "added_tokens_decoder")) for id_, token in listed.items()]
     else:
         for text, id_ in settings.added_tokens.items():
             if type(id_) is not int:
-                raise BadTokenizer(f"{ADDED_TOKENS}: {shown(text)} is {shown(id_)}, must be an ID")
+                raise must_be(f"{ADDED_TOKENS}: {shown(text)}", "an ID", id_)
             by_id.append((id_, _token({"content": text, "special": text in given}, ADDED_TOKENS)))
     tokens = {token["content"]: token for _, token in sorted(by_id, key=lambda each: each[0])}
     fixed = {*tokens}  # the flags of a token that is not listed are those that come last
@@ -382,8 +387,8 @@ def _tokens_of(
     for id_, token in by_id:
         if tokens[token["content"]]["id"] != id_:
             raise BadTokenizer(
-                f"{ADDED_TOKENS if listed is None else CONFIG}: {shown(token['content'])} has ID {id_}, but "
-                f"transformers gives it {tokens[token['content']]['id']}. Correct the file."
+                f"{ADDED_TOKENS if listed is None else CONFIG}: ID of {shown(token['content'])} must be "
+                f"{tokens[token['content']]['id']}, as in transformers (got {id_}). Correct the file."
             )
     return texts, list(tokens.values())
 
@@ -391,7 +396,7 @@ def _tokens_of(
 def _text_of(value: Any, where: str) -> str:
     text = value.get("content") if isinstance(value, dict) else value
     if not isinstance(text, str) or not text:
-        raise BadTokenizer(f"{where} is {shown(value)}, must be a token")
+        raise must_be(where, "a token", value)
     return text
 
 
@@ -423,7 +428,7 @@ def _whisper_template(settings: Settings, named: Mapping[str, str], ids: Mapping
     """Build the template of a transcript. A token that the vocabulary lacks becomes the unknown token."""
     config = settings.config
     if config.get("language") is not None:
-        raise UnsupportedTokenizer(f"{CONFIG}: language is {shown(config['language'])}; supported: null")
+        raise unsupported(f"{CONFIG}: language", config["language"], "null")
     begin = ["<|startoftranscript|>"]
     if (task := config.get("task")) is not None:
         begin.append(f"<|{task}|>")
@@ -432,7 +437,7 @@ def _whisper_template(settings: Settings, named: Mapping[str, str], ids: Mapping
     end = named.get("eos_token")
     unknown = named.get("unk_token")
     if end is None or unknown is None:
-        raise BadTokenizer(f"{CONFIG}: eos_token and unk_token must be set for WhisperTokenizer")
+        raise _missing(("eos_token", "unk_token"), settings)
     return _around([token if token in ids else unknown for token in begin], [end], ids)
 
 

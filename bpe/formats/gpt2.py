@@ -10,11 +10,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bpe.description import Description, Parts, make_parts
-from bpe.errors import BadTokenizer, EnvironmentFailure, UnsupportedTokenizer, shown
+from bpe.errors import BadTokenizer, EnvironmentFailure, shown
 from bpe.formats.byte_alphabet import to_bytes, to_characters
+from bpe.formats.faults import must_be, not_storable, not_utf8
 from bpe.formats.json_input import parse
 from bpe.formats.tiktoken import first_unreached
 from bpe.output_file import write_file
@@ -22,6 +23,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary
 
 _HEADER = "#version: 0.2"
+_FORM: Final = "vocab.json and merges.txt"
 
 
 def both_paths(path: Path) -> tuple[Path, Path]:
@@ -34,7 +36,7 @@ def read_vocab(data: bytes) -> dict[str, int]:
     """entry in the byte alphabet (special tokens as they are) -> id."""
     vocab = parse(data)
     if not isinstance(vocab, dict):
-        raise BadTokenizer("must be a JSON object of entries and their ids")
+        raise BadTokenizer(f"must be a JSON object of entries and IDs (got {shown(vocab)})")
     return vocab
 
 
@@ -43,7 +45,7 @@ def read_merges(data: bytes) -> list[tuple[bytes, bytes]]:
     try:
         lines = data.decode("utf-8").split("\n")  # splitlines would also split at characters inside entries
     except UnicodeDecodeError as error:
-        raise BadTokenizer(f"byte {error.start} is not valid UTF-8") from None
+        raise not_utf8(error) from None
     merges: list[tuple[bytes, bytes]] = []
     for index, line in enumerate(lines):
         line = line.removesuffix("\r")
@@ -57,7 +59,7 @@ def merge_of_line(line: str, where: str) -> tuple[bytes, bytes]:
     """ "Ġ t" -> (b" ", b"t"); the error begins with `where`."""
     parts = line.split(" ")
     if len(parts) != 2 or not all(parts):
-        raise BadTokenizer(f"{where} is {shown(line)}, must be two entries with one space between")
+        raise must_be(where, "two entries separated by one space", line)
     return entry_of(parts[0], where), entry_of(parts[1], where)
 
 
@@ -66,8 +68,8 @@ def entry_of(characters: str, where: str) -> bytes:
     entry = to_bytes(characters)
     if entry is None:
         raise BadTokenizer(
-            f"{where}: {shown(characters)} has a character outside the byte alphabet; only byte-level vocabularies "
-            "are supported"
+            f"{where}: contains a character outside the byte alphabet (got {shown(characters)}). Only byte-level "
+            "vocabularies are supported."
         )
     return entry
 
@@ -91,9 +93,7 @@ def build(
     for characters, id_ in vocab.items():
         entry = characters.encode() if characters in special_tokens else to_bytes(characters)
         if not isinstance(id_, int) or id_ in entries or id_ in decoded_only:
-            raise BadTokenizer(
-                f"entry {shown(characters)} has id {shown(id_)}, which is no free whole number"
-            )
+            raise BadTokenizer(f"entry {shown(characters)}: ID must be an unused integer (got {shown(id_)})")
         if entry:
             entries[id_] = entry
         else:
@@ -125,8 +125,9 @@ def special_keys(tokenizer: Description) -> list[tuple[int, str]]:
         also = encoder.entry(id_)  # text without the special token may need the entry too
         if (entry and encoder.find(entry) not in (None, id_)) or (also and to_characters(also) != text):
             raise BadTokenizer(
-                f"special token {shown(text)} is spelled like an ordinary entry in the byte alphabet; "
-                "this file format can't hold both"
+                "special_tokens: same spelling as an ordinary entry in the byte alphabet (got "
+                f"{shown(text)}). Save the "
+                "tokenizer in another format."
             )
     return keys
 
@@ -146,24 +147,19 @@ def export(tokenizer: Description, folder: Path) -> None:
     """Write vocab.json and merges.txt; UnsupportedTokenizer if the two can't say what this tokenizer does."""
     rules = tokenizer.text_rules
     if rules not in (None, TextRules(byte_level=True)):
-        raise UnsupportedTokenizer(
-            "entries that are text can't be written in vocab.json and merges.txt, nor can affixes and unk_token"
-        )
+        raise not_storable("text entries, affixes and unk_token", _FORM)
     if tokenizer.normalizer is not None:
-        raise UnsupportedTokenizer(
-            f"normalizer {tokenizer.normalizer} can't be written in vocab.json and merges.txt"
-        )
+        raise not_storable(f"normalizer {tokenizer.normalizer}", _FORM)
     if tokenizer.ignore_merges:
         unreached = first_unreached(tokenizer.ordinary_entries, tokenizer.merges)
         if unreached is not None:
-            raise UnsupportedTokenizer(
-                f"entry {unreached} ({shown(tokenizer.vocab[unreached])}) is reached by no merges, only as a whole "
-                "pretoken; vocab.json and merges.txt can't say so"
+            raise not_storable(
+                f"entry {unreached} ({shown(tokenizer.vocab[unreached])}), which merges do not produce", _FORM
             )
     vocab: dict[str, Any] = vocab_of(tokenizer)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise EnvironmentFailure(f"{folder}: can't make the folder: {error.strerror}") from None
+        raise EnvironmentFailure(f"{folder}: cannot create the folder ({error.strerror})") from None
     write_file(folder / "merges.txt", "\n".join([_HEADER, *merge_lines(tokenizer), ""]).encode())
     write_file(folder / "vocab.json", json.dumps(vocab, ensure_ascii=False).encode())

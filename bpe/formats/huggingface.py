@@ -20,6 +20,7 @@ from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes
+from bpe.formats.faults import must_be
 from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
 from bpe.formats.huggingface_decoder import decoder_to_json
 from bpe.formats.huggingface_envelope import check_root, read_envelope, text_rules_of
@@ -32,6 +33,8 @@ from bpe.text_form import LOWER_BLOCK, has_spaces
 from bpe.vocabulary import TextRules
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+_MALFORMED: Final = "model.vocab and model.merges: malformed"
 
 # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -55,7 +58,7 @@ def read_whole(data: bytes) -> ReadFile:
     unread = _core.EntryFile.read_model_json(data, "unread")
     if unread is None:
         check_root(parse(data))
-        raise BadTokenizer("model.vocab and model.merges are not in the file as they must be")
+        raise BadTokenizer(_MALFORMED)
     try:
         root = parse(unread.outline())
     except BadTokenizer:
@@ -68,7 +71,7 @@ def read_whole(data: bytes) -> ReadFile:
     if file is None or file.fault is not None:
         wrong = check_root(parse(data))["model"]
         if file is None or file.fault is None:
-            raise BadTokenizer("model.vocab and model.merges are not in the file as they must be")
+            raise BadTokenizer(_MALFORMED)
         raise _wrong_item(wrong, *file.fault, as_text)
     try:
         model = _Model(file, root, text_rules)
@@ -84,7 +87,7 @@ def read_whole(data: bytes) -> ReadFile:
         unk_id = None if text_rules.unk_token is None else model.id_of(text_rules.unk_token)
         if text_rules.unk_token is not None and unk_id is None:
             raise BadTokenizer(
-                f"model.unk_token is {shown(text_rules.unk_token)}, which is no entry of model.vocab"
+                f"model.unk_token: not an entry of model.vocab (got {shown(text_rules.unk_token)})"
             )
         (mark,) = file.find([LOWER_BLOCK.encode()])
         spaces = has_spaces(
@@ -114,8 +117,8 @@ def _rules_for_missing_bytes(file: _core.EntryFile, model: dict[str, Any]) -> Te
             spelled = [b"<0x%02X>" % each for each in BYTE_TO_CHARACTER[byte].encode()]
             if all(id_ is not None for id_ in file.find(spelled)):
                 raise UnsupportedTokenizer(
-                    f"model.byte_fallback is True and model.vocab has {shown(spelled[0])} for byte "
-                    f"0x{byte:02x}; supported: false"
+                    f"model.byte_fallback: unsupported (got True), as model.vocab has {shown(spelled[0])} for byte "
+                    f"0x{byte:02x}. Supported: false."
                 )
     return TextRules(unk_token=model.get("unk_token"), fuse_unk=model.get("fuse_unk", False), byte_level=True)
 
@@ -161,11 +164,9 @@ def _wrong_item(model: dict[str, Any], place: str, index: int | None, as_text: b
         items = expect_list(value, "model.merges")
         return _wrong_merge(items[index or 0], f"model.merges[{index}]", as_text)
     if not isinstance(value, dict) or index is None:
-        return BadTokenizer(f"model.vocab must be an object of entries and their ids, found {shown(value)}")
+        return must_be("model.vocab", "an object of entries and IDs", value)
     characters, id_ = list(value.items())[index]
-    return BadTokenizer(
-        f"model.vocab[{shown(characters)}] is {shown(id_)}: ids must be whole numbers 0 .. 2^31 - 1"
-    )
+    return must_be(f"model.vocab[{shown(characters)}]", "an integer from 0 to 2^31 - 1", id_)
 
 
 def _wrong_merge(merge: Any, where: str, as_text: bool) -> BadTokenizer:
@@ -178,7 +179,7 @@ def _wrong_merge(merge: Any, where: str, as_text: bool) -> BadTokenizer:
             merge_of_line(merge, where)
     except BadTokenizer as error:
         return error
-    return BadTokenizer(f'{where} is {shown(merge)}, must be ["left", "right"] or "left right"')
+    return must_be(where, '["left", "right"] or "left right"', merge)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------
@@ -267,10 +268,11 @@ def with_entries(
 
 
 def _check_no_other_text(keys: list[tuple[int, str]]) -> None:
-    """Nothing, or BadTokenizer if ignore_merges would give another text the id of a special token."""
+    """Raise BadTokenizer if ignore_merges would give another text the ID of a special token."""
     for _, text in keys:
         if entry := other_text(text):
             raise BadTokenizer(
-                f"special token {shown(text)} is how tokenizer.json spells {shown(entry.decode())}, which with "
-                "ignore_merges would get its id; this file format can't hold it"
+                f"special_tokens: same spelling as {shown(entry.decode())} in tokenizer.json, which "
+                "ignore_merges would "
+                f"give the same ID (got {shown(text)}). Save the tokenizer in another format."
             )

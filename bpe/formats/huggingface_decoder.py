@@ -17,7 +17,7 @@ from bpe.decoders import (
     Replace,
     Strip,
 )
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.faults import must_be, unsupported
 from bpe.formats.huggingface_normalizer import replace_from_json
 from bpe.formats.huggingface_pretokenizer import metaspace_from_json
 from bpe.formats.json_input import component_type, expect, expect_object, flat_sequence
@@ -53,7 +53,7 @@ def _component(item: dict[str, Any], path: str) -> Component:
             expect_object(item, path, {"type", "content", "start", "stop"})
             content = item.get("content")
             if not isinstance(content, str) or len(content) != 1:
-                raise BadTokenizer(f"{path}.content is {shown(content)}: must be one character")
+                raise must_be(f"{path}.content", "one character", content)
             return Strip(content, _count(item, "start", path), _count(item, "stop", path))
         case "Replace":
             found = replace_from_json(item, path)
@@ -65,12 +65,10 @@ def _component(item: dict[str, Any], path: str) -> Component:
             expect_object(item, path, {"type", "suffix"})
             suffix = item.get("suffix", "</w>")
             if not isinstance(suffix, str) or not suffix:
-                raise BadTokenizer(
-                    f"{path}.suffix is {shown(suffix)}: must be a text of at least one character"
-                )
+                raise must_be(f"{path}.suffix", "a non-empty text", suffix)
             return BPEDecoder(suffix)
         case name:
-            raise UnsupportedTokenizer(f"{path} is {shown(name)}; supported: {_NAMES}")
+            raise unsupported(path, name, _NAMES)
 
 
 def _flag(item: dict[str, Any], name: str, path: str) -> bool:
@@ -82,7 +80,7 @@ def _flag(item: dict[str, Any], name: str, path: str) -> bool:
 def _count(item: dict[str, Any], name: str, path: str) -> int:
     count = item.get(name)
     if type(count) is not int or count < 0:
-        raise BadTokenizer(f"{path}.{name} is {shown(count)}: must be a whole number of at least 0")
+        raise must_be(f"{path}.{name}", "an integer of at least 0", count)
     return count
 
 

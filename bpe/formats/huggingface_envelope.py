@@ -12,6 +12,7 @@ from bpe.added_tokens import AddedToken
 from bpe.decoders import Decoder
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
+from bpe.formats.faults import must_be, unsupported
 from bpe.formats.huggingface_decoder import decoder_from_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_postprocessor import (
@@ -98,8 +99,8 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
     check_growth((*(normalizer.components if normalizer is not None else ()), *pretokenizer.components))
     if pretokenizer.asks_for_input and normalizer is not None and normalizer.may_remove_first:
         raise UnsupportedTokenizer(
-            f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported behind {normalizer}, which may "
-            "remove an input's first characters"
+            f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported after {normalizer}, which may "
+            "remove the first characters of an input"
         )
     return Envelope(
         pretokenizer,
@@ -115,7 +116,7 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
 def check_root(value: Any) -> dict[str, Any]:
     """The document, if it and its model have the form that can be honoured but for what `read_envelope` checks."""
     if isinstance(value, dict) and "model" not in value:
-        raise BadTokenizer("model is missing: this is no tokenizer.json of Hugging Face tokenizers")
+        raise BadTokenizer("model: missing. Pass a tokenizer.json of Hugging Face tokenizers.")
     root = expect_object(value, "tokenizer.json", TOP_LEVEL)
     expect(root.get("version", "1.0"), ["1.0"], "version")
     _check_model(root["model"])
@@ -125,17 +126,17 @@ def check_root(value: Any) -> dict[str, Any]:
 def _check_model(value: Any) -> None:
     if isinstance(value, dict):
         # Files from before 2020, GPT-2's among them, do not name the type.
-        expect(value.get("type", "BPE"), ["BPE"], "model.type", "only BPE is")
+        expect(value.get("type", "BPE"), ["BPE"], "model.type")
     model = expect_object(value, "model", MODEL)
     for name in ("vocab", "merges"):
         if name not in model:
-            raise BadTokenizer(f"model.{name} is missing")
-    expect(model.get("dropout"), [None, 0, 0.0], "model.dropout", "ids must not be random")
+            raise BadTokenizer(f"model.{name}: missing")
+    expect(model.get("dropout"), [None, 0, 0.0], "model.dropout", "IDs would be random")
     for name in ("byte_fallback", "ignore_merges", "fuse_unk"):
         expect(model.get(name, False), [False, True], f"model.{name}")
     for name in ("continuing_subword_prefix", "end_of_word_suffix", "unk_token"):
         if not isinstance(model.get(name), (str, type(None))):
-            raise BadTokenizer(f"model.{name} must be a text or null, found {shown(model[name])}")
+            raise must_be(f"model.{name}", "a text or null", model[name])
 
 
 def text_rules_of(root: dict[str, Any]) -> TextRules | None:
@@ -151,14 +152,11 @@ def text_rules_of(root: dict[str, Any]) -> TextRules | None:
         return None  # unless bytes are missing, which the reader of the entries finds out
     if model.get("byte_fallback", False) and (prefix or suffix):
         raise UnsupportedTokenizer(
-            "model.byte_fallback is True beside a continuing_subword_prefix or end_of_word_suffix; supported: one "
-            "of the two"
+            "model.byte_fallback: not supported with a continuing_subword_prefix or end_of_word_suffix (got True)"
         )
     for name, affix in (("continuing_subword_prefix", prefix), ("end_of_word_suffix", suffix)):
         if byte_level and (affix != "" and to_bytes(affix) != affix.encode()):
-            raise UnsupportedTokenizer(
-                f"model.{name} is {shown(affix)}; supported: a text of printable ASCII"
-            )
+            raise unsupported(f"model.{name}", affix, "printable ASCII")
     return TextRules(
         byte_fallback=not byte_level and model.get("byte_fallback", False),
         unk_token=model.get("unk_token"),
@@ -178,29 +176,32 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
         token = expect_object(item, where, _ADDED_TOKEN)
         text, id_ = token.get("content"), token.get("id")
         if not isinstance(text, str) or not text:
-            raise BadTokenizer(f"{where}.content is {shown(text)}: must be a text of at least one character")
+            raise must_be(f"{where}.content", "a non-empty text", text)
         flags = {name: token.get(name, False) for name in ("special", "lstrip", "rstrip", "single_word")}
         flags["normalized"] = token.get("normalized", not flags["special"])
         for name, flag in flags.items():
             expect(flag, [False, True], f"{where}.{name}")
         if text in tokens:
-            raise BadTokenizer(f"{where}.content {shown(text)} is given twice")
+            raise BadTokenizer(f"{where}.content: duplicate (got {shown(text)})")
         # As tokenizers numbers them: the entry's id, else the next one.
         expected = model.id_of(text)
         if expected is None:
             expected = next_id
             next_id += 1
             if model.has_id(expected):
-                raise BadTokenizer(f"{where} {shown(text)}: put it in model.vocab, whose ids have gaps")
+                raise BadTokenizer(
+                    f"{where}: must be in model.vocab, whose IDs have gaps (got {shown(text)})"
+                )
         elif not as_text and (used_by := _who_takes_it_for_an_entry(text, model, ignore_merges)):
             raise BadTokenizer(
-                f"{where}.content {shown(text)} is also how the byte alphabet spells an entry that {used_by}, so "
-                f"id {expected} would be two texts; give the token an id of its own"
+                f"{where}.content: same spelling as an entry of the byte alphabet that {used_by} (got "
+                f"{shown(text)}), so "
+                f"ID {expected} would stand for two texts. Give the token its own ID."
             )
         if id_ != expected or type(id_) is not int:
             raise BadTokenizer(
-                f"{where}.id of {shown(text)} is {shown(id_)}, but Hugging Face's readers give it {expected}; "
-                "mend the file or put the token in model.vocab"
+                f"{where}.id: must be {expected}, as in Hugging Face tokenizers (got {shown(id_)} for {shown(text)}). "
+                "Correct the file, or add the token to model.vocab."
             )
         tokens[text] = AddedToken(text, id_, **flags)
     return list(tokens.values())
@@ -212,5 +213,5 @@ def _who_takes_it_for_an_entry(text: str, model: Model, ignore_merges: bool) -> 
     if entry is None or entry == text.encode():
         return None
     if ignore_merges and other_text(text):
-        return "ignore_merges gives"
+        return "ignore_merges emits"
     return "merges use" if len(entry) == 1 or model.merges_use(entry) else None

@@ -6,8 +6,9 @@ import base64
 import binascii
 from typing import Any, Final, get_args
 
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
-from bpe.formats.json_input import expect, expect_list, expect_object
+from bpe.errors import BadTokenizer, UnsupportedTokenizer
+from bpe.formats.faults import PATTERN_FORM, must_be, unsupported
+from bpe.formats.json_input import component_type, expect, expect_list, expect_object
 from bpe.normalizers import (
     Bert,
     ByteLevel,
@@ -44,9 +45,7 @@ def normalizer_from_json(value: Any, path: str = "normalizer") -> Normalizer | N
 
 
 def _components(value: Any, path: str, depth: int = 0) -> list[Component]:
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        raise BadTokenizer(f"{path} must be an object with a type, found {shown(value)}")
-    if value["type"] != "Sequence":
+    if component_type(value, path) != "Sequence":
         return [_component(value, path)]
     if depth > _MAX_DEPTH:
         raise UnsupportedTokenizer(f"{path}: sequences are nested more than {_MAX_DEPTH} deep")
@@ -93,7 +92,7 @@ def _component(value: dict[str, Any], path: str) -> Component:
     supported = ", ".join(
         [*_WITHOUT_FIELDS, "Strip", "Prepend", "Replace", "Precompiled", "BertNormalizer", "Sequence"]
     )
-    raise UnsupportedTokenizer(f"{path} is {shown(name)}; supported: {supported}")
+    raise unsupported(path, name, supported)
 
 
 def replace_from_json(value: dict[str, Any], path: str) -> Replace:
@@ -101,12 +100,10 @@ def replace_from_json(value: dict[str, Any], path: str) -> Replace:
     expect_object(value, path, {"type", "pattern", "content"})
     pattern = value.get("pattern")
     if not isinstance(pattern, dict) or list(pattern) not in (["Regex"], ["String"]):
-        raise BadTokenizer(
-            f'{path}.pattern must be {{"Regex": ...}} or {{"String": ...}}, found {shown(pattern)}'
-        )
+        raise must_be(f"{path}.pattern", PATTERN_FORM, pattern)
     ((kind, text),) = pattern.items()
     if not isinstance(text, str):
-        raise BadTokenizer(f"{path}.pattern.{kind} must be a text, found {shown(text)}")
+        raise must_be(f"{path}.pattern.{kind}", "a text", text)
     made = Replace(text, _text(value, "content", path), is_expression=kind == "Regex")
     try:
         made.check()
@@ -121,7 +118,7 @@ def _precompiled(text: str, path: str) -> Precompiled:
     try:
         return Precompiled(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError) as error:
-        raise BadTokenizer(f"{path} is no charsmap of SentencePiece in base64: {error}") from None
+        raise BadTokenizer(f"{path}: not a SentencePiece charsmap in base64 ({error})") from None
 
 
 def _flag(value: dict[str, Any], key: str, path: str) -> bool:
@@ -132,7 +129,7 @@ def _flag(value: dict[str, Any], key: str, path: str) -> bool:
 
 def _text(value: dict[str, Any], key: str, path: str) -> str:
     if not isinstance(value.get(key), str):
-        raise BadTokenizer(f"{path}.{key} must be a text, found {shown(value.get(key))}")
+        raise must_be(f"{path}.{key}", "a text", value.get(key))
     text: str = value[key]
     return text
 

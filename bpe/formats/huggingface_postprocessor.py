@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.faults import must_be, unsupported
 from bpe.formats.json_input import component_type, expect, expect_list, expect_object, flat_sequence
 from bpe.post_processing import PostProcessor
 from bpe.vocabulary import MAX_ID
@@ -30,13 +31,10 @@ def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> P
             items.append(_byte_level(item, path))
             continue
         if name not in ("TemplateProcessing", "RobertaProcessing", "BertProcessing"):
-            raise UnsupportedTokenizer(
-                f"{path} is {shown(name)}; supported: ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing"
-            )
+            supported = "ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing"
+            raise unsupported(path, name, supported)
         if adds:
-            raise UnsupportedTokenizer(
-                f"{path} is {shown(name)} beside {adds}; supported: one that adds tokens"
-            )
+            raise unsupported(path, name, f"one component that adds tokens, which is {adds}")
         adds = name
         if name == "TemplateProcessing":
             items.append(_template(item, path, special_tokens))
@@ -63,7 +61,7 @@ def _cls_and_sep(item: dict[str, Any], path: str, name: str) -> dict[str, Any]:
     for key in ("sep", "cls"):
         token = item.get(key)
         if not isinstance(token, list) or len(token) != 2 or not isinstance(token[0], str):
-            raise BadTokenizer(f"{path}.{key} is {shown(token)}: must be [token, id]")
+            raise must_be(f"{path}.{key}", "[token, id]", token)
         kept[key] = [token[0], _whole(token[1], f"{path}.{key}[1]", MAX_ID)]
     return kept | {flag: _flag(item, flag, path) for flag in flags}
 
@@ -72,17 +70,19 @@ def _template(item: dict[str, Any], path: str, special_tokens: Mapping[str, int]
     expect_object(item, path, {"type", "single", "pair", "special_tokens"})
     named = item.get("special_tokens")
     if not isinstance(named, dict):
-        raise BadTokenizer(f"{path}.special_tokens must be an object, found {shown(named)}")
+        raise must_be(f"{path}.special_tokens", "an object", named)
     for text, token in named.items():
         where = f"{path}.special_tokens[{shown(text)}]"
         ids = token.get("ids") if isinstance(token, dict) else None
         if text in special_tokens and ids != [special_tokens[text]]:
-            raise BadTokenizer(f"{where} has ids {shown(ids)}, not [{special_tokens[text]}]")
+            raise must_be(f"{where}.ids", f"[{special_tokens[text]}]", ids)
         expect_object(token, where, {"id", "ids", "tokens"})
         for index, id_ in enumerate(expect_list(ids, f"{where}.ids")):
             _whole(id_, f"{where}.ids[{index}]", MAX_ID)
         if len(expect_list(token.get("tokens"), f"{where}.tokens")) != len(token["ids"]):
-            raise BadTokenizer(f"{where} has {len(token['tokens'])} tokens and {len(token['ids'])} ids")
+            raise BadTokenizer(
+                f"{where}: must have as many tokens as IDs (got {len(token['tokens'])} and {len(token['ids'])})"
+            )
     return {
         "type": "TemplateProcessing",
         "single": _pieces(item.get("single"), f"{path}.single", named),
@@ -98,16 +98,14 @@ def _pieces(value: Any, path: str, named: dict[str, Any]) -> list[dict[str, Any]
         where = f"{path}[{index}]"
         expect_object(piece, where, {"Sequence", "SpecialToken"})
         if len(piece) != 1:
-            raise BadTokenizer(f"{where} is {shown(piece)}: must be a Sequence or a SpecialToken")
+            raise must_be(where, "a Sequence or a SpecialToken", piece)
         kind = next(iter(piece))
         content = expect_object(piece[kind], f"{where}.{kind}", {"id", "type_id"})
         _whole(content.get("type_id"), f"{where}.{kind}.type_id", 2**32 - 1)
         if kind == "Sequence":
             expect(content.get("id"), ("A", "B"), f"{where}.Sequence.id")
         elif content.get("id") not in named:
-            raise BadTokenizer(
-                f"{where}.SpecialToken.id {shown(content.get('id'))} is not among its special_tokens"
-            )
+            raise must_be(f"{where}.SpecialToken.id", "one of its special_tokens", content.get("id"))
     return pieces
 
 
@@ -116,12 +114,12 @@ def _ids_around(template: dict[str, Any], path: str) -> tuple[list[int], list[in
     parts: list[list[int]] = [[]]
     for index, piece in enumerate(template["single"]):
         if sequence := piece.get("Sequence"):
-            expect(sequence["id"], ["A"], f"{path}.single[{index}].Sequence.id", "there is one text")
+            expect(sequence["id"], ["A"], f"{path}.single[{index}].Sequence.id", "a single text")
             parts.append([])
         else:
             parts[-1] += template["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
     if len(parts) != 2:
-        raise UnsupportedTokenizer(f"{path}.single has the text {len(parts) - 1} times; supported: once")
+        raise UnsupportedTokenizer(f"{path}.single: must contain the text once (got {len(parts) - 1} times)")
     return parts[0], parts[1]
 
 
@@ -156,7 +154,7 @@ def padding_from_json(value: Any) -> dict[str, Any] | None:
     for name in ("pad_id", "pad_type_id"):
         _whole(given.get(name), f"padding.{name}", 2**32 - 1)
     if not isinstance(given.get("pad_token"), str):
-        raise BadTokenizer(f"padding.pad_token is {shown(given.get('pad_token'))}: must be a text")
+        raise must_be("padding.pad_token", "a text", given.get("pad_token"))
     return {name: given.get(name) for name in names}
 
 
@@ -168,5 +166,5 @@ def _flag(item: dict[str, Any], name: str, path: str) -> bool:
 
 def _whole(value: Any, path: str, highest: int) -> int:
     if type(value) is not int or not 0 <= value <= highest:
-        raise BadTokenizer(f"{path} is {shown(value)}: must be a whole number 0 .. {highest}")
+        raise must_be(path, f"an integer from 0 to {highest}", value)
     return value

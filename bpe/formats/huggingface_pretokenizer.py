@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.faults import PATTERN_FORM, must_be, unsupported
 from bpe.formats.json_input import component_type, expect, expect_object, flat_sequence
 from bpe.patterns import HUGGINGFACE_SPELLINGS, pattern_name
 from bpe.pretokenization.components import (
@@ -55,7 +56,7 @@ def _component(item: dict[str, Any], path: str) -> Component:
     name = component_type(item, path)
     reader = _READERS.get(name)
     if reader is None:
-        raise UnsupportedTokenizer(f"{path} is {shown(name)}; supported: {', '.join(_READERS)}")
+        raise unsupported(path, name, ", ".join(_READERS))
     return reader(item, path)
 
 
@@ -78,14 +79,10 @@ def _split(item: dict[str, Any], path: str) -> Component:
     expect(item.get("invert", False), _FLAG, f"{path}.invert")
     pattern = item.get("pattern")
     if not isinstance(pattern, dict) or list(pattern) not in (["Regex"], ["String"]):
-        raise BadTokenizer(
-            f'{path}.pattern must be {{"Regex": ...}} or {{"String": ...}}, found {shown(pattern)}'
-        )
+        raise must_be(f"{path}.pattern", PATTERN_FORM, pattern)
     (kind, text), *_ = pattern.items()
     if not isinstance(text, str) or not text:
-        raise BadTokenizer(
-            f"{path}.pattern.{kind} is {shown(text)}: must be a text of at least one character"
-        )
+        raise must_be(f"{path}.pattern.{kind}", "a non-empty text", text)
     dialect: Dialect = "oniguruma" if kind == "Regex" else "text"
     return Split(text, dialect, item["behavior"], item.get("invert", False))
 
@@ -99,7 +96,7 @@ def _fixed_length(item: dict[str, Any], path: str) -> Component:
     expect_object(item, path, {"type", "length"})
     length = item.get("length", 5)
     if type(length) is not int or length < 1:
-        raise BadTokenizer(f"{path}.length is {shown(length)}: must be a whole number of at least 1")
+        raise must_be(f"{path}.length", "an integer of at least 1", length)
     return FixedLength(length)
 
 
@@ -114,14 +111,14 @@ def metaspace_from_json(item: dict[str, Any], path: str) -> Metaspace:
     prefix = item.get("add_prefix_space")  # older files say it beside the scheme or in its place
     expect(prefix, (*_FLAG, None), f"{path}.add_prefix_space")
     if prefix is False and scheme != "never":
-        raise BadTokenizer(f"{path}.add_prefix_space is False, but prepend_scheme is {shown(scheme)}")
+        raise BadTokenizer(f"{path}.add_prefix_space: contradicts prepend_scheme {shown(scheme)} (got False)")
     replacement = _character(item.get("replacement"), f"{path}.replacement")
     return Metaspace(replacement, scheme, item.get("split") is not False)
 
 
 def _character(value: Any, path: str) -> str:
     if not isinstance(value, str) or len(value) != 1:
-        raise BadTokenizer(f"{path} is {shown(value)}: must be one character")
+        raise must_be(path, "one character", value)
     return value
 
 
@@ -183,7 +180,7 @@ def pretokenizer_from_json(value: Any, as_text: bool = False) -> Pretokenizer:
     components = [component for component, _ in found]
     if not as_text and not is_byte_level(components):
         kinds = ", ".join(type(component).__name__ for component in components) or "none"
-        raise UnsupportedTokenizer(f"pre_tokenizer is {kinds}; supported: with ByteLevel in it")
+        raise UnsupportedTokenizer(f"pre_tokenizer: must contain ByteLevel (got {kinds})")
     for component, path in found:
         if isinstance(component, Split):
             _check_expression(component, path)

@@ -8,7 +8,8 @@ import re
 from collections.abc import Collection
 from typing import Any, Final
 
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, lone_surrogate, printable, shown
+from bpe.formats.faults import must_be, not_utf8, unsupported
 
 # Four times what the longest file known has (gemma 3), and some 1 GB as Python objects.
 MAX_VALUES: Final = 8_000_000
@@ -20,7 +21,7 @@ def parse(data: bytes) -> Any:
     """The value, or BadTokenizer with line, column and reason."""
     # Each value but the first stands behind one of these; those within texts are few.
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise BadTokenizer(f"is no tokenizer: it has more than {MAX_VALUES:,} values")
+        raise BadTokenizer(f"too many values for a tokenizer (more than {MAX_VALUES:,})")
     value = _parsed(data)
     if _MAYBE_SURROGATE.search(data):
         _check_texts(value)
@@ -28,7 +29,7 @@ def parse(data: bytes) -> Any:
 
 
 def _check_texts(value: Any) -> None:
-    """Nothing, or BadTokenizer for the first text with half of a pair of surrogates."""
+    """Raise BadTokenizer for the first text with a lone surrogate."""
     left = [value]
     while left:
         item = left.pop()
@@ -40,30 +41,26 @@ def _check_texts(value: Any) -> None:
         elif isinstance(item, str):
             try:
                 item.encode()
-            except UnicodeEncodeError:
-                raise BadTokenizer(
-                    f"the text {shown(item)} holds a lone surrogate, which UTF-8 can't"
-                ) from None
+            except UnicodeEncodeError as error:
+                raise BadTokenizer(lone_surrogate(f"text {shown(item)}", error)) from None
 
 
 def _parsed(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
-        what = f"no valid JSON at line {error.lineno} column {error.colno} ({error.msg})"
         more_follows = error.msg == "Extra data"
-        way_out = (
-            "there is more than one value, as in JSON Lines" if more_follows else "the file may be cut short"
-        )
-        raise BadTokenizer(f"{what}; {way_out}") from None
+        fix = "Keep one JSON value." if more_follows else "Check whether the file is complete."
+        where = f"line {error.lineno} column {error.colno}"
+        raise BadTokenizer(f"{where}: {_not_json(error.msg)}. {fix}") from None
     except UnicodeDecodeError as error:
-        raise BadTokenizer(f"byte {error.start} is not valid UTF-8, which JSON must be") from None
+        raise not_utf8(error) from None
     except RecursionError:
-        raise BadTokenizer("JSON nested too deeply") from None
+        raise BadTokenizer(_not_json("nested too deeply")) from None
     except BadTokenizer:
         raise
     except ValueError as error:  # a number with thousands of digits
-        raise BadTokenizer(f"no valid JSON: {shown(str(error), 100)}") from None
+        raise BadTokenizer(_not_json(shown(str(error), 100))) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -72,48 +69,48 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise BadTokenizer(f"the key {shown(key)} is given twice in one JSON object")
+                raise BadTokenizer(f"key {shown(key)}: duplicate in a JSON object")
             seen.add(key)
     return made
 
 
 def _constant(name: str) -> Any:
-    raise BadTokenizer(f"no valid JSON: {name}")
+    raise BadTokenizer(_not_json(name))
+
+
+def _not_json(why: str) -> str:
+    return f"not valid JSON ({why})"
 
 
 def expect_object(value: Any, path: str, known_keys: Collection[str]) -> dict[str, Any]:
     """The value if it is an object with known keys only; the error names the JSON path."""
     if not isinstance(value, dict):
-        raise BadTokenizer(f"{path} must be an object, found {shown(value)}")
+        raise must_be(path, "an object", value)
     for key in value:
         if key not in known_keys:
-            raise UnsupportedTokenizer(
-                f"{path}.{printable(key[:60])}: unknown field; this version can't honour it"
-            )
+            raise UnsupportedTokenizer(f"{path}.{printable(key[:60])}: unknown field")
     return value
 
 
 def expect_list(value: Any, path: str) -> list[Any]:
     """The value if it is a list; the error names the JSON path."""
     if not isinstance(value, list):
-        raise BadTokenizer(f"{path} must be a list, found {shown(value)}")
+        raise must_be(path, "a list", value)
     return value
 
 
-def expect(value: Any, allowed: Collection[Any], path: str, way_out: str = "") -> None:
-    """Nothing, or UnsupportedTokenizer: the field at `path` has a value other than those that can be honoured."""
+def expect(value: Any, allowed: Collection[Any], path: str, note: str = "") -> None:
+    """Raise UnsupportedTokenizer if the field at `path` has a value other than the allowed ones."""
     if not any(value is each or (type(value) is type(each) and value == each) for each in allowed):
-        raise UnsupportedTokenizer(
-            f"{path} is {shown(value)}; supported: {' or '.join(map(repr, allowed))}"
-            + (f" ({way_out})" if way_out else "")
-        )
+        supported = " or ".join(map(repr, allowed))
+        raise unsupported(path, value, f"{supported} ({note})" if note else supported)
 
 
 def component_type(value: Any, path: str) -> str:
     """The type of a component of the pipeline; the error names its JSON path."""
     name = value.get("type") if isinstance(value, dict) else None
     if not isinstance(name, str):
-        raise BadTokenizer(f"{path} must be an object with a type, found {shown(value)}")
+        raise must_be(path, "an object with a type", value)
     return name
 
 

@@ -31,7 +31,7 @@ def fields(message: memoryview) -> Iterator[tuple[int, int, Value]]:
         key, place = _varint(message, place)
         number, kind = key >> 3, key & 7
         if number == 0 or kind not in (VARINT, FIXED64, BYTES, FIXED32):
-            raise BadTokenizer(f"is no message of Protocol Buffers: byte {start} begins no field")
+            raise BadTokenizer(f"byte {start}: not a field of a Protocol Buffers message")
         if kind == VARINT:
             value, place = _varint(message, place)
             yield number, kind, value
@@ -40,7 +40,9 @@ def fields(message: memoryview) -> Iterator[tuple[int, int, Value]]:
         if size is None:
             size, place = _varint(message, place)
         if size > len(message) - place:
-            raise BadTokenizer(f"is cut short: the field at byte {start} is longer than the rest")
+            raise BadTokenizer(
+                f"byte {start}: field is longer than the rest of the file. Check whether the file is complete."
+            )
         yield number, kind, message[place : place + size]
         place += size
 
@@ -52,7 +54,9 @@ def _varint(message: memoryview, place: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return value & 0xFFFFFFFFFFFFFFFF, place + index + 1
-    raise BadTokenizer(f"is cut short, or no message of Protocol Buffers: byte {place} begins no number")
+    raise BadTokenizer(
+        f"byte {place}: not a number of a Protocol Buffers message. Check whether the file is complete."
+    )
 
 
 def float_of(value: Value) -> float:

@@ -32,6 +32,7 @@ from bpe.decoders import Replace as DecoderReplace
 from bpe.decoders import Strip as DecoderStrip
 from bpe.description import Parts, make_parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.faults import unsupported
 from bpe.formats.protobuf import Value, fields, float_of
 from bpe.normalizers import Charsmap, Component, DummyPrefix, Normalizer, Prepend, Replace
 from bpe.pretokenizer import Pretokenizer
@@ -106,7 +107,7 @@ def _piece(message: memoryview, id_: int) -> tuple[str, float, int]:
             try:
                 text = str(_message(value, f"pieces[{id_}]"), "utf-8")
             except UnicodeDecodeError:
-                raise BadTokenizer(f"pieces[{id_}] is no text in UTF-8") from None
+                raise BadTokenizer(f"pieces[{id_}]: not valid UTF-8") from None
         elif number == 2 and not isinstance(value, int) and len(value) == 4:
             score = float_of(value)
         elif number == 3:
@@ -116,13 +117,13 @@ def _piece(message: memoryview, id_: int) -> tuple[str, float, int]:
 
 def _message(value: Value, where: str) -> memoryview:
     if isinstance(value, int):
-        raise BadTokenizer(f"{where} is a number, must be bytes")
+        raise BadTokenizer(f"{where}: must be bytes (got a number)")
     return value
 
 
 def _number(value: Value, where: str) -> int:
     if not isinstance(value, int):
-        raise BadTokenizer(f"{where} is bytes, must be a number")
+        raise BadTokenizer(f"{where}: must be a number (got bytes)")
     return value
 
 
@@ -130,11 +131,11 @@ def check_model(model: Model) -> None:
     """Raise UnsupportedTokenizer or BadTokenizer for a model of another kind, or one that contradicts itself."""
     if model.model_type != BPE:
         name = _MODEL_TYPES.get(model.model_type, str(model.model_type))
-        raise UnsupportedTokenizer(f"is a SentencePiece model of type {name}; only BPE is supported")
+        raise unsupported("trainer_spec.model_type", name, "BPE")
     if model.suffixes_whitespace:
-        raise UnsupportedTokenizer("trainer_spec.treat_whitespace_as_suffix is true; supported: false")
+        raise unsupported("trainer_spec.treat_whitespace_as_suffix", True, "false")
     if model.denormalizes:
-        raise UnsupportedTokenizer("denormalizer_spec.precompiled_charsmap is not empty; supported: none")
+        raise UnsupportedTokenizer("denormalizer_spec.precompiled_charsmap: must be empty")
     check_pieces(model)
 
 
@@ -165,33 +166,27 @@ def build(model: Model) -> Parts:
 
 
 def check_pieces(model: Model) -> None:
-    """Nothing, or an error for what SentencePiece refuses or what has no counterpart here."""
+    """Raise BadTokenizer for what SentencePiece rejects, UnsupportedTokenizer for what has no counterpart here."""
     seen: dict[str, int] = {}
     for id_, (text, score, kind) in enumerate(model.pieces):
         where = f"pieces[{id_}] {shown(text)}"
         if not text or "\0" in text or seen.setdefault(text, id_) != id_:
-            raise BadTokenizer(
-                f"{where}: pieces must be different texts of at least one character, without NUL"
-            )
+            raise BadTokenizer(f"{where}: must be a unique, non-empty text without NUL")
         if kind == UNUSED or not NORMAL <= kind <= BYTE:
             raise UnsupportedTokenizer(
-                f"{where} is of type {'UNUSED' if kind == UNUSED else kind}, which is not supported"
+                f"{where}: unsupported type (got {'UNUSED' if kind == UNUSED else kind})"
             )
         if not math.isfinite(score):
-            raise BadTokenizer(f"{where} has the score {score}: must be a finite number")
+            raise BadTokenizer(f"{where}: score must be finite (got {score})")
         if kind in (UNKNOWN, CONTROL) and len(text) == 1:
-            raise UnsupportedTokenizer(
-                f"{where} is a special piece of one character, which text would have too"
-            )
+            raise UnsupportedTokenizer(f"{where}: a special piece must have more than one character")
         if kind == BYTE and (not model.byte_fallback or text.encode() not in BYTE_ENTRIES):
-            raise BadTokenizer(f"{where} is a byte's piece, but none with byte_fallback is so named")
+            raise BadTokenizer(f"{where}: not a byte piece of byte_fallback (<0x00> to <0xFF>)")
     kinds = [kind for _, _, kind in model.pieces]
     if kinds.count(UNKNOWN) != 1:
-        raise BadTokenizer(f"has {kinds.count(UNKNOWN)} unknown pieces, must have one")
+        raise BadTokenizer(f"pieces: must have one unknown piece (got {kinds.count(UNKNOWN)})")
     if model.byte_fallback and kinds.count(BYTE) != 256:
-        raise BadTokenizer(
-            f"has pieces of {kinds.count(BYTE)} bytes, with byte_fallback it must have all 256"
-        )
+        raise BadTokenizer(f"pieces: must have all 256 bytes with byte_fallback (got {kinds.count(BYTE)})")
 
 
 def _check_symbols(model: Model, symbols: list[str]) -> None:
@@ -202,13 +197,13 @@ def _check_symbols(model: Model, symbols: list[str]) -> None:
     ):
         if is_set:
             raise UnsupportedTokenizer(
-                f"has user-defined symbols, {first} the first, and normalizer_spec.{name}: where symbols are cut out "
-                "of a text that is normalized as a whole, ids would differ from SentencePiece's"
+                f"normalizer_spec.{name}: not supported with user-defined symbols, as IDs would differ from "
+                f"SentencePiece (first symbol: {first})"
             )
     for symbol in symbols:
         if " " in symbol:
             raise UnsupportedTokenizer(
-                f"has the user-defined symbol {shown(symbol)} with a space, which no text has"
+                f"pieces: a user-defined symbol must not contain a space (got {shown(symbol)})"
             )
 
 
@@ -233,8 +228,9 @@ def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
     for score, texts in made.items():
         if len(texts) > 1 and not _are_runs_that_ranks_join_alike(texts, score, scores, merges):
             raise UnsupportedTokenizer(
-                f"pieces {shown(texts[0])} and {shown(texts[1])} have the same score, {score:g}: SentencePiece joins "
-                "the one further left first, which ranks of merges can't say"
+                f"pieces: {shown(texts[0])} and {shown(texts[1])} have the same score, so ranks of merges "
+                "cannot express "
+                f"their order (got {score:g})"
             )
     return merges
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bpe.description import Description
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.faults import not_storable
 from bpe.formats.protobuf import bytes_field, float_field, varint_field
 from bpe.formats.sentencepiece import (
     BPE,
@@ -30,6 +31,8 @@ from bpe.vocabulary import BYTE_ENTRIES, TextRules
 if TYPE_CHECKING:
     from bpe.encoding import Encoding
 
+_FORM: Final = "a SentencePiece model"
+
 
 def to_model(tokenizer: Encoding) -> bytes:
     """The model that the `sentencepiece` library encodes with to the same ids; special tokens become control pieces.
@@ -38,21 +41,19 @@ def to_model(tokenizer: Encoding) -> bytes:
     """
     rules = tokenizer.text_rules
     if not TextRules.of_text(rules):
-        raise UnsupportedTokenizer("a byte-level vocabulary can't be written as a SentencePiece model")
+        raise not_storable("byte-level vocabulary", _FORM)
     if rules.end_of_word_suffix or rules.continuing_subword_prefix:
-        raise UnsupportedTokenizer(
-            "a SentencePiece model has no end_of_word_suffix and continuing_subword_prefix"
-        )
+        raise not_storable("end_of_word_suffix and continuing_subword_prefix", _FORM)
     if rules.unk_token is None or not (rules.fuse_unk or rules.byte_fallback):
-        raise UnsupportedTokenizer("a SentencePiece model needs an unk_token, with fuse_unk or byte_fallback")
+        raise not_storable("vocabulary without unk_token, or without fuse_unk and byte_fallback", _FORM)
     if tokenizer.ignore_merges:
-        raise UnsupportedTokenizer("a SentencePiece model can't say ignore_merges")
+        raise not_storable("ignore_merges", _FORM)
     model = _settings_of(tokenizer, rules.byte_fallback)
     model.pieces = _pieces_of(tokenizer, rules)
     try:
         check_pieces(model)
     except BadTokenizer as error:
-        raise UnsupportedTokenizer(f"can't be written as a SentencePiece model, which {error}") from None
+        raise UnsupportedTokenizer(f"SentencePiece model: {error}") from None
     _check_splits(tokenizer, dict.fromkeys(text for text, _, kind in model.pieces if kind == NORMAL))
     return _to_bytes(model, rules.unk_token)
 
@@ -68,9 +69,7 @@ def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
     if tokenizer.pretokenizer.components and not (
         needless or cuts_nothing(tokenizer.pretokenizer, has_spaces)
     ):
-        raise UnsupportedTokenizer(
-            f"pre_tokenizer {tokenizer.pretokenizer.description} can't be written as a SentencePiece model"
-        )
+        raise not_storable(f"pre_tokenizer {tokenizer.pretokenizer.description}", _FORM)
     normalizer = tokenizer.parts.normalizer
     components = () if normalizer is None else normalizer.components
     charsmap = next((each.charsmap for each in components if isinstance(each, Charsmap)), b"")
@@ -88,12 +87,9 @@ def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
         ):
             break
     else:
-        raise UnsupportedTokenizer(
-            f"normalizer {normalizer or 'none'} can't be written as a SentencePiece model, which knows a dummy prefix, "
-            "white space removed and spaces escaped"
-        )
+        raise not_storable(f"normalizer {normalizer or 'none'}", _FORM)
     if tokenizer.decoder != decoder_of(model):
-        raise UnsupportedTokenizer("decoder is not the one that SentencePiece has for this normalizer")
+        raise not_storable("decoder that does not match the normalizer", _FORM)
     return model
 
 
@@ -101,7 +97,7 @@ def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, floa
     """Pieces by id; the scores are those of training, 0 for the first merge's product, then -1, then -2."""
     entries = tokenizer.vocab
     if tokenizer.max_token_id != len(entries) - 1:
-        raise UnsupportedTokenizer("ids have gaps, which a SentencePiece model can't have")
+        raise not_storable("IDs with gaps", _FORM)
     products = dict.fromkeys(left + right for left, right in tokenizer.merges)
     scores = {product: -float(number) for number, product in enumerate(products)}
     for entry in entries.values():
@@ -111,9 +107,8 @@ def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, floa
     escape, prefix = Replace(" ", LOWER_BLOCK), DummyPrefix(LOWER_BLOCK)
     components = () if (normalizer := tokenizer.parts.normalizer) is None else normalizer.components
     if symbols and components not in ((escape,), (prefix, escape)):
-        raise UnsupportedTokenizer(
-            f"added token {shown(symbols[0])}, which is not special, can't be written as a SentencePiece model's "
-            "user-defined symbol with this normalizer"
+        raise not_storable(
+            f"added token {shown(symbols[0])} that is not special, with this normalizer", _FORM
         )
     pieces = []
     for id_, entry in entries.items():
@@ -126,8 +121,8 @@ def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, floa
             if looks or (
                 kind == USER_DEFINED and (" " in text or (LOWER_BLOCK in text and not token.normalized))
             ):
-                raise UnsupportedTokenizer(
-                    f"added token {shown(text)} is found in other texts than a SentencePiece model finds it"
+                raise not_storable(
+                    f"added token {shown(text)}, which SentencePiece would match in other text", _FORM
                 )
         elif rules.byte_fallback and entry in BYTE_ENTRIES:
             kind = BYTE
@@ -136,7 +131,7 @@ def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, floa
 
 
 def _check_splits(tokenizer: Encoding, normal: dict[str, None]) -> None:
-    """Nothing, or UnsupportedTokenizer where SentencePiece would join what these merges do not, or in another order.
+    """Raise UnsupportedTokenizer where SentencePiece would join what these merges do not, or in another order.
 
     It joins by any split of a piece, here only listed pairs merge. The two agree if each piece is what its own
     characters merge to, or has all its splits in the list: were another split to come up, the piece would not be
@@ -147,15 +142,12 @@ def _check_splits(tokenizer: Encoding, normal: dict[str, None]) -> None:
     for left, right in tokenizer.merges:
         product = (left + right).decode()
         if product not in normal or left.decode() not in normal or right.decode() not in normal:
-            raise UnsupportedTokenizer(
-                f"the merge of {shown(left.decode())} and {shown(right.decode())} has a part in an added token or a "
-                "byte's entry, which a SentencePiece model can't say"
+            raise not_storable(
+                f"merge of {shown(left.decode())} and {shown(right.decode())}, which uses an added token or a byte",
+                _FORM,
             )
         if product != last and product in splits:
-            raise UnsupportedTokenizer(
-                f"merges that make {shown(product)} stand apart in the list, with others between: a SentencePiece "
-                "model has one score for them all"
-            )
+            raise not_storable(f"merges of {shown(product)}, which are not adjacent in the list", _FORM)
         splits[product] = splits.get(product, 0) + 1
         last = product
     for text in normal:
@@ -163,9 +155,7 @@ def _check_splits(tokenizer: Encoding, normal: dict[str, None]) -> None:
         if places != splits.get(text, 0):
             entry = text.encode()
             if len(tokenizer.encode_pretokens(entry, np.array([len(entry)], np.uint64))) != 1:
-                raise UnsupportedTokenizer(
-                    f"entry {shown(text)} is reached by no merges here, and would be in a SentencePiece model"
-                )
+                raise not_storable(f"entry {shown(text)}, which merges do not produce", _FORM)
 
 
 def _to_bytes(model: Model, unk_token: str) -> bytes:

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from bpe import _core
 from bpe.description import Parts
-from bpe.errors import BadTokenizer, shown
+from bpe.errors import BadTokenizer
 from bpe.formats import tiktoken
+from bpe.formats.faults import must_be
 from bpe.formats.json_input import expect_list, expect_object, parse
 
 _PASSED_OVER: Final = {"type", "version", "image", "multimodal", "audio", "model_settings_builder"}
@@ -64,14 +65,14 @@ def read(data: bytes) -> Parts:
     config = expect_object(root.get("config"), "config", _CONFIG)
     pattern = config.get("pattern")
     if not isinstance(pattern, str) or not pattern:
-        raise BadTokenizer(f"config.pattern is {shown(pattern)}: must be an expression")
+        raise must_be("config.pattern", "a regular expression", pattern)
     specials_count = _count(config, "default_num_special_tokens")
     entry_count = _count(config, "default_vocab_size") - specials_count
     vocab = expect_list(root.get("vocab"), "vocab")
     if not 256 <= entry_count <= len(vocab):
         raise BadTokenizer(
-            f"config.default_vocab_size leaves {entry_count} entries behind {specials_count} special tokens: must be "
-            f"256 to {len(vocab)}, as many as vocab has"
+            f"config.default_vocab_size: must leave 256 to {len(vocab)} entries after {specials_count} special tokens "
+            f"(got {entry_count})"
         )
     specials = _special_tokens(root.get("special_tokens"), specials_count)
     lines: list[str] = []
@@ -81,14 +82,12 @@ def read(data: bytes) -> Parts:
             or item.get("rank") != index
             or not isinstance(item.get("token_bytes"), str)
         ):
-            raise BadTokenizer(f"vocab[{index}] is {shown(item)}: must have rank {index} and token_bytes")
+            raise must_be(f"vocab[{index}]", f"an object with rank {index} and token_bytes", item)
         lines.append(f"{item['token_bytes']} {index + specials_count}")
     file = _core.EntryFile.read_rank_file("\n".join(lines).encode())
     if file.fault is not None:
         index = file.fault[1] or 0
-        raise BadTokenizer(
-            f"vocab[{index}].token_bytes is {shown(vocab[index]['token_bytes'])}: must be base64"
-        )
+        raise must_be(f"vocab[{index}].token_bytes", "base64", vocab[index]["token_bytes"])
     return tiktoken.from_entries(file, pattern, specials)
 
 
@@ -101,18 +100,17 @@ def _special_tokens(value: Any, count: int) -> dict[str, int]:
             rank = item.get("rank") if isinstance(item, dict) else None
             text = item.get("token_str") if isinstance(item, dict) else None
             if type(rank) is not int or not 0 <= rank < count or rank in texts or not isinstance(text, str):
-                raise BadTokenizer(
-                    f"special_tokens[{index}] is {shown(item)}: must have token_str and a rank of its own below {count}"
-                )
+                wanted = f"an object with token_str and a unique rank below {count}"
+                raise must_be(f"special_tokens[{index}]", wanted, item)
             texts[rank] = text
     specials = {texts.get(rank, f"<SPECIAL_{rank}>"): rank for rank in range(count)}
     if len(specials) < count:
-        raise BadTokenizer("special_tokens holds a text twice")
+        raise BadTokenizer("special_tokens: duplicate text")
     return specials
 
 
 def _count(config: dict[str, Any], name: str) -> int:
     value = config.get(name)
     if type(value) is not int or value < 0:
-        raise BadTokenizer(f"config.{name} is {shown(value)}: must be a whole number")
+        raise must_be(f"config.{name}", "an integer of at least 0", value)
     return value

@@ -32,8 +32,8 @@ def text_keys(tokenizer: Description) -> list[tuple[int, str]]:
             return [each for each in keys if each not in new or each[0] < first]
         if (first, text) == must:
             raise BadTokenizer(
-                f"added token {shown(text)} would be an entry in model.vocab, and outside of it has another id than "
-                f"{first}; this file format can't hold it"
+                f"added token {shown(text)}: cannot keep ID {first} in tokenizer.json, as it would become an entry of "
+                "model.vocab. Save the tokenizer in another format."
             )
     return keys
 

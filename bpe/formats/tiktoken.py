@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import numpy as np
 
@@ -19,9 +20,12 @@ from bpe import _core
 from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Description, Parts
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.errors import BadTokenizer, shown
+from bpe.formats.faults import must_be, not_storable
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, check_ids, check_special_texts, every_split
+from bpe.vocabulary import SpecialTokens, check_ids, check_special_texts, every_split, shared_id
+
+_FORM: Final = "a rank file"
 
 
 def read(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
@@ -35,7 +39,7 @@ def read_entries(data: bytes) -> _core.EntryFile:
     if file.fault is not None:
         index = file.fault[1] or 0
         line = data.split(b"\n")[index].decode("utf-8", "replace")
-        raise BadTokenizer(f"line {index + 1} is {shown(line)}, must be `base64 rank`")
+        raise must_be(f"line {index + 1}", "`base64 rank`", line)
     return file
 
 
@@ -45,11 +49,11 @@ def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tok
     entries = file.find([text.encode() for text in specials])
     for text, entry_id in zip(specials, entries, strict=True):
         if entry_id is not None:
-            raise BadTokenizer(f"special token {shown(text)} is an ordinary entry of the rank file")
-        if file.has_id(specials[text]):
             raise BadTokenizer(
-                f"special token {shown(text)} has id {specials[text]}, which is the id of an entry"
+                f"special_tokens: already an ordinary entry of the rank file (got {shown(text)})"
             )
+        if file.has_id(specials[text]):
+            raise BadTokenizer(f"special_tokens: ID {specials[text]} of {shown(text)} belongs to an entry")
     pretokenizer = Pretokenizer.from_pattern(pattern)
     decoded_only = {id_: text for text, id_ in file.texts.items()}  # the empty entry
     added = [AddedToken(text, id_) for text, id_ in specials.items()]
@@ -72,27 +76,22 @@ def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[s
     owners = {id_: text for text, id_ in reversed(specials.items())}
     for text, id_ in specials.items():
         if owners[id_] != text:
-            raise BadTokenizer(f"special tokens {shown(owners[id_])} and {shown(text)} both have id {id_}")
+            raise shared_id(owners[id_], text, id_)
     return specials
 
 
 def to_ranks(tokenizer: Description) -> bytes:
     """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
     if tokenizer.text_rules is not None:
-        raise UnsupportedTokenizer(
-            "entries that are text can't be written in a rank file, nor can a vocabulary that lacks bytes"
-        )
+        raise not_storable("text entries and a vocabulary that lacks bytes", _FORM)
     if tokenizer.normalizer is not None:
-        raise UnsupportedTokenizer(f"normalizer {tokenizer.normalizer} can't be written in a rank file")
+        raise not_storable(f"normalizer {tokenizer.normalizer}", _FORM)
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:
         check_ranks_do(entries, tokenizer.merges, tokenizer.ignore_merges)
     for id_, text in tokenizer.parts.vocabulary.decoded_only.items():
         if text:
-            raise UnsupportedTokenizer(
-                f"entry {id_} ({shown(text)}) is spelled outside the byte alphabet, so text never becomes it; a rank "
-                "file can't say so"
-            )
+            raise not_storable(f"entry {id_} ({shown(text)}), which is outside the byte alphabet", _FORM)
         entries[id_] = b""
     return rank_file((entry, id_) for id_, entry in sorted(entries.items()))
 
@@ -105,7 +104,7 @@ def rank_file(ranked: Iterable[tuple[bytes, int]]) -> bytes:
 
 
 def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], ignore_merges: bool) -> None:
-    """Nothing, or BadTokenizer if ranks equal to the ids do not merge as the list does."""
+    """Raise BadTokenizer if ranks equal to the IDs do not merge as the list does."""
     id_of = {entry: id_ for id_, entry in entries.items()}
     highest = -1
     made: set[bytes] = set()
@@ -116,15 +115,16 @@ def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]],
         made.add(product)
         if id_of[product] < highest:
             raise BadTokenizer(
-                f"merges[{index}] makes {shown(product)} with id {id_of[product]} after id {highest}: "
-                "in a rank file ids must follow the order of the merges"
+                f"merges[{index}]: IDs must follow the order of the merges in a rank file (got {id_of[product]} for "
+                f"{shown(product)} after {highest})"
             )
         highest = id_of[product]
     unreached = first_unreached(entries, merges)
     if unreached is None or (ignore_merges and set(merges) == set(every_split(entries))):
         return
     raise BadTokenizer(
-        f"entry {unreached} ({shown(entries[unreached])}) is not what its bytes encode to, but would be in a rank file"
+        f"entry {unreached}: merges do not produce it, but a rank file would (got {shown(entries[unreached])}). Save "
+        "the tokenizer as tokenizer.json."
     )
 
 

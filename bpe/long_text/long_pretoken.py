@@ -75,8 +75,8 @@ class LongPretoken:
             if not self._encoded or self._join(0, 0):
                 return
             raise BadInput(
-                f"a run of many MiB in which the tokenizer's merges reach over more than {self._encoded} bytes; it "
-                f"can't be encoded a part at a time, cut it by spaces or line breaks"
+                f"text: merges span more than {self._encoded} bytes of one pretoken, too many to encode it in parts. "
+                "Split it with spaces or line breaks."
             )
         self._tokens = self._merged(0)
         self._encoded = len(self._text)

@@ -210,8 +210,8 @@ class BoundedCounter:
                 continue
             if self.held_limit is not None and max(len(held), own.counted_bytes()) > self.held_limit.bytes:
                 raise NotEnoughMemory(
-                    f"{where}: the document at byte {found.start} is longer than the memory allows; give --max-memory "
-                    "more"
+                    f"{where}: byte {found.start}: document is longer than the memory limit allows. Raise "
+                    "--max-memory."
                 )
             wanted = 2 * len(held)
             if cut := self._counter.last_cut(held, specials):

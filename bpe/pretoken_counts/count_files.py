@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from bpe.errors import BadArgument
+from bpe.errors import BadArgument, check_range
 from bpe.normalizers import Normalizer
 from bpe.output_file import check_output
 from bpe.pretoken_counts.counting_options import CountingOptions
@@ -96,8 +96,8 @@ def engine_options(
         check_engine(executor if isinstance(executor, str) else EXECUTORS[0], workers, scheduler, address)
     except ValueError as error:
         raise BadArgument(str(error)) from None
-    if workers is not None and not 1 <= workers <= 4096:
-        raise BadArgument(f"--workers must be from 1 to 4096, got {workers}")
+    if workers is not None:
+        check_range("--workers", workers, 1, 4096)
     return EngineOptions(executor, workers or available_threads(), scheduler, address, **more)
 
 
@@ -116,8 +116,8 @@ def open_elsewhere(
 
     scratch None: of processes of this machine, that of the workspace; of others, beside the output.
     """
-    if chunk_bytes is not None and not 1 <= chunk_bytes <= 1 << 40:
-        raise BadArgument(f"--text-chunk-bytes must be from 1 to 2^40, got {chunk_bytes}")
+    if chunk_bytes is not None:
+        check_range("--text-chunk-bytes", chunk_bytes, 1, 1 << 40)
     if scratch is None and is_url(output) and engine.executor != "process":
         scratch = split_key(output)[0]
     with scratch_in(scratch, storage_options, workspace) as opened:

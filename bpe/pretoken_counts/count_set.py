@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.errors import BadArgument, check_whole
+from bpe.errors import BadArgument, check_whole, shown
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
 from bpe.pretoken_counts.counts_file import CountsFile
@@ -85,7 +85,7 @@ class CountSet:
         return merge_parts(self.parts, workspace, budget)
 
     def check(self) -> None:
-        """Nothing, or BadCounts for the first file that is damaged, after all of each was read."""
+        """Raise BadCounts for the first damaged file, after reading all of each."""
         for part in self.parts:
             for _ in part.blocks():
                 pass
@@ -217,8 +217,9 @@ class CountSet:
                 # With the highest place that keeps enough.
                 above = sums[::-1].cumsum()[::-1]
                 enough = int(np.flatnonzero(above >= (1 - _MOST_LEFT_OUT) * int(sums.sum()))[-1])
-                often = "once" if enough <= 1 else f"{enough} times"
-                what = f"fit would leave out nearly all of the text; merging what occurs {often} or more"
+                what = (
+                    f"merging pretokens that occur {max(1, enough)} times or more (fit drops nearly all text)"
+                )
                 check_room(max(needed(max(1, enough)), budget.free_bytes + 1), what, budget)
             place = fitting
         if needed(place, at_most=min_count == "fit") > free:
@@ -233,26 +234,28 @@ class CountSet:
         lowest = place * scale
         if numbers.any() and not numbers_above[place]:
             raise BadArgument(
-                f"min_pretoken_count {lowest} leaves out all {int(numbers.sum()):,} distinct pretokens: none occurs so "
-                "often; give less, or allow more memory"
+                f"min_pretoken_count: leaves out all {int(numbers.sum()):,} distinct pretokens (got {lowest}). Lower "
+                "it, or allow more memory."
             )
         if progress is not None and lowest > 1:
             left_out, every = int(numbers[:place].sum()), int(numbers.sum())
             share = 100 * int(sums[:place].sum()) / max(1, int(sums.sum()))
             progress.note(
-                f"left out {left_out:,} of {every:,} distinct pretokens, {share:.3g} % of all occurrences: "
-                f"those that occur less than {lowest} times"
+                f"min_pretoken_count: left out {left_out:,} of {every:,} distinct pretokens, which occur less than "
+                f"{lowest} times ({share:.3g} % of all occurrences)"
             )
         return lowest, int(numbers_above[place]), int(sizes_above[place])
 
 
 def check_min_count(min_count: MinCount) -> None:
-    """Nothing, or BadArgument if it is neither a whole number of at least 1 nor "fit"."""
+    """Raise BadArgument unless it is "fit" or an integer of at least 1."""
     if min_count == "fit":
         return
     check_whole("min_pretoken_count", min_count)
     if not 1 <= min_count < 2**63:
-        raise BadArgument(f'min_pretoken_count must be at least 1 and below 2^63, or "fit", got {min_count}')
+        raise BadArgument(
+            f'min_pretoken_count: must be "fit", or at least 1 and below 2^63 (got {shown(min_count)})'
+        )
 
 
 def _add_pairs(text: NDArray[np.uint8], pairs: NDArray[np.int64]) -> None:

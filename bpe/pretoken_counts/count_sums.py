@@ -43,18 +43,18 @@ def weighted_bytes(ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> int:
 
 
 def check_total(total: int, where: str) -> None:
-    """Nothing, or BadCounts for a sum of counts of 2^63 or more; where: what it is the sum of."""
+    """Raise BadCounts for a sum of counts of 2^63 or more; where: what it is the sum of."""
     if total >= LIMIT:
-        raise BadCounts(
-            f"{where}: the counts come to {total:,}, must stay below 2^63; leave out a file that was added twice, or "
-            "count again"
-        )
+        raise _too_large(f"{where}: sum of the counts", total)
 
 
 def check_weighted(ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
-    """Nothing, or BadCounts for pretokens of 2^63 bytes or more, repeated ones each time."""
+    """Raise BadCounts for pretokens of 2^63 bytes or more, repeated ones each time."""
     if (total := weighted_bytes(ends, counts)) >= LIMIT:
-        raise BadCounts(
-            f"the pretokens come to {total:,} bytes (counts times lengths), must stay below 2^63; leave out a counts "
-            "file that was added twice, or count again"
-        )
+        raise _too_large("pretokens: bytes (counts times lengths)", total)
+
+
+def _too_large(what: str, total: int) -> BadCounts:
+    return BadCounts(
+        f"{what} must be below 2^63 (got {total:,}). Remove a counts file that was added twice, or count again."
+    )

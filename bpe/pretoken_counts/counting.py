@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory
+from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, with_sentence
 from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretoken_counts.bounded_counter import BoundedCounter
 from bpe.pretoken_counts.count_set import CountSet
@@ -123,7 +123,7 @@ def count_sources(
     """
     options.check()
     if budget is not None and workspace is None:
-        raise BadArgument("a budget needs a workspace to spill to")
+        raise BadArgument("workspace: required with a budget")
     all_bytes = total_bytes(sources)
     counting = Counting(options, progress, budget, workspace)
     if progress is not None:
@@ -175,7 +175,7 @@ class Counting:
         self._normalizer = make_normalizer(options.normalizer)
         self.counter = BoundedCounter(options, self._pretokenizer, self._normalizer, budget, workspace)
         if progress is not None and (note := self._pretokenizer.slow_note):
-            progress.note(f"{note}; count --executor process counts on all cores")
+            progress.note(with_sentence(note, "Run count --executor process to use all cores."))
         self._specials = [token.encode() for token in options.special_tokens]
         self._done_bytes = self._text_bytes = 0
         self._tally = Tally()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bpe.errors import BadArgument, shown
+from bpe.errors import BadArgument, check_choice, check_range, shown
 from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import check_threads
@@ -53,23 +53,16 @@ class CountingOptions:
         return (DEFAULT_SEPARATOR if self.separator is None else self.separator).encode()
 
     def check(self) -> None:
-        """Nothing, or BadArgument for the first option that is out of its range."""
+        """Raise BadArgument for the first option that is out of its range."""
         check_special_texts(self.special_tokens, BadArgument)
-        if self.invalid not in ("error", "replace"):
-            raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
+        check_choice("invalid", self.invalid, ("error", "replace"))
         check_choice("input_format", self.input_format, INPUT_FORMATS)
         if not isinstance(self.text_field, str):
-            raise BadArgument(f"text_field must be a name or a JSON pointer, got {shown(self.text_field)}")
+            raise BadArgument(f"text_field: must be a name or a JSON pointer (got {shown(self.text_field)})")
         check_choice("on_error", self.on_error, ("fail", "skip"))
         if self.separator is not None:
             check_separator(self.separator, self.invalid)
         check_threads(self.threads)
         make_normalizer(self.normalizer)
-        if self.block_bytes is not None and self.block_bytes < 1:
-            raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")
-
-
-def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Nothing, or BadArgument if the value is none of the choices."""
-    if value not in choices:
-        raise BadArgument(f"{name} must be one of {', '.join(choices)}, got {shown(value)}")
+        if self.block_bytes is not None:
+            check_range("block_bytes", self.block_bytes, 1)

@@ -110,6 +110,6 @@ def add_mapping(counter: _core.PretokenCounter, counts: Mapping[bytes, int]) -> 
     """Add the counts of a {pretoken: count} to the core's counter; BadArgument for what is no count."""
     weights = np.array(list(counts.values()) or [0])
     if weights.dtype.kind not in "iu" or weights.min() < 0:
-        raise BadArgument("counts must be whole numbers from 0 to 2^64 - 1")
+        raise BadArgument("counts: must be integers from 0 to 2^64 - 1")
     ends = np.cumsum([len(pretoken) for pretoken in counts], dtype=np.uint64)
     counter.add(b"".join(counts), ends, weights[: len(counts)].astype(np.uint64))

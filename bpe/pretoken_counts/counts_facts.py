@@ -165,9 +165,9 @@ def _sources_from_json(rows: Iterable[Sequence[Any]], complete: bool) -> tuple[C
 def whole(value: object, least: int = 0, below: int = LIMIT) -> int:
     """The value, if it is a whole number of JSON in [least, below); else TypeError or ValueError."""
     if type(value) is not int:
-        raise TypeError(f"{shown(value)} is no whole number")
+        raise TypeError(f"must be an integer (got {shown(value)})")
     if not least <= value < below:
-        raise ValueError(f"{value} is out of range")
+        raise ValueError(f"out of range (got {value})")
     return value
 
 
@@ -178,13 +178,13 @@ def _part(value: Sequence[Any]) -> tuple[str, int, int]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{shown(value)} is no text")
+        raise TypeError(f"must be a string (got {shown(value)})")
     return value
 
 
 def _yes_or_no(value: object) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{shown(value)} is neither true nor false")
+        raise TypeError(f"must be true or false (got {shown(value)})")
     return value
 
 
@@ -236,28 +236,30 @@ def _check_parts(named: Sequence[tuple[str, CountsFacts]]) -> None:
         if sorted(numbers) != list(range(count)):
             number, name = found[0]
             raise BadArgument(
-                f"{name} is file {number + 1} of {count} that hold the same counts together, and files named of them: "
-                f"{len(found)}; name each once"
+                f"{name}: file {number + 1} of {count} that belong together (got {len(found)} of them). Name each once."
             )
 
 
+COUNT_AGAIN: Final = "Count again without --counts."
+
+
+def other_cut(where: object, what: str, found: object, wanted: object, fix: str) -> BadArgument:
+    """Return the error for counts of text that was normalized or split in another way than is wanted."""
+    return BadArgument(f"{where}: counted with the {what} {found}, not {wanted}. {fix}")
+
+
 def check_same_cut(name: str, facts: CountsFacts, other_name: str, other: CountsFacts) -> None:
-    """Nothing, or BadArgument naming both if the texts were cut in different ways."""
+    """Raise BadArgument naming both if the texts were cut in different ways."""
+
+    def wrong(what: str, found: object, wanted: object) -> BadArgument:
+        return other_cut(name, what, found, f"{wanted} as {other_name}", "Count one of them again.")
+
     if facts.pretokenizer != other.pretokenizer:
-        raise BadArgument(
-            f"{name} was counted with the pattern {shown(facts.pattern)}, {other_name} with {shown(other.pattern)}; "
-            "such counts have no sum: count one of them anew"
-        )
+        raise wrong("pattern", shown(facts.pattern), shown(other.pattern))
     if facts.normalizer != other.normalizer:
-        raise BadArgument(
-            f"{name} was counted with the normalizer {facts.normalizer or 'none'}, {other_name} with "
-            f"{other.normalizer or 'none'}; such counts have no sum: count one of them anew"
-        )
+        raise wrong("normalizer", facts.normalizer or "none", other.normalizer or "none")
     if set(facts.special_tokens) != set(other.special_tokens):
-        raise BadArgument(
-            f"{name} was cut at the special tokens {_list(facts.special_tokens)}, {other_name} at "
-            f"{_list(other.special_tokens)}; such counts have no sum: count one of them anew"
-        )
+        raise wrong("special tokens", _list(facts.special_tokens), _list(other.special_tokens))
 
 
 def _list(tokens: Iterable[str]) -> str:

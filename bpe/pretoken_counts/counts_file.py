@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 import numpy as np
 
-from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput, printable
+from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput, printable, system_failure
 from bpe.pretoken_counts.count_sums import check_total, exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, whole
 from bpe.pretoken_counts.counts_layout import (
@@ -29,7 +29,7 @@ from bpe.pretoken_counts.pretoken_order import ascend, pretoken_at
 from tokenmill.inputs import _core
 from tokenmill.stores import NO_OPTIONS, RandomFile, StorageOptions, open_file, read_at, shown_url
 
-_AGAIN: Final = "it is damaged or cut short; count its texts again"
+_BLOCKS_DIFFER: Final = "blocks do not match the footer"
 
 
 class CountsFile:
@@ -55,9 +55,9 @@ class CountsFile:
                 self._file_bytes = file.size
                 footer = self._read_footer(file)
         except (FileNotFoundError, IsADirectoryError) as error:
-            raise MissingInput(f"{path}: can't read the counts: {error.strerror}") from None
+            raise MissingInput(f"{path}: {error.strerror}") from None
         except OSError as error:
-            raise EnvironmentFailure(f"{path}: {error.strerror}") from error
+            raise system_failure(path, error) from error
         try:
             facts = json.loads(footer, parse_constant=_no_number)
             self.facts = CountsFacts.from_json(facts)
@@ -68,8 +68,8 @@ class CountsFile:
             if self.facts.pretokenizer is not None:
                 self.facts.pretokenizer.checked()
         except (ValueError, KeyError, TypeError, RecursionError, BadTokenizer) as error:
-            what = f"no {error}" if isinstance(error, KeyError) else printable(str(error))[:100]
-            raise self._bad(f"its footer is not as version {VERSION} has it ({what})") from None
+            what = f"missing {error}" if isinstance(error, KeyError) else printable(str(error))[:100]
+            raise self._bad(f"invalid footer of version {VERSION} ({what})") from None
         check_total(self.total, self.shown)
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class CountsFile:
         return open_file(self.path, self._options, size=self._file_bytes)
 
     def _bad(self, what: str) -> BadCounts:
-        return BadCounts(f"{self.shown}: {what}; {_AGAIN}")
+        return BadCounts(f"{self.shown}: damaged or truncated ({what}). Count its texts again.")
 
     def _read_footer(self, file: RandomFile) -> bytes:
         size = file.size
@@ -94,21 +94,21 @@ class CountsFile:
         )  # first: of an object, the request for it has the footer too
         header = read_at(file, 0, HEADER.size)
         if header[:8] != MAGIC[: len(header)] or not header:
-            raise BadCounts(f"{self.shown}: is no counts file, as tokenmill count writes them")
+            raise BadCounts(f"{self.shown}: not a counts file of tokenmill count")
         if size < HEADER.size + TAIL.size:
-            raise self._bad(f"has only {size} bytes")
+            raise self._bad(f"file has only {size} bytes")
         _, version, _ = HEADER.unpack(header)
         if version != VERSION:
             raise BadCounts(
-                f"{self.shown}: is a counts file of version {version}, this tokenmill reads version {VERSION}; "
-                "update it, or count again"
+                f"{self.shown}: unsupported version of the counts file (got {version}, this tokenmill reads "
+                f"{VERSION}). Update tokenmill, or count again."
             )
         self._footer_start, digest, end = TAIL.unpack(tail)
         if end != END or not HEADER.size <= self._footer_start <= tail_start:
-            raise self._bad(f"does not end as a counts file does, at byte {size}")
+            raise self._bad(f"no end marker at byte {size}")
         footer = bytes(read_at(file, self._footer_start, tail_start - self._footer_start))
         if _core.xxh64(header + footer + tail[:8]) != digest:
-            raise self._bad(f"the checksum of its footer, at byte {self._footer_start}, does not fit")
+            raise self._bad(f"wrong checksum of the footer at byte {self._footer_start}")
         return footer
 
     def largest_block_bytes(self) -> int:
@@ -128,7 +128,7 @@ class CountsFile:
                         break
                     largest = max(largest, size + 16 * pretokens)
         except OSError as error:
-            raise EnvironmentFailure(f"{self.shown}: {error.strerror}") from error
+            raise system_failure(self.shown, error) from error
         return largest
 
     def copy_to(self, path: str | os.PathLike[str], facts: CountsFacts) -> None:
@@ -144,13 +144,13 @@ class CountsFile:
                         wanted = min(BLOCK_BYTES, self._footer_start - place)
                         piece = read_at(source, place, wanted)
                         if len(piece) < wanted:
-                            raise self._bad("is cut short")
+                            raise self._bad(f"no data at byte {place}")
                         file.write(piece)
                     write_end(file, facts, sums, self._footer_start)
         except OSError as error:
             if isinstance(error, EnvironmentFailure):
                 raise
-            raise EnvironmentFailure(f"{self.shown}: {error.strerror}") from error
+            raise system_failure(self.shown, error) from error
 
     def blocks(self) -> Iterator[Arrays]:
         """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""
@@ -161,7 +161,7 @@ class CountsFile:
             pretoken_bytes += arrays[0].nbytes
             yield arrays
         if (distinct, total, pretoken_bytes) != (self.distinct, self.total, self.pretoken_bytes):
-            raise self._bad("its blocks are not what its footer says")
+            raise self._bad(_BLOCKS_DIFFER)
 
     def blocks_from(self, mark: Mark) -> Iterator[Arrays]:
         """The same from a mark of this file on; the sums of the file are not looked at."""
@@ -177,9 +177,9 @@ class CountsFile:
                     offset += size
                     yield arrays
         except OSError as error:
-            raise EnvironmentFailure(f"{self.shown}: {error.strerror}") from error
+            raise system_failure(self.shown, error) from error
         if offset != self._footer_start:
-            raise self._bad("its blocks are not what its footer says")
+            raise self._bad(_BLOCKS_DIFFER)
 
     def _read_block(self, file: RandomFile, offset: int, number: int) -> tuple[Arrays, int]:
         """(the block's arrays, its bytes with head and hash)."""
@@ -190,16 +190,17 @@ class CountsFile:
             size = pretokens * (length_width + count_width) + text_bytes
         # Before anything is read into memory: a number that was damaged may ask for any amount.
         if not 0 < size <= self._footer_start - offset - BLOCK.size - HASH_BYTES:
-            raise self._bad(f"block {number}, at byte {offset}, does not fit into the file")
+            raise self._bad(f"block {number} at byte {offset} exceeds the file")
         # Once in memory: it may be one long pretoken.
         block = memoryview(read_at(file, offset, BLOCK.size + size + HASH_BYTES))
         if len(block) < BLOCK.size + size + HASH_BYTES:
-            raise self._bad(f"block {number}, at byte {offset}, is cut short")
+            raise self._bad(f"block {number} at byte {offset} is truncated")
         if _core.xxh64(block[:-HASH_BYTES], number) != int.from_bytes(block[-HASH_BYTES:], "little"):
-            raise self._bad(f"the checksum of block {number}, at byte {offset}, does not fit")
+            raise self._bad(f"wrong checksum of block {number} at byte {offset}")
         if {length_width, count_width} - {1, 2, 4, 8}:
             raise self._bad(
-                f"block {number}, at byte {offset}, has numbers {length_width} and {count_width} wide"
+                f"block {number} at byte {offset} has unsupported integer widths (got {length_width} and "
+                f"{count_width})"
             )
         lengths_stop = BLOCK.size + pretokens * length_width
         counts_stop = lengths_stop + pretokens * count_width
@@ -208,18 +209,18 @@ class CountsFile:
         ends = np.cumsum(lengths, dtype=np.uint64)
         # Lengths so large that their sum wraps would make ends that do not ascend.
         if not lengths.all() or ends[-1] != text_bytes or (ends[1:] <= ends[:-1]).any():
-            raise self._bad(f"block {number}, at byte {offset}: its lengths are not those of its pretokens")
+            raise self._bad(f"lengths of block {number} at byte {offset} do not match its pretokens")
         if not counts.all():
             raise self._bad(
-                f"block {number}, at byte {offset}: pretoken {int(counts.argmin())} has the count 0"
+                f"block {number} at byte {offset} has the count 0 (pretoken {int(counts.argmin())})"
             )
         return (np.frombuffer(block, np.uint8, text_bytes, counts_stop), ends, counts), len(block)
 
     def _check_order(self, arrays: Arrays, before: Arrays | None, offset: int) -> None:
         last = b"" if before is None else pretoken_at(before, len(before[1]) - 1)
         if last >= pretoken_at(arrays, 0) or not ascend(arrays):
-            raise self._bad(f"the pretokens of the block at byte {offset} do not ascend")
+            raise self._bad(f"pretokens of the block at byte {offset} are not ascending")
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"not a JSON number (got {name})")

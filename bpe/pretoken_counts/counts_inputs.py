@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bpe.errors import BadArgument, Refused, shown
 from bpe.normalizers import Normalizer
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
+from bpe.pretoken_counts.counts_facts import COUNT_AGAIN, CountedSource, CountsFacts, other_cut
 from bpe.pretoken_counts.sources import FileRange, StreamRest, identity, object_of, path_of
 from bpe.pretokenizer import Pretokenizer
 from tokenmill.inputs.source_list import Source as File
@@ -69,23 +69,25 @@ def cut_of_files(
         if asked != facts.pretokenizer:
             if asked.description == facts.pattern:
                 raise BadArgument(
-                    f"{where} was counted without the text that its pattern leaves out; count again"
+                    f"{where}: counted without the text that its pattern leaves out. Count again."
                 )
-            raise BadArgument(
-                f"{where} was counted with the pattern {shown(facts.pattern)}, asked for is "
-                f"{shown(asked.description)}; {'leave --pattern out, or ' if rule is None else ''}count again"
+            raise other_cut(
+                where,
+                "pattern",
+                shown(facts.pattern),
+                shown(asked.description),
+                "Count again, or leave --pattern out." if rule is None else "Count again.",
             )
     if rule is not None and facts.pretokenizer is not None and rule.normalizer != facts.normalizer:
-        raise BadArgument(
-            f"{where} was counted with the normalizer {facts.normalizer or 'none'}, asked for is "
-            f"{rule.normalizer or 'none'}; count again"
+        raise other_cut(
+            where, "normalizer", facts.normalizer or "none", rule.normalizer or "none", "Count again."
         )
     if special_tokens is None:
         special_tokens = facts.special_tokens
     elif missing := [token for token in facts.special_tokens if token not in special_tokens]:
         raise BadArgument(
-            f"{where} was cut at the special token {shown(missing[0])}, which is not among those asked for; name it "
-            "too (--special-token), or none at all to take those of the file"
+            f"{where}: split at the special token {shown(missing[0])}, which was not passed. Pass "
+            "--special-token for it too, or for none to use those of the file."
         )
     normalizer = rule.normalizer if rule is not None else facts.normalizer
     return Cut(special_tokens, facts.pretokenizer or pattern or "gpt2", counted, normalizer)
@@ -100,8 +102,8 @@ def tokens_not_cut_at(special_tokens: Sequence[str], facts: CountsFacts) -> str:
         return ""
     what = f"special token{'' if len(more) == 1 else 's'}"
     return (
-        f"the text of the counts files was not cut at the {what} {', '.join(more)}: if it holds them, they were "
-        "counted as ordinary text; count again to change that"
+        f"counts files: text was not split at the {what} {', '.join(more)}. Count again if the text "
+        "contains them."
     )
 
 
@@ -124,12 +126,12 @@ def still_to_count(inputs: Sequence[Source], facts: CountsFacts, progress: Progr
         if not facts.complete and progress is not None:
             done = sum(source.is_complete for source in facts.sources)
             progress.note(
-                f"the counts are of a run that was stopped: {done} of {len(facts.sources)} inputs are complete; name "
-                "the inputs too to count the rest"
+                f"counts files: from an interrupted run, {done} of {len(facts.sources)} inputs are "
+                "complete. Name the inputs too to count the rest."
             )
         return Rest([], [])
     if facts.sample and not facts.complete:
-        raise Refused("counting a sample was stopped and can't go on; count anew, without --counts")
+        raise Refused(f"sample: an interrupted sample cannot resume. {COUNT_AGAIN}")
     settled: dict[str, CountedSource] = {}
     stopped: dict[str, deque[int]] = {}
     for place, known in enumerate(facts.sources):
@@ -153,13 +155,13 @@ def still_to_count(inputs: Sequence[Source], facts: CountsFacts, progress: Progr
         rest.places.append(None)
     _check_none_is_missing([facts.sources[place] for places in stopped.values() for place in places])
     if twice and progress is not None:
-        progress.note(f"{_first(twice)}: in the counts files and an input, so counted twice")
+        progress.note(f"{_first(twice)}: counted twice, in the counts files and as an input")
     return rest
 
 
 def counted_on(counted: CountSet, new: CountSet, places: Sequence[int | None]) -> CountSet:
     """Counts and those of their `Rest`, together; BadArgument if they were not cut in the same way."""
-    both = counted.with_parts_of(new, "what the counts files hold", "the input")
+    both = counted.with_parts_of(new, "counts files", "input")
     if all(place is None for place in places):
         return both
     sources = list(counted.facts.sources)
@@ -196,7 +198,7 @@ def named_twice(inputs: Sequence[Source]) -> str:
             if (status.st_dev, status.st_ino) in seen:
                 twice.append(name)
             seen.add((status.st_dev, status.st_ino))
-    return f"{_first(twice)}: an input more than once, so counted as often" if twice else ""
+    return f"{_first(twice)}: counted more than once, as it was named more than once" if twice else ""
 
 
 def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None) -> Source | None:
@@ -221,8 +223,7 @@ def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None
         )
     if not known.digest:
         raise Refused(
-            f"{known.name}: the counts of a former version do not say which text was counted; count anew, without "
-            "--counts"
+            f"{known.name}: counted by an older version, which did not record the text. {COUNT_AGAIN}"
         )
     assert not isinstance(source, (File, FileRange, StreamRest))
     return StreamRest(source, known.counted_bytes, known.digest) if known.counted_bytes else source
@@ -234,18 +235,18 @@ def _is_as_counted(known: CountedSource, status: os.stat_result) -> bool:
 
 def _changed(known: CountedSource, size_bytes: int) -> Refused:
     return Refused(
-        f"{known.name} changed since a part of it was counted ({known.size_bytes} bytes then, {size_bytes} now); "
-        "count anew, without --counts"
+        f"{known.name}: changed since a part of it was counted ({known.size_bytes} bytes then, "
+        f"{size_bytes} now). {COUNT_AGAIN}"
     )
 
 
 def _check_none_is_missing(missing: Sequence[CountedSource]) -> None:
-    """Nothing, or Refused for a source that is to be counted further and is no input now."""
+    """Raise Refused for a source that still has text to count and is no input now."""
     names = [source.name for source in missing if not source.is_complete]
     if names:
         raise Refused(
-            f"{_first(names)}: an input of the run that was stopped, still to be counted, and no input now; name all "
-            "that it had, or none to go on with what is counted"
+            f"{_first(names)}: missing input of the interrupted run. Name all of its inputs, or none to "
+            "use the counts as they are."
         )
 
 

@@ -76,7 +76,7 @@ class CountsWriter:
         self, pretoken_bytes: NDArray[np.uint8], ends: NDArray[np.uint64], counts: NDArray[np.uint64]
     ) -> None:
         if not counts.all():
-            raise BadCounts("a pretoken has the count 0; a counts file holds pretokens that occur")
+            raise BadCounts("pretoken: count must be at least 1 in a counts file (got 0)")
         lengths = np.diff(ends, prepend=np.uint64(0))
         columns = [_narrow(lengths), _narrow(counts)]
         head = BLOCK.pack(len(ends), columns[0].itemsize, columns[1].itemsize, 0, pretoken_bytes.nbytes)
@@ -100,7 +100,7 @@ class CountsWriter:
     def finish(self, facts: CountsFacts) -> Written:
         """Write what is waiting, footer and tail."""
         self._write_blocks(all_of_it=True)
-        check_total(self._total, "the counts file to be written")
+        check_total(self._total, "counts file")
         sums = (self._blocks, self._distinct, self._total, self._pretoken_bytes)
         write_end(self._file, facts, dict(zip(SUMS, sums, strict=True)), self._offset)
         return Written(self._total, tuple(self._marks))
@@ -137,7 +137,7 @@ def write_counts_file(
         if isinstance(error, EnvironmentFailure):
             raise  # of what is read while writing
         raise EnvironmentFailure(
-            f"{path}: can't write: {error.strerror or error}; --temp-dir names another place for such files"
+            f"{path}: cannot write ({error.strerror or error}). Choose another folder with --temp-dir."
         ) from None
 
 

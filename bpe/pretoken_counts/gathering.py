@@ -46,10 +46,10 @@ def gather_counts(
         spooled(source, options.input_format, bool(options.text_separator), workspace) for source in inputs
     ]
     if not inputs and counted is None:
-        raise BadArgument("no input to train on: name at least one file")
+        raise BadArgument("inputs: none to train on. Name at least one file.")
     if not inputs and sample_bytes is not None:
         raise BadArgument(
-            "sample_bytes is of text, and there are counts files alone; name files, or leave it out"
+            "sample_bytes: needs text, but there are only counts files. Name files, or leave it out."
         )
     notify = None if progress is None else progress.note
     inputs = listed(inputs, options.input_format, storage_options=options.storage_options, note=notify)
@@ -58,9 +58,7 @@ def gather_counts(
     notes = [named_twice(inputs)]
     if counted is not None:
         if sample_bytes is not None and sources and not counted.facts.complete:
-            raise BadArgument(
-                "sample_bytes: counting that was stopped can't go on with a sample; leave it out"
-            )
+            raise BadArgument("sample_bytes: not supported for an interrupted run. Leave it out.")
         rest = still_to_count(inputs, counted.facts, progress)
         check_same_cut_of_text(rest.sources, options)
         sources, places = rest.sources, rest.places
@@ -88,9 +86,7 @@ def gather_counts(
             tuple(options.special_tokens),
             normalizer=make_normalizer(options.normalizer),
         )
-        check_same_cut(
-            "what the counts files hold", counted.facts, "the input", cut
-        )  # not when all is counted
+        check_same_cut("counts files", counted.facts, "input", cut)  # not when all is counted
     try:
         if elsewhere is None:
             new = count_sources(sources, options, progress, budget, workspace, sample)

@@ -38,8 +38,7 @@ class MemoryBudget:
         check_whole("max_memory", max_memory_bytes)
         if max_memory_bytes < least:
             raise BadArgument(
-                f"max_memory must be at least {bytes_text(least + 10**6)} (what the program takes and some to work "
-                f"with), got {bytes_text(max_memory_bytes)}"
+                f"max_memory: must be at least {bytes_text(least + 10**6)} (got {bytes_text(max_memory_bytes)})"
             )
         _core.return_large_memory()  # what is freed must not count
         return MemoryBudget(max_memory_bytes)
@@ -52,9 +51,7 @@ class MemoryBudget:
     @property
     def words(self) -> str:
         """What the limit is, for a message."""
-        return (
-            f"{bytes_text(self.limit_bytes)} ({'--max-memory' if self.given else 'what this machine leaves'})"
-        )
+        return f"{bytes_text(self.limit_bytes)} ({'--max-memory' if self.given else 'available on this machine'})"
 
 
 def used_bytes() -> int:
@@ -119,12 +116,12 @@ def trim_memory() -> None:
 
 
 def check_room(needed_bytes: int, what: str, budget: MemoryBudget) -> None:
-    """Nothing, or NotEnoughMemory if so much more does not fit; what: the work that takes it."""
+    """Raise NotEnoughMemory if so much more does not fit; what: the work that takes it."""
     if needed_bytes > budget.free_bytes:
         used = used_bytes()
         raise NotEnoughMemory(
-            f"{what} takes about {bytes_text(needed_bytes)} beside the {bytes_text(used)} in use, more than "
-            f"{budget.words}; give --max-memory {enough_limit(used + needed_bytes)} or more"
+            f"{_needs(what, bytes_text(needed_bytes), budget)}. Pass --max-memory {enough_limit(used + needed_bytes)} "
+            "or more."
         )
 
 
@@ -183,9 +180,14 @@ def refused_training(
     most = f" (for some texts {bytes_text(enough_bytes)})" if enough_bytes > needed_bytes else ""
     enough = enough_limit(used_bytes() + max(enough_bytes, needed_bytes))
     return NotEnoughMemory(
-        f"merging {pretokens} takes about {bytes_text(needed_bytes)}{most} beside the {bytes_text(used_bytes())} in "
-        f"use, more than {budget.words}; give {enough} or more, {ways_out}"
+        f"{_needs(f'merging {pretokens}', f'{bytes_text(needed_bytes)}{most}', budget)}. Allow {enough} or more, "
+        f"{ways_out}."
     )
+
+
+def _needs(what: str, needed: str, budget: MemoryBudget) -> str:
+    used = bytes_text(used_bytes())
+    return f"{what}: needs about {needed} in addition to {used} in use, more than {budget.words}"
 
 
 def ways_out(may_leave_out: bool, distinct: int) -> str:

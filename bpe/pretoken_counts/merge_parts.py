@@ -54,7 +54,7 @@ def merge_parts(
     BadCounts if all counts together come to 2^63 or more.
     """
     parts = list(parts)
-    check_total(sum(part.total for part in parts), f"{len(parts)} counts together")
+    check_total(sum(part.total for part in parts), f"{len(parts)} sets of counts")
     fan_in = FAN_IN
     if budget is not None and len(parts) > 1:
         largest = max(part.largest_block_bytes() for part in parts)
@@ -66,7 +66,7 @@ def merge_parts(
         check_room(merge_bytes + min(fan_in, len(parts)) * stream_bytes, "merging counts files", budget)
     while len(parts) > fan_in:
         if workspace is None:
-            raise BadArgument(f"more than {fan_in} parts are merged through files; give a workspace")
+            raise BadArgument(f"workspace: required to merge more than {fan_in} parts")
         # The first ones only: when as many are left as are merged at once, none is copied twice in vain.
         group = min(fan_in, len(parts) - fan_in + 1)
         merged = workspace.new_file()

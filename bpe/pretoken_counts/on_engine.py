@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bpe.errors import BadArgument, BadCounts, EnvironmentFailure
+from bpe.errors import BadArgument, BadCounts, system_failure
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_range
@@ -140,7 +140,7 @@ class _Merge:
         if len(files) < len(self.files):
             return None
         if sum(file.total for file in files) != sum(file.total for run in self.runs for file in run):
-            raise BadCounts("sorted runs were damaged in the scratch: their sum is another; count again")
+            raise BadCounts("scratch: sorted runs were damaged (their sums differ). Count again.")
         return files
 
 
@@ -259,13 +259,13 @@ def _files(sources: Sequence[Source], options: CountingOptions) -> SourceList:
             continue
         if path is None or not isinstance(source, (str, os.PathLike)) or not path.is_file():
             raise BadArgument(
-                "workers can open files and objects only, from their beginning: no pipes, no samples, and no inputs "
-                "of a run that was stopped; leave --executor out"
+                "inputs: workers can only read whole files and objects, but not pipes, samples or inputs "
+                "of an interrupted run. Leave --executor out."
             )
         try:
             status = path.stat()
         except OSError as error:
-            raise EnvironmentFailure(f"{path}: {error.strerror}") from error
+            raise system_failure(path, error) from error
         kind = kind_of_source(source, options.input_format)
         files.append(
             File(

@@ -11,8 +11,8 @@ import os
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
-from bpe.errors import EnvironmentFailure, Refused
-from bpe.pretoken_counts.counts_facts import CountedSource
+from bpe.errors import Refused, system_failure
+from bpe.pretoken_counts.counts_facts import COUNT_AGAIN, CountedSource
 from bpe.pretoken_counts.source_facts import decoded_source
 from bpe.pretoken_counts.sources import FileRange, StreamRest, file_of, kind_of_source
 from bpe.pretoken_counts.tally import Skipped
@@ -80,7 +80,7 @@ class Records:
                 0, file, Piece(0, start, stop), self._intake, separator, Buffers(), step=self._step
             )
         except OSError as error:
-            raise EnvironmentFailure(f"{file.shown}: {error.strerror or error}") from error
+            raise system_failure(file.shown, error) from error
 
     def __enter__(self) -> Records:
         return self
@@ -137,9 +137,7 @@ class Records:
                 if left < 0:
                     raise _changed(self.file.shown)
         except OSError as error:
-            raise EnvironmentFailure(
-                f"{error.filename or self.file.shown}: {error.strerror or error}"
-            ) from error
+            raise system_failure(error.filename or self.file.shown, error) from error
         if left:
             raise _changed(self.file.shown)
 
@@ -192,15 +190,14 @@ def read_as(file: File, rules: IntakeRules, separator: bytes = b"") -> str:
 
 
 def check_same_reading(path: str, before: str, now: str) -> None:
-    """Refused if a file was read in another way when counting was stopped."""
+    """Raise Refused if the file was read in another way when counting was stopped."""
     if before != now:
         raise Refused(
-            f"{path}: was counted as {before!r} (kind, field or separator, version), now it is read as {now!r}; "
-            "give the same --input-format, --text-field, --separator and --on-error, or count anew, without --counts"
+            f"{path}: counted as {before!r} (kind, field or separator, version), but now read as "
+            f"{now!r}. Pass the same --input-format, --text-field, --separator and --on-error, or count "
+            "again without --counts."
         )
 
 
 def _changed(path: str) -> BadInput:
-    return BadInput(
-        f"{path}: does not hold the documents that were counted before; count anew, without --counts"
-    )
+    return BadInput(f"{path}: different from the documents counted before. {COUNT_AGAIN}")

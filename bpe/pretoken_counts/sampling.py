@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from bpe.errors import BadArgument, EnvironmentFailure, check_whole
+from bpe.errors import BadArgument, check_range, check_whole, system_failure
 from bpe.pretoken_counts.sources import FileRange, file_of, kind_of_source, path_of
 from tokenmill.inputs import _core
 from tokenmill.inputs.json_array import is_array
@@ -45,24 +45,22 @@ def sampled(
     compressed files, and for so little that not a character is taken. Of JSON Lines, and of text that is read as
     documents, a window has the lines or documents that begin in it.
     """
-    check_whole("sample_bytes", sample_bytes)
+    check_range("sample_bytes", sample_bytes, 1)
     check_whole("seed", seed)
-    if sample_bytes < 1:
-        raise BadArgument(f"sample_bytes must be at least 1, got {sample_bytes}")
     files: list[tuple[Path, int]] = []
     of_records: set[Path] = set()
     for source in sources:
         path = path_of(source)
         if path is None or not path.is_file() or isinstance(source, FileRange):
             raise BadArgument(
-                "sample_bytes needs files, which can be read at any place; write the text to one first"
+                "sample_bytes: needs files, not pipes or streams. Write the text to a file first."
             )
         kind = kind_of_source(source, input_format)
         records = file_of(source, kind) if kind.format == "jsonl" else None
         if kind.is_decoded or (records is not None and is_array(records, rules or IntakeRules())):
             raise BadArgument(
-                f"{path}: sample_bytes needs text or JSON Lines, not compressed and not an array; count all of it, "
-                "or fewer files"
+                f"{path}: sample_bytes needs uncompressed text or JSON Lines, without an array. Count all of the text, "
+                "or fewer files."
             )
         if kind.format != "text" or of_documents:
             of_records.add(path)
@@ -101,13 +99,15 @@ def sampled(
             with path.open("rb") as file:
                 first, stop = _part(file, size, max(start, taken_stop), stop, separators)
         except OSError as error:
-            raise EnvironmentFailure(f"{path}: {error.strerror}") from None
+            raise system_failure(path, error) from None
         if stop > first:
             stretches.append(FileRange(path, first, stop))
             taken += stop - first
             taken_stop = stop
     if not stretches:
-        raise BadArgument(f"sample_bytes must be more than {sample_bytes}: nothing whole lies in so little")
+        raise BadArgument(
+            f"sample_bytes: too small for one character, line or document (got {sample_bytes}). Raise it."
+        )
     used = len({stretch.path for stretch in stretches if isinstance(stretch, FileRange)})
     what = "documents" if special_tokens else "lines"
     return stretches, (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable, shown
+from bpe.errors import BadArgument, MissingInput, printable, shown, system_failure
 from tokenmill.inputs.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
 from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.sources import excluder, search_sources
@@ -84,7 +84,7 @@ def file_of(source: Source, kind: Kind, of_documents: bool = False) -> File | No
     try:
         status = path.stat()
     except OSError as error:
-        raise EnvironmentFailure(f"{path}: {error.strerror}") from error
+        raise system_failure(path, error) from error
     return File(os.fspath(path), status.st_size, status.st_mtime_ns, kind=kind)
 
 
@@ -140,7 +140,7 @@ def list_of(inputs: Iterable[Source]) -> list[Source]:
     if hasattr(inputs, "read"):  # an open file, which gives lines
         return [cast("BinaryIO", inputs)]
     if not isinstance(inputs, Iterable):
-        raise BadArgument(f"inputs must be paths, texts as bytes or open files, got {shown(inputs)}")
+        raise _bad_input(inputs)
     return list(inputs)
 
 
@@ -187,18 +187,22 @@ def listed(
 
 
 def _check_source(source: object) -> None:
-    """Nothing, or BadArgument for what is no source: it would fail when its turn comes."""
+    """Raise BadArgument for anything that is not a source: it would fail later."""
     if isinstance(source, io.TextIOBase):
-        raise BadArgument(f'an open file must give bytes, got {shown(source)}; open it with "rb"')
+        raise BadArgument(
+            f'inputs: open files must be in binary mode (got {shown(source)}). Open the file with "rb".'
+        )
     if not isinstance(source, (str, os.PathLike, FileRange, File, StreamRest)) and not hasattr(
         source, "read"
     ):
         try:
             memoryview(source)  # type: ignore[arg-type]
         except TypeError:
-            raise BadArgument(
-                f"an input must be a path, a text as bytes or an open file, got {shown(source)}"
-            ) from None
+            raise _bad_input(source) from None
+
+
+def _bad_input(value: object) -> BadArgument:
+    return BadArgument(f"inputs: must be paths, bytes or open files (got {shown(value)})")
 
 
 def spooled(source: Source, input_format: str, of_documents: bool, workspace: Workspace) -> Source:
@@ -225,7 +229,7 @@ def spooled(source: Source, input_format: str, of_documents: bool, workspace: Wo
             else:
                 file.write(source)  # type: ignore[arg-type]
     except OSError as error:
-        raise EnvironmentFailure(f"{error.filename or path}: {error.strerror or error}") from error
+        raise system_failure(error.filename or path, error) from error
     return path
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.text_blocks import Reader
 
 _PIECE_BYTES: Final = 1 << 20
+_SAME_TEXT: Final = "Pass the same text, or count again without --counts."
 
 
 def read_again(
@@ -38,8 +39,8 @@ def read_again(
         filled = reader.fill(memoryview(piece))
         if filled < len(piece):
             raise Refused(
-                f"{reader.where}: ends at byte {reader.read_bytes}, {rest.counted_bytes} were counted before; give the "
-                "same text again, or count anew, without --counts"
+                f"{reader.where}: ends at byte {reader.read_bytes}, but {rest.counted_bytes} bytes were "
+                f"counted before. {_SAME_TEXT}"
             )
         left -= filled
         data = held + piece
@@ -50,8 +51,7 @@ def read_again(
         before = (before + piece)[-max(1, before_bytes) :]
     if reader.file is None and digest.hex() != rest.digest:
         raise Refused(
-            f"{reader.where}: its first {rest.counted_bytes} bytes are not those that were counted before; give the "
-            "same text again, or count anew, without --counts"
+            f"{reader.where}: first {rest.counted_bytes} bytes are not the text counted before. {_SAME_TEXT}"
         )
     reader.begin_at(rest.counted_bytes, before)
     return digest

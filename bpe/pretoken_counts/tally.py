@@ -52,11 +52,10 @@ class Tally(NamedTuple):
     def lines(self, special_tokens: Sequence[str] = ()) -> Iterator[str]:
         """The same as text."""
         if self.replaced:
-            what = "byte sequence that is" if self.replaced == 1 else "byte sequences that are"
-            yield f"replaced by U+FFFD: {self.replaced:,} {what} not valid UTF-8"
+            yield f"replaced {counted(self.replaced, 'byte sequence')} with U+FFFD (invalid UTF-8)"
         if self.skipped:
             count = sum(skipped.records for skipped in self.skipped)
             reasons = "; ".join(skipped.line for skipped in sorted(self.skipped))
-            yield f"left out: {counted(count, 'bad record')} ({reasons})"
+            yield f"skipped {counted(count, 'bad record')} ({reasons})"
         if self.uncut and END_OF_TEXT not in special_tokens:
             yield uncut_note(self.uncut)

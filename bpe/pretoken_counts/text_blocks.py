@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from io import FileIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bpe.errors import EnvironmentFailure, NotEnoughMemory
+from bpe.errors import NotEnoughMemory, system_failure
 from bpe.pretoken_counts.sources import FileRange, StreamRest, name_of, path_of
 from tokenmill.inputs import utf8
 from tokenmill.inputs.blocks import FileRange as FileStream
@@ -49,13 +49,10 @@ class HeldLimit(NamedTuple):
     def refused(self, reader: Reader, start: int, held_bytes: int) -> NotEnoughMemory:
         """The error for text that goes on without a place to cut; start: its byte in the source."""
         left = reader.left_bytes * (3 if reader.replaces else 1)
-        if left < _UNKNOWN:
-            enough = f"give --max-memory {self.memory_for(held_bytes + left)} or more"
-        else:
-            enough = f"give --max-memory {self.memory_for(2 * held_bytes)} at least"
+        enough = self.memory_for(held_bytes + (left if left < _UNKNOWN else held_bytes))
         return NotEnoughMemory(
-            f"{reader.where}: from byte {start} on there is no place to cut for {bytes_text(held_bytes)}, more than "
-            f"the memory allows; name the special token that ends documents, or, to count it, {enough}"
+            f"{reader.where}: byte {start}: no place to split the next {bytes_text(held_bytes)}, more than the memory "
+            f"limit allows. Pass the special token that ends documents, or --max-memory {enough} or more."
         )
 
 
@@ -106,7 +103,7 @@ class Reader:
                 if self.start:
                     self._file.seek(self.start)
             except OSError as error:
-                raise EnvironmentFailure(f"{self.where}: {error.strerror}") from error
+                raise system_failure(self.where, error) from error
             if stat.S_ISREG(status.st_mode):
                 self.status = status
                 self._expected = max(0, status.st_size - self.start)
@@ -124,7 +121,7 @@ class Reader:
         try:
             opened = file.open()
         except OSError as error:
-            raise EnvironmentFailure(f"{self.where}: {error.strerror or error}") from error
+            raise system_failure(self.where, error) from error
         self._owned, self.status = opened, opened.status()
         if file.kind.compression == "none":
             stop = file.size_bytes if stop is None else stop
@@ -194,7 +191,7 @@ class Reader:
                     filled += count
             except OSError as error:
                 place = self.start + self.read_bytes + filled
-                raise EnvironmentFailure(f"{self.where}: byte {place}: {error.strerror}") from error
+                raise system_failure(f"{self.where}: byte {place}", error) from error
         self.read_bytes += filled
         if self._left is not None:
             self._left -= filled

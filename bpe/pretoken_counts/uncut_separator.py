@@ -67,12 +67,12 @@ def _is_told_by_counts(pretokenizer: Pretokenizer) -> bool:
         return False
 
 
-UNCUT_NOTE: Final = f"the text holds {END_OF_TEXT} "  # as the line begins
+UNCUT_NOTE: Final = f"{END_OF_TEXT}: "  # start of the line
 
 
 def uncut_note(times: int) -> str:
     """The line that tells of it."""
     return (
-        f"{UNCUT_NOTE}{times:,} times, counted as ordinary text; if it separates documents, the "
-        f"tokenizer is to be trained with --special-token '{END_OF_TEXT}'"
+        f"{UNCUT_NOTE}occurs {times:,} times, counted as ordinary text. If it separates documents, pass "
+        f"--special-token '{END_OF_TEXT}'."
     )

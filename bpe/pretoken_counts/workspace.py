@@ -30,7 +30,7 @@ class Workspace:
         self._parent = Path(folder or tempfile.gettempdir())
         if not self._parent.is_dir():  # now, not when the memory is full
             raise EnvironmentFailure(
-                f"{self._parent}: there is no such folder for temporary files; create it first"
+                f"{self._parent}: folder for temporary files does not exist. Create it first."
             )
         self._folder: Path | None = None
         self._lock = -1
@@ -45,8 +45,8 @@ class Workspace:
                     self._make_folder()
             except OSError as error:
                 raise EnvironmentFailure(
-                    f"{self._parent}: no temporary files can be written there: {error.strerror}; --temp-dir names "
-                    "another place"
+                    f"{self._parent}: cannot write temporary files ({error.strerror}). Choose another folder with "
+                    "--temp-dir."
                 ) from None
         return self._folder
 

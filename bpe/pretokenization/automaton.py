@@ -99,7 +99,7 @@ def _settled(groups: dict[tuple[Walks, _Pending], int]) -> tuple[_State, Actions
     old = [start for start in pending if start.age == 0 or start.age > OLDEST]
     if len(old) > MOST_REGISTERS:
         raise NotBoundedError(
-            f"more than {MOST_REGISTERS} starts of pieces at a time hang on what is far to the right"
+            f"more than {MOST_REGISTERS} starts of pieces at a time depend on distant text to the right"
         )
     renamed = {start: Start(0, register, start.drops) for register, start in enumerate(old)}
     merged: dict[tuple[Walks, _Pending], int] = {}

@@ -30,7 +30,7 @@ class CapturingGroups:
     def end(self, number: int, name: str, body: Node) -> Node:
         """What the group is in the tree."""
         if name in self._references:
-            raise BadReferenceError(f"a backreference to {name}, the name of two groups,")
+            raise BadReferenceError(f"backreference to {name}, the name of two groups,")
         self._ended[name or str(number)] = 0 if name in self._ended else number
         return Capture(number, body) if number in self._known else body
 
@@ -38,7 +38,7 @@ class CapturingGroups:
         """The backreference to a group by its name or number."""
         number = self._ended.get(group)
         if not number:
-            raise BadReferenceError(f"a backreference to {group}, not one group that ended before it,")
+            raise BadReferenceError(f"backreference to {group}, which is not one group closed before it,")
         self._references[group] = number
         return Reference(number)
 
@@ -53,7 +53,7 @@ class CapturingGroups:
 
 
 def check_references(tree: Node) -> None:
-    """Nothing, or BadReferenceError where a group may have matched nothing, or in an earlier round of a repeat only.
+    """Raise BadReferenceError if a group may have matched nothing, or in an earlier round of a repeat only.
 
     Engines differ in what such a group holds once they have gone back to before it.
     """
@@ -76,5 +76,5 @@ def _matched_behind(node: Node, before: frozenset[int]) -> frozenset[int]:
         case Repeat(body) | Look(body):
             _matched_behind(body, before)
         case Reference(number) if number not in before:
-            raise BadReferenceError("a backreference to a group that may have matched nothing")
+            raise BadReferenceError("backreference to a group that may have matched nothing")
     return before

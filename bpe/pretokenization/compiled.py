@@ -50,7 +50,7 @@ def table_phases_of(components: tuple[Component, ...]) -> TablePhases:
         phases = _compilable(known.phases)
         return TablePhases(phases, tuple(map(_tables_of, phases)), known.from_alphabet)
     except NotBoundedError as error:
-        raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
+        raise UnsupportedPattern(f"pattern: cannot be compiled ({error})") from None
 
 
 @lru_cache(maxsize=64)

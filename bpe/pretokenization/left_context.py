@@ -31,7 +31,8 @@ class LeftContext:
                 step.kind in ("look", "atomic_end", "end") for step in program.steps
             ):
                 raise UnsupportedPattern(
-                    "the pattern has a look around or a possessive repeat in a look behind; write it otherwise"
+                    "pattern: a lookaround or possessive repeat in a lookbehind is not supported. Rewrite "
+                    "the lookbehind."
                 )
         self.start = self._state([set() for _ in self._programs], at_start=asks_for_start)
         self.step = cache(self._step)

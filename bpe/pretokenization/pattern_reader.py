@@ -80,9 +80,9 @@ class PatternReader(ABC):
         """The syntax tree; BadTokenizer for wrong syntax, UnsupportedPattern for what it can't say."""
         node = self.settled(self.alternatives())
         if self.place < len(self.text):
-            raise self.wrong(") closes no group; write \\) for the character")
+            raise self.wrong("unmatched )", fix="Escape it as \\).")
         if self.captures.mixes_names_and_numbers():
-            raise self.wrong("beside groups with names a backreference takes a name")
+            raise self.wrong("numbered backreference in a pattern with named groups")
         if (referred := self.captures.newly_referred()) is not None:
             return type(self)(self.text, CapturingGroups(referred)).read()
         self._check_size(node)
@@ -142,7 +142,7 @@ class PatternReader(ABC):
         while self.peek() != ")":
             self.place += 2 if self.peek() == "\\" else 1
             if self.place >= len(self.text):
-                raise self.wrong("the comment is not closed", start)
+                raise self.wrong("unclosed comment", start)
         self.place += 1
 
     def alternatives(self) -> Part:
@@ -174,7 +174,7 @@ class PatternReader(ABC):
         if character == "\\":
             return self._escape()
         if self.at_repeat():
-            raise self.wrong("nothing stands before the repeat", start)
+            raise self.wrong("nothing to repeat", start)
         self.place += 1
         return self.character(character)
 
@@ -219,7 +219,7 @@ class PatternReader(ABC):
         stop = self.text.find(closing, self.place)
         name, self.place = self.text[self.place : stop], stop + 1
         if stop < 0 or not name.isidentifier():
-            raise self.unsupported("a backreference without a plain name", start)
+            raise self.unsupported("backreference without a plain name", start)
         return self._reference(name, start)
 
     def numbered_reference(self, start: int) -> Reference:
@@ -232,9 +232,9 @@ class PatternReader(ABC):
 
     def _reference(self, group: str, start: int) -> Reference:
         if self.looks_behind:
-            raise self.unsupported("a backreference in a lookbehind", start)
+            raise self.unsupported("backreference in a lookbehind", start)
         if "i" in self.flags:
-            raise self.unsupported("a backreference under (?i)", start)
+            raise self.unsupported("backreference under (?i)", start)
         try:
             return self.captures.refer(group)
         except BadReferenceError as error:
@@ -246,7 +246,7 @@ class PatternReader(ABC):
         self.place += 2
         match letter:
             case "":
-                raise self.wrong("a backslash ends the pattern", start)
+                raise self.wrong("backslash at the end of the pattern", start)
             case "A":
                 return TextStart()
             case "z":
@@ -284,7 +284,7 @@ class PatternReader(ABC):
         with self.nested(start):
             part = self.alternatives()
         if not self.take(")"):
-            raise self.wrong("the group is not closed", start)
+            raise self.wrong("unclosed group", start)
         return part
 
     @contextmanager
@@ -292,7 +292,7 @@ class PatternReader(ABC):
         """One group or class further in; BadTokenizer where there are too many."""
         self._groups += 1
         if self._groups > MAX_GROUPS:
-            raise self.wrong(f"more than {MAX_GROUPS} groups one in the other", start)
+            raise self.wrong(f"more than {MAX_GROUPS} nested groups", start)
         yield
         self._groups -= 1
 
@@ -365,14 +365,14 @@ class PatternReader(ABC):
 
     def scalar(self, value: int, start: int) -> str:
         if value >= 0x110000 or 0xD800 <= value < 0xE000:
-            raise self.wrong(f"U+{value:X} is no character", start)
+            raise self.wrong(f"U+{value:X} is not a character", start)
         return chr(value)
 
     def _name_opened_by(self, opening: str, start: int) -> str:
         """The name of a group that a quote or `<` opened, which `place` moves behind."""
         stop = self.text.find(">" if opening == "<" else opening, self.place)
         if stop <= self.place:
-            raise self.wrong("the group's name is empty or not closed", start)
+            raise self.wrong("empty or unclosed group name", start)
         name, self.place = self.text[self.place : stop], stop + 1
         return name
 
@@ -380,7 +380,7 @@ class PatternReader(ABC):
         """What stands between the braces of a property; `place` is behind the opening one."""
         stop = self.text.find("}", self.place)
         if stop < 0:
-            raise self.wrong("the property's name is not closed", start)
+            raise self.wrong("unclosed property name", start)
         name, self.place = self.text[self.place : stop], stop + 1
         return name
 
@@ -398,27 +398,27 @@ class PatternReader(ABC):
 
     # Errors.
 
-    def wrong(self, what: str, place: int | None = None) -> BadTokenizer:
-        return BadTokenizer(self._message(what, place))
+    def wrong(self, what: str, place: int | None = None, fix: str = "") -> BadTokenizer:
+        return BadTokenizer(self._message(what, place, fix))
 
     def unsupported(self, what: str, place: int) -> UnsupportedPattern:
-        return UnsupportedPattern(
-            self._message(f"{what} is not supported; use a pattern without it, or a named one", place)
-        )
+        fix = "Use a pattern without it, or a named pattern."
+        return UnsupportedPattern(self._message(f"{what} is not supported", place, fix))
 
-    def _message(self, what: str, place: int | None) -> str:
+    def _message(self, what: str, place: int | None, fix: str) -> str:
         at = self.place if place is None else place
-        return f"pattern {shown(self.text, 80)}, character {at} ({shown(self.text[at : at + 12])}): {what}"
+        found = f"{shown(self.text[at : at + 12])} in {shown(self.text, 80)}"
+        return f"pattern, character {at}: {what} (got {found}){fix and f'. {fix}'}"
 
     def _check_size(self, root: Node) -> None:
-        """Nothing, or BadTokenizer for a tree that is too large or too deep."""
+        """Raise BadTokenizer for a tree that is too large or too deep."""
         total = 0
         left: list[tuple[Node, int, int]] = [(root, 1, 1)]  # a node, how often it is written out, its depth
         while left:
             node, times, depth = left.pop()
             if depth > MAX_DEPTH:
                 raise BadTokenizer(
-                    f"pattern {shown(self.text, 80)}: repeats and groups lie deeper than {MAX_DEPTH}"
+                    f"pattern: repeats and groups nested deeper than {MAX_DEPTH} (got {shown(self.text, 80)})"
                 )
             match node:
                 case Characters() | Reference():
@@ -436,8 +436,8 @@ class PatternReader(ABC):
 
     def _too_large(self) -> BadTokenizer:
         return BadTokenizer(
-            f"pattern {shown(self.text, 80)} comes to more than {MAX_POSITIONS:,} characters with its repeats written "
-            "out; use smaller repeats"
+            f"pattern: more than {MAX_POSITIONS:,} characters once its repeats are expanded (got "
+            f"{shown(self.text, 80)}). Use smaller repeats."
         )
 
 

@@ -92,7 +92,7 @@ class Program:
     def _add(self, step: Step) -> int:
         if len(self.steps) >= MOST_STEPS:
             raise UnsupportedPattern(
-                f"the pattern has more than {MOST_STEPS} steps once its repeats are written out; use smaller counts"
+                f"pattern: more than {MOST_STEPS} steps once its repeats are expanded. Use smaller repeats."
             )
         self.steps.append(step)
         return len(self.steps) - 1
@@ -134,7 +134,7 @@ class Program:
             case TextEnd():
                 return self._add(Step("end", scope, then))
             case Capture() | Reference():
-                raise NotBoundedError("a backreference asks for a text that matched before")
+                raise NotBoundedError("it has a backreference")
         raise TypeError(tree)
 
     def _behind(self, body: Node, negated: bool, scope: int, then: int) -> int:
@@ -181,7 +181,7 @@ class Program:
     ) -> bool:
         self._looks += 1
         if self._looks > MOST_LOOKS:
-            raise NotBoundedError(f"more than {MOST_LOOKS:,} looks at its steps")
+            raise NotBoundedError(f"more than {MOST_LOOKS:,} steps to evaluate")
         step = self.steps[number]
         match step.kind:
             case "take":

@@ -40,17 +40,18 @@ from bpe.pretokenization.unicode_tables import any_case, named, required
 _FLAGS: Final = frozenset("imx")
 _OTHER_FLAGS: Final = frozenset("WDSPyCIL")
 _GREATEST_REPEAT: Final = 100_000
+_ESCAPE_DASH: Final = "Escape the dash as \\-."
 _UNSUPPORTED_GROUPS: Final = {
-    "?(": "a condition, (?(",
-    "?~": "an absent operator, (?~",
-    "?{": "a callout, (?{",
-    "*": "a callout, (*",
+    "?(": "condition, (?(",
+    "?~": "absent operator, (?~",
+    "?{": "callout, (?{",
+    "*": "callout, (*",
 }
 _UNSUPPORTED_ESCAPES: Final = {
     "G": "\\G",
     "K": "\\K",
-    "X": "a grapheme cluster, \\X",
-    "y": "a boundary of grapheme clusters, \\y",
+    "X": "grapheme cluster, \\X",
+    "y": "boundary of grapheme clusters, \\y",
     "Y": "\\Y",
     "M": "\\M-x",
 }
@@ -95,13 +96,13 @@ class _OnigurumaReader(PatternReader):
             if bounds is None:
                 return part
             if _is_anchor(part):
-                raise self.wrong("the repeat has nothing before it that can be repeated", place)
+                raise self.wrong("nothing to repeat", place)
             count += 1
             part = self._repeated_once(part, *bounds, is_interval, place)
 
     def _repeated_once(self, part: Part, least: int, most: int | None, is_interval: bool, place: int) -> Part:
         if max(least, most or 0) > _GREATEST_REPEAT:
-            raise self.wrong(f"a repeat of more than {_GREATEST_REPEAT:,} times", place)
+            raise self.wrong(f"repeat of more than {_GREATEST_REPEAT:,} times", place)
         mode: Mode = "greedy"
         if is_interval and most is not None and most < least:
             least, most, mode = most, least, "possessive"
@@ -168,11 +169,11 @@ class _OnigurumaReader(PatternReader):
             elif letter and letter in _FLAGS:
                 flags = flags | {letter} if sign else flags - {letter}
             elif letter and letter in _OTHER_FLAGS:
-                raise self.unsupported(f"the flag {letter}", start)
+                raise self.unsupported(f"flag {letter}", start)
             elif letter and letter in ":)" and self.place > start + 3:
                 break
             else:
-                raise self.wrong("no such group or flag", start)
+                raise self.wrong("unknown group or flag", start)
         self.flags = flags
         if letter == ":":
             part = self.closed_group(start)
@@ -194,7 +195,7 @@ class _OnigurumaReader(PatternReader):
                 self.place += 1
                 return self.named_reference(">" if self.text[self.place - 1] == "<" else "'", start)
             case "g" if self.peek() in ("<", "'"):
-                raise self.unsupported("a call of a group, \\g", start)
+                raise self.unsupported("call of a group, \\g", start)
         if letter in _UNSUPPORTED_ESCAPES:
             raise self.unsupported(_UNSUPPORTED_ESCAPES[letter], start)
         if letter in "123456789" and self._is_reference(start):
@@ -219,7 +220,7 @@ class _OnigurumaReader(PatternReader):
         if letter == "u":
             digits = self.take_hex(4, 4)
             if digits is None:
-                raise self.wrong("\\u needs four hexadecimal digits", start)
+                raise self.wrong("\\u must be followed by four hexadecimal digits", start)
             return self.scalar(int(digits, 16), start)
         if letter in "xo" and self.peek() == "{":
             return self._braced_code_point(letter, start)
@@ -245,9 +246,9 @@ class _OnigurumaReader(PatternReader):
             return letter
         self.place = stop
         if self.peek() in (" ", "\n"):
-            raise self.unsupported("a list of code points", start)
+            raise self.unsupported("list of code points", start)
         if stop - first > 11 or not self.take("}"):
-            raise self.wrong("the code point is not one number in braces", start)
+            raise self.wrong("code point must be one number in braces", start)
         return self.scalar(int(self.text[first:stop], base), start)
 
     def _byte_character(self, start: int) -> str:
@@ -257,12 +258,12 @@ class _OnigurumaReader(PatternReader):
         values = [value]
         while len(values) < length:
             if not (self.text.startswith("\\x", self.place) or self.peek(1) in tuple(_OCTAL_DIGITS)):
-                raise self.wrong("the bytes of a character are not complete", start)
+                raise self.wrong("incomplete bytes of a character", start)
             values.append(self._byte(start))
         try:
             return bytes(values).decode()
         except UnicodeDecodeError:
-            raise self.wrong("the bytes are no UTF-8", start) from None
+            raise self.wrong("bytes are not valid UTF-8", start) from None
 
     def _byte(self, start: int) -> int:
         if self.take("\\x"):
@@ -273,13 +274,13 @@ class _OnigurumaReader(PatternReader):
             self.place += 1
         value = int(self.text[first : self.place] or "0", 8)
         if value > 255:
-            raise self.wrong("an octal number of more than one byte", start)
+            raise self.wrong("octal number of more than one byte", start)
         return value
 
     def _control(self, start: int) -> str:
         letter = self.peek()
         if letter in ("", "\\"):
-            raise self.unsupported("such a control character", start)
+            raise self.unsupported("control character", start)
         self.place += 1
         return "\x7f" if letter == "?" else self.scalar(ord(letter) & 0x9F, start)
 
@@ -290,7 +291,7 @@ class _OnigurumaReader(PatternReader):
         name = "".join(each for each in text.lower() if each not in " _-")
         points = named("oniguruma", r"[\w]" if in_class and name == "word" else name)
         if points is None or any(each in text for each in "[]\\"):
-            raise self.unsupported(f"the property {shown(text)}", start)
+            raise self.unsupported(f"property {shown(text)}", start)
         return ~points if negated else points
 
     # Classes.
@@ -329,20 +330,20 @@ class _OnigurumaReader(PatternReader):
                     union, state, last = [], "start", None
                 case "range":
                     if last is None:
-                        raise self.wrong("a range must begin with a character; write \\- for the character")
+                        raise self.wrong("range must begin with a character", fix=_ESCAPE_DASH)
                     state = "range"
                 case "class":
                     union.append(item.points)
                     state, last = "complete", None
                 case "set":
                     if state == "range":
-                        raise self.wrong("a range must end with a character; write \\- for the character")
+                        raise self.wrong("range must end with a character", fix=_ESCAPE_DASH)
                     union.append(item.points)
                     state, last = "value", None
                 case "character" if state == "range" and last is not None:
                     first, end = last.ranges[0][0], item.points.ranges[0][1]
                     if first >= end:
-                        raise self.wrong("a range must not go backwards", start)
+                        raise self.wrong("range must be ascending", start)
                     union.append(CodePoints.of((first, end)))
                     state, last = "complete", None
                 case "character":
@@ -352,7 +353,7 @@ class _OnigurumaReader(PatternReader):
         """What stands at `place` of the class that opened at `start`, which is taken."""
         character = self.peek()
         if not character:
-            raise self.wrong("the class is not closed", start)
+            raise self.wrong("unclosed class", start)
         if character == "[" and self._is_posix():
             return _Item("set", self._posix())
         if character == "[":
@@ -362,7 +363,7 @@ class _OnigurumaReader(PatternReader):
         self.place += 1
         if character == "]" and not (is_first and self._another_bracket()):
             if is_first:
-                raise self.wrong("the class is empty", start)
+                raise self.wrong("empty class", start)
             return _Item("close")
         if character == "&" and self.take("&"):
             return _Item("and")
@@ -373,7 +374,7 @@ class _OnigurumaReader(PatternReader):
             place = self.place - 1
             letter = self.peek()
             if not letter:
-                raise self.wrong("a backslash ends the pattern", start)
+                raise self.wrong("backslash at the end of the pattern", start)
             self.place += 1
             found = self._common_escape(letter, place, in_class=True)
             return (
@@ -406,7 +407,7 @@ class _OnigurumaReader(PatternReader):
         stop = self.text.index(":", self.place)
         points = named("oniguruma", f"[:{self.text[self.place : stop]}:]")
         if points is None:
-            raise self.wrong("no such POSIX bracket", start)
+            raise self.wrong("unknown POSIX bracket", start)
         self.place = stop + 2
         return ~points if negated else points
 

@@ -38,10 +38,10 @@ _HEX_DIGITS: Final = CodePoints.of("0123456789abcdefABCDEF")
 _DIGITS: Final = frozenset("0123456789")
 _LITERAL_IN_CLASS: Final = frozenset("kAzBKGR")
 _UNSUPPORTED_GROUPS: Final = {
-    "?(": "a condition, (?(",
-    "?~": "an absent operator, (?~",
-    "?P>": "a call of a group, (?P>",
-    "*": "a backtracking verb, (*",
+    "?(": "condition, (?(",
+    "?~": "absent operator, (?~",
+    "?P>": "call of a group, (?P>",
+    "*": "backtracking verb, (*",
 }
 # fancy-regex puts && before the second of these in a class.
 _JOINED_IN_CLASS: Final = {("alnum", True), ("blank", True), ("graph", False), ("print", False)}
@@ -100,9 +100,9 @@ class _RustReader(PatternReader):
             return part
         least, most = bounds
         if part == EMPTY or isinstance(part, Look):
-            raise self.wrong("nothing stands before the repeat that can be repeated", place)
+            raise self.wrong("nothing to repeat", place)
         if most is not None and most < least:
-            raise self.wrong("the repeat's greatest number is below its least", place)
+            raise self.wrong("maximum of the repeat is below its minimum", place)
         self.skip_ignored()
         is_lazy = self.take("?") != ("U" in self.flags)
         mode: Mode = "lazy" if is_lazy else "greedy"
@@ -144,7 +144,7 @@ class _RustReader(PatternReader):
             elif letter == "u" and sign:
                 letters += 1
             elif letter in ("R", "u"):
-                raise self.unsupported(f"the flag {letter}", start)
+                raise self.unsupported(f"flag {letter}", start)
             elif letter and letter in _FLAGS:
                 letters += 1
                 self.flags = self.flags | {letter} if sign else self.flags - {letter}
@@ -153,7 +153,7 @@ class _RustReader(PatternReader):
             elif letter == ":" and (letters or sign):
                 break
             else:
-                raise self.wrong("no such group or flag", start)
+                raise self.wrong("unknown group or flag", start)
         part = self.closed_group(start)
         self.flags = before
         return part
@@ -175,7 +175,7 @@ class _RustReader(PatternReader):
                 self.place += 1
                 return self.named_reference(">" if self.text[self.place - 1] == "<" else "'", start)
             case "g":
-                raise self.unsupported("a call of a group, \\g", start)
+                raise self.unsupported("call of a group, \\g", start)
         if letter in _DIGITS:
             return self.numbered_reference(start)
         found = self._common_escape(letter, start, in_class=False)
@@ -197,7 +197,7 @@ class _RustReader(PatternReader):
             "end-half": Sequence((Look(word, negated=True),)),
         }
         if letter == "B" or name not in halves:
-            raise self.wrong("no such boundary", start)
+            raise self.wrong("unknown boundary", start)
         return halves[name]
 
     def _word_start(self) -> Node:
@@ -220,13 +220,13 @@ class _RustReader(PatternReader):
         if letter in "xuU":
             return self._hexadecimal({"x": 2, "u": 4, "U": 8}[letter], start)
         if letter in _DIGITS:
-            raise self.wrong(f"no such escape in a class, \\{letter}", start)
+            raise self.wrong(f"unknown escape in a class, \\{letter}", start)
         if letter == "b":
             return Letters("\b", False)
         if control := self.escaped(letter):
             return Letters(control, False)
         if letter.isascii() and letter.isalpha() and not (in_class and letter in _LITERAL_IN_CLASS):
-            raise self.wrong(f"no such escape, \\{letter}", start)
+            raise self.wrong(f"unknown escape, \\{letter}", start)
         return Letters(letter, False)
 
     def _hexadecimal(self, digits: int, start: int) -> Letters:
@@ -237,7 +237,7 @@ class _RustReader(PatternReader):
             if not self.take("}"):
                 found = None
         if found is None:
-            raise self.wrong("the escape needs hexadecimal digits", start)
+            raise self.wrong("escape must be followed by hexadecimal digits", start)
         return Letters(self.scalar(int(found, 16), start), "i" in self.flags)
 
     def _property(self, negated: bool, start: int, in_class: bool) -> CodePoints:
@@ -253,11 +253,11 @@ class _RustReader(PatternReader):
             negated = not negated
         points = named("rust", name)
         if points is None:
-            raise self.unsupported(f"the property {shown(text)}", start)
+            raise self.unsupported(f"property {shown(text)}", start)
         if in_class and (name, negated) in _JOINED_IN_CLASS:
             self._joined_in_class += 1
             if self._joined_in_class > 1:
-                raise self.unsupported("a second such property in a class", start)
+                raise self.unsupported("second property of this kind in a class", start)
         folded = self._folded(points)
         return ~folded if negated else folded
 
@@ -276,7 +276,7 @@ class _RustReader(PatternReader):
         while True:
             character = self.peek()
             if not character:
-                raise self.wrong("the class is not closed", start)
+                raise self.wrong("unclosed class", start)
             if character == "[":
                 posix = self._posix()
                 if posix is None:
@@ -309,9 +309,9 @@ class _RustReader(PatternReader):
         self.place += 1
         last = self._item()
         if not isinstance(first, str) or not isinstance(last, str):
-            raise self.wrong("a range must go from a character to a character", place)
+            raise self.wrong("range must go from a character to a character", place)
         if first > last:
-            raise self.wrong("a range must not go backwards", place)
+            raise self.wrong("range must be ascending", place)
         return CodePoints.of((ord(first), ord(last) + 1))
 
     def _item(self) -> str | CodePoints:
@@ -321,7 +321,7 @@ class _RustReader(PatternReader):
             return self.text[start]
         letter = self.peek()
         if not letter:
-            raise self.wrong("a backslash ends the pattern", start)
+            raise self.wrong("backslash at the end of the pattern", start)
         self.place += 1
         found = self._common_escape(letter, start, in_class=True)
         return found.text if isinstance(found, Letters) else found

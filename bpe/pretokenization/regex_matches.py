@@ -41,8 +41,9 @@ def parts_of(text: str, expression: Any) -> Iterator[tuple[int, int, bool]]:
                     break
     except TimeoutError:
         raise BadTokenizer(
-            f"a pattern took over {timeout:.0f} s on a text of {len(text)} characters: it backtracks; write it so that "
-            "less hangs on what is far to the right"
+            f"pattern: took over {timeout:.0f} s on a text of {len(text)} characters because it backtracks. "
+            "Simplify its "
+            "repeats and lookarounds."
         ) from None
     if start < len(text):
         yield start, len(text), False

@@ -115,7 +115,7 @@ class Stage:
                 taker, empty = SEARCHING, not ended
                 if self._behavior not in ("Isolated", "Removed"):
                     raise UnsupportedPattern(
-                        f"the pattern matches the empty text, which {self._behavior} makes nothing certain of"
+                        f"pattern: matches empty text, which {self._behavior} does not support"
                     )
         in_match = taker != SEARCHING
         if where.in_match is False and not in_match and not empty:

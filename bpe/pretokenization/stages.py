@@ -139,7 +139,8 @@ def _parts_of(component: Component) -> _Parts:
 def _stays_in_alphabet(component: Metaspace) -> bool:
     if to_bytes(component.replacement) is None:
         raise UnsupportedTokenizer(
-            f"Metaspace behind ByteLevel puts {shown(component.replacement)} before pieces, which stands for no byte"
+            "pre_tokenizer: replacement of Metaspace after ByteLevel must be a byte (got "
+            f"{shown(component.replacement)})"
         )
     return True
 

@@ -40,7 +40,7 @@ def explored(
             following, made = step(state, character)
             walks += len(following)
             if walks > MOST_WALKS:
-                raise NotBoundedError(f"its states have more than {MOST_WALKS:,} walks")
+                raise NotBoundedError(f"more than {MOST_WALKS:,} walks")
             if following not in numbers:
                 if len(states) == most:
                     raise NotBoundedError(f"more than {most} states")
@@ -119,7 +119,7 @@ class Ways:
                     for before in befores:
                         if before not in found:
                             if len(found) == MOST_RIGHT_CONTEXTS:
-                                raise NotBoundedError("too much hangs on what is to the right")
+                                raise NotBoundedError("too many contexts to the right")
                             found[before] = None
                             rest.append(before)
         return list(found)

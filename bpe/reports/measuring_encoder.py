@@ -53,11 +53,10 @@ def is_measurable(rules: TextRules | None) -> bool:
 
 
 def check_measurable(rules: TextRules | None) -> None:
-    """Nothing, or UnsupportedTokenizer."""
+    """Raise UnsupportedTokenizer if a report cannot measure such a vocabulary."""
     if not is_measurable(rules):
         raise UnsupportedTokenizer(
-            "a report on a tokenizer whose entries have an end_of_word_suffix or a continuing_subword_prefix is not "
-            "supported; `info` shows its entries"
+            "end_of_word_suffix or continuing_subword_prefix: not supported by reports. Run info to see the entries."
         )
 
 
