@@ -399,14 +399,14 @@ def check_special_texts(
 ) -> list[str]:
     """The special tokens as a list; an error unless they are different texts of at least a character each."""
     if isinstance(special_tokens, (str, bytes)):
-        raise error(f"special_tokens: must be a list of texts (got {shown(special_tokens)})")
+        raise error(f"special_tokens: must be a list of strings (got {shown(special_tokens)})")
     if isinstance(special_tokens, (set, frozenset)):
-        raise error("special_tokens: must be a list, whose order determines the IDs (got a set)")
+        raise error("special_tokens: must be a list, since the order determines the IDs (got a set)")
     texts = list(special_tokens)
     seen: set[str] = set()
     for text in texts:
         if not isinstance(text, str) or not text:
-            raise error(f"special_tokens: must be non-empty texts (got {shown(text)})")
+            raise error(f"special_tokens: must be non-empty strings (got {shown(text)})")
         try:
             text.encode()
         except UnicodeEncodeError as fault:

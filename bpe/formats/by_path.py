@@ -133,8 +133,8 @@ def _in_folder(path: Path) -> Path:
         names.remove("vocab.json")
     if {"tokenizer.json", "tekken.json"} <= {*names}:
         warnings.warn(
-            f"{path}: contains tokenizer.json and tekken.json. Reading tokenizer.json, whose pattern is wrong in some "
-            "Mistral repositories. Pass the path of tekken.json to read that file.",
+            f"{path}: contains tokenizer.json and tekken.json. Reading tokenizer.json; some Mistral repositories have "
+            "a wrong pattern in it. Pass the path of tekken.json to read that file.",
             stacklevel=2,
         )
     if names:

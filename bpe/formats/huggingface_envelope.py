@@ -190,7 +190,7 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
             next_id += 1
             if model.has_id(expected):
                 raise BadTokenizer(
-                    f"{where}: must be in model.vocab, whose IDs have gaps (got {shown(text)})"
+                    f"{where}: must be in model.vocab, since its IDs have gaps (got {shown(text)})"
                 )
         elif not as_text and (used_by := _who_takes_it_for_an_entry(text, model, ignore_merges)):
             raise BadTokenizer(

@@ -87,7 +87,7 @@ def cut_of_files(
     elif missing := [token for token in facts.special_tokens if token not in special_tokens]:
         raise BadArgument(
             f"{where}: split at the special token {shown(missing[0])}, which was not passed. Pass "
-            "--special-token for it too, or for none to use those of the file."
+            "it with --special-token too, or pass no --special-token."
         )
     normalizer = rule.normalizer if rule is not None else facts.normalizer
     return Cut(special_tokens, facts.pretokenizer or pattern or "gpt2", counted, normalizer)
@@ -245,8 +245,8 @@ def _check_none_is_missing(missing: Sequence[CountedSource]) -> None:
     names = [source.name for source in missing if not source.is_complete]
     if names:
         raise Refused(
-            f"{_first(names)}: missing input of the interrupted run. Name all of its inputs, or none to "
-            "use the counts as they are."
+            f"{_first(names)}: missing input of the interrupted run. Name all of its inputs, or name "
+            "none to use the counts alone."
         )
 
 
