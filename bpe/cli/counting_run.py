@@ -220,7 +220,7 @@ class CountingRun:
     def _state(self) -> str:
         """What a message says of the counts, which are in files now."""
         if self._saved is not None:
-            return f". The counts are in {self._saved}. To resume, pass --counts {self._saved} and no inputs."
+            return f". The counts are saved. To resume, pass --counts {self._saved} and no inputs."
         if not self._sources:
             return ". The counts files are unchanged."
         return self._kept()
@@ -243,17 +243,16 @@ class CountingRun:
             return f". {what} could not be saved: {error}"
         path = " ".join(map(str, paths))
         place = " instead of the other counts files" if self._options.counts else ""
-        saved = "saved in"
         if len(paths) > 1:  # as one they take more memory than there is
-            saved, place = f"saved as {len(paths)} files that belong together,", f" (all of them){place}"
+            what, place = f"{what}, in {len(paths)} files that belong together,", f" (all of them){place}"
         if facts.complete:
             how = f"To resume, pass --counts {path}{place} and no inputs."
         elif facts.sample:
             how = f"Counting a sample cannot resume. To train on the counts, pass --counts {path} and no inputs."
         else:
             again = ", and the same standard input" if "-" in self._options.inputs else ""
-            how = f"To resume, run the same command with --counts {path}{place}{again}."
-        return f". {what} are {saved} {path}. {how}"
+            how = f"To resume, add --counts {path}{place}{again} to the same command."
+        return f". {what} are saved. {how}"
 
     def _save_somewhere(self, counted: CountSet) -> list[Path]:
         """The file with the counts: beside the output, else where temporary files are, else in the current folder.

@@ -91,7 +91,7 @@ def test_random_references_cut_as_theirs(dialect: str) -> None:
 def test_a_pattern_with_one_is_slow_and_says_why() -> None:
     pretokenizer = Pretokenizer.from_pattern(r"""(["'])[^"']*\1|(.)\2+|[\s\S]""")
     assert pretokenizer.pretokens("""say "no" aaab""") == ["s", "a", "y", " ", '"no"', " ", "aaa", "b"]
-    assert "a backreference asks for a text that matched before" in str(pretokenizer.slow_note)
+    assert "backreference" in str(pretokenizer.slow_note)
 
 
 @pytest.mark.parametrize(
@@ -137,5 +137,5 @@ def test_a_tokenizer_whose_texts_are_cut_in_python(lowercase: bool) -> None:
     assert ids.count(999) == 1
     with pytest.raises(InvalidText):
         tokenizer.encode("a\ud800")
-    with pytest.raises(TypeError, match="must be a str, got int"):
+    with pytest.raises(TypeError, match="must be a str"):
         tokenizer.encode(3)  # type: ignore[arg-type]

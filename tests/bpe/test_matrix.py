@@ -38,7 +38,7 @@ from flat_tokens.storage import entries
 from tokenmill.engines.inline_engine import InlineEngine
 
 SEPARATOR = "\ue0f0"
-pytestmark = pytest.mark.filterwarnings("ignore:.*bytes without an entry:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*no entries for the bytes:UserWarning")
 
 
 @pytest.fixture(scope="module", params=FAMILIES)

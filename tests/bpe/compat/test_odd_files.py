@@ -134,7 +134,7 @@ def test_an_added_token_that_no_file_can_hold() -> None:
     made = bpe.Tokenizer(
         vocab, [], [bpe.AddedToken("x", 1)], words, text_rules=TextRules(), ignore_merges=False
     )
-    with pytest.raises(BadTokenizer, match="added token 'x' would be an entry in model.vocab"):
+    with pytest.raises(BadTokenizer, match="added token 'x'"):
         huggingface.to_json(made)
 
 
