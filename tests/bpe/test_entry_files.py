@@ -141,7 +141,7 @@ WRONG = {
     "merge line of one": (add_merge("ab"), "model.merges["),
     "merge twice": (
         broken(lambda root: root["model"]["merges"].append(root["model"]["merges"][3])),
-        "repeats merges[3]",
+        "model.merges[",
     ),
     "vocab is a list": (set_model("vocab", []), "model.vocab: "),
     "vocab is empty": (set_model("vocab", {}), "added_tokens[0].id: must be 0"),

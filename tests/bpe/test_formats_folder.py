@@ -53,32 +53,32 @@ def pair(folder: Path, settings: dict[str, Any], **others: Any) -> Path:
 
 
 REFUSED = {
-    "class": ({"tokenizer_class": "FooTokenizer"}, {}, "tokenizer_class is 'FooTokenizer'"),
-    "no class": ({}, {"config": {"model_type": "foo"}}, "no file names a tokenizer_class .*'foo'"),
-    "class is no text": ({"tokenizer_class": 5}, {}, "tokenizer_class must be a text"),
+    "class": ({"tokenizer_class": "FooTokenizer"}, {}, "tokenizer_class: .*'FooTokenizer'"),
+    "no class": ({}, {"config": {"model_type": "foo"}}, "tokenizer_class: .*'foo'"),
+    "class is no text": ({"tokenizer_class": 5}, {}, "tokenizer_class: "),
     "another ID": (
         {"tokenizer_class": "GPT2Tokenizer"},
         {"added_tokens": {"<extra>": 9000}},
-        "added_tokens.json: '<extra>' has ID 9000",
+        "added_tokens.json: .*'<extra>'",
     ),
     "no JSON": (
         {"tokenizer_class": "GPT2Tokenizer"},
         {"added_tokens": b"{"},
-        "added_tokens.json: no valid JSON",
+        "added_tokens.json: line 1",
     ),
     "no object": (
         {"tokenizer_class": "GPT2Tokenizer"},
         {"added_tokens": []},
-        "added_tokens.json: must be an object",
+        "added_tokens.json: ",
     ),
     "split": (
         {"tokenizer_class": "GPT2Tokenizer", "split_special_tokens": True},
         {},
-        "split_special_tokens is true",
+        "split_special_tokens: ",
     ),
     "no end": ({"tokenizer_class": "RobertaTokenizer", "sep_token": None}, {}, "cls_token and sep_token"),
-    "language": ({"tokenizer_class": "WhisperTokenizer", "language": "french"}, {}, "language is 'french'"),
-    "token": ({"tokenizer_class": "GPT2Tokenizer", "bos_token": {"text": "x"}}, {}, "bos_token is"),
+    "language": ({"tokenizer_class": "WhisperTokenizer", "language": "french"}, {}, "language: "),
+    "token": ({"tokenizer_class": "GPT2Tokenizer", "bos_token": {"text": "x"}}, {}, "bos_token: "),
 }
 
 

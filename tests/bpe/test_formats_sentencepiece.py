@@ -197,18 +197,18 @@ def changed(pieces=PIECES, **settings):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (Model(PIECES, 1), "is a SentencePiece model of type Unigram; only BPE is supported"),
-        (Model(PIECES, 3), "of type word"),
-        (changed(suffixes_whitespace=True), "treat_whitespace_as_suffix is true"),
-        (changed(denormalizes=True), "denormalizer_spec.precompiled_charsmap is not empty"),
-        (changed([*PIECES, ("c", 0, 5)]), r"pieces\[5\] 'c' is of type UNUSED"),
-        (changed([*PIECES, ("c", 0, 9)]), r"pieces\[5\] 'c' is of type 9"),
-        (changed([*PIECES, ("c", 0, 3)]), "a special piece of one character"),
+        (Model(PIECES, 1), "trainer_spec.model_type: .*Unigram"),
+        (Model(PIECES, 3), "trainer_spec.model_type: .*word"),
+        (changed(suffixes_whitespace=True), "trainer_spec.treat_whitespace_as_suffix: "),
+        (changed(denormalizes=True), "denormalizer_spec.precompiled_charsmap: "),
+        (changed([*PIECES, ("c", 0, 5)]), r"pieces\[5\] 'c': .*UNUSED"),
+        (changed([*PIECES, ("c", 0, 9)]), r"pieces\[5\] 'c': .*9"),
+        (changed([*PIECES, ("c", 0, 3)]), r"pieces\[5\] 'c': "),
         (
             changed([*PIECES, ("<x>", 0, 4)], remove_extra_whitespaces=True),
-            "'<x>' the first, and normalizer_spec.remove_extra_whitespaces",
+            "normalizer_spec.remove_extra_whitespaces: .*'<x>'",
         ),
-        (changed([*PIECES, ("x y", 0, 4)], add_dummy_prefix=False), "symbol 'x y' with a space"),
+        (changed([*PIECES, ("x y", 0, 4)], add_dummy_prefix=False), "pieces: .*'x y'"),
     ],
 )
 def test_what_has_no_counterpart_is_refused_by_name(model, message):
@@ -219,13 +219,13 @@ def test_what_has_no_counterpart_is_refused_by_name(model, message):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (changed([*PIECES, ("a", 0, 1)]), r"pieces\[5\] 'a': pieces must be different texts"),
-        (changed([*PIECES, ("", 0, 1)]), "at least one character"),
-        (changed([*PIECES, ("c", float("nan"), 1)]), "has the score nan"),
-        (changed([*PIECES, ("<0x41>", 0, 6)]), "but none with byte_fallback"),
-        (changed(byte_fallback=True), "has pieces of 0 bytes"),
-        (changed(PIECES[1:]), "has 0 unknown pieces, must have one"),
-        (changed([*PIECES, ("<u>", 0, 2)]), "has 2 unknown pieces"),
+        (changed([*PIECES, ("a", 0, 1)]), r"pieces\[5\] 'a': "),
+        (changed([*PIECES, ("", 0, 1)]), r"pieces\[5\] '': "),
+        (changed([*PIECES, ("c", float("nan"), 1)]), r"pieces\[5\] 'c': .*nan"),
+        (changed([*PIECES, ("<0x41>", 0, 6)]), r"pieces\[5\] '<0x41>': "),
+        (changed(byte_fallback=True), "pieces: .*0"),
+        (changed(PIECES[1:]), "pieces: .*0"),
+        (changed([*PIECES, ("<u>", 0, 2)]), "pieces: .*2"),
         (changed(charsmap=b"\x00"), "the charsmap is cut short"),
     ],
 )
@@ -301,17 +301,17 @@ AB, ABA = (b"a", b"b"), (b"ab", b"a")
 @pytest.mark.parametrize(
     ("tokenizer", "message"),
     [
-        (lambda: Tokenizer({i: bytes([i]) for i in range(256)}, []), "a byte-level vocabulary"),
-        (lambda: small([AB, ABA, (b"a", b"ba")], {**VOCAB, 5: b"ba"}), "'ba' is reached by no merges here"),
+        (lambda: Tokenizer({i: bytes([i]) for i in range(256)}, []), "byte-level vocabulary: "),
+        (lambda: small([AB, ABA, (b"a", b"ba")], {**VOCAB, 5: b"ba"}), "entry 'ba'"),
         (lambda: small([AB, (b"b", b"a"), ABA], {**VOCAB, 5: b"ba"}), None),
-        (lambda: small([AB, ABA]), "'abab' is reached by no merges here"),
+        (lambda: small([AB, ABA]), "entry 'abab'"),
         (lambda: small([AB, ABA, (b"ab", b"ab")]), None),
-        (lambda: small([AB, (b"ab", b"ab"), ABA, (b"aba", b"b")]), "merges that make 'abab' stand apart"),
-        (lambda: small([AB, ABA], {**VOCAB, 9: b"c"}), "ids have gaps"),
-        (lambda: small([AB, ABA], rules=TextRules(unk_token="<unk>")), "with fuse_unk or byte_fallback"),
-        (lambda: small([AB, ABA], rules=TextRules()), "needs an unk_token"),
-        (lambda: small([AB, ABA], normalizer="NFC"), "normalizer NFC can't be written"),
-        (lambda: small([AB, ABA], decoder=None), "decoder is not the one"),
+        (lambda: small([AB, (b"ab", b"ab"), ABA, (b"aba", b"b")]), "merges of 'abab'"),
+        (lambda: small([AB, ABA], {**VOCAB, 9: b"c"}), "IDs with gaps: "),
+        (lambda: small([AB, ABA], rules=TextRules(unk_token="<unk>")), "unk_token"),
+        (lambda: small([AB, ABA], rules=TextRules()), "unk_token"),
+        (lambda: small([AB, ABA], normalizer="NFC"), "normalizer NFC: "),
+        (lambda: small([AB, ABA], decoder=None), "decoder"),
     ],
 )
 def test_what_a_model_cannot_say_is_not_written(tokenizer, message, tmp_path):

@@ -127,10 +127,10 @@ def test_a_file_gives_its_pretokenizer_and_normalizer_and_nothing_else(tmp_path:
     [
         (
             {"like": "gpt-5000"},
-            "like 'gpt-5000' is neither a preset nor the path of a tokenizer.json; .* gpt-2, ",
+            "^like: .*'gpt-5000'.* gpt-2, ",
         ),
-        ({"like": 3}, "like must be a preset's name or the path"),
-        ({"like": "gpt-2", "pattern": "gpt2"}, "like and pattern exclude each other"),
+        ({"like": 3}, "^like: .*3"),
+        ({"like": "gpt-2", "pattern": "gpt2"}, "^like: .*pattern"),
     ],
 )
 def test_what_is_like_nothing_is_refused(arguments: dict[str, Any], message: str) -> None:

@@ -107,7 +107,7 @@ def test_counting_keeps_to_the_memory(
     )
     assert peak <= limit_mb * 10**6, error
     # Only a text without a place to cut may be too large to be counted.
-    assert code == 0 or (code == 5 and "no place to cut" in error), error
+    assert code == 0 or (code == 5 and "/text: byte " in error), error
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
@@ -151,7 +151,7 @@ def test_the_limit_that_a_refusal_names_is_enough(tmp_path: Path, least_mb: int)
         tmp_path / "t.json",
     ]
     code, _, error = run(*command, "--max-memory", f"{least_mb}MB")
-    named = re.search(r"give (\d+)MB or more", error)
+    named = re.search(r"(\d+)MB or more", error)
     assert code == 5, error
     assert named, error
     code, peak, error = run(*command, "--max-memory", f"{named[1]}MB")
@@ -166,10 +166,10 @@ def test_a_report_that_does_not_fit_leaves_the_tokenizer(tmp_path: Path, least_m
     command = ["train", tmp_path / "text", "--vocab-size", "1000", "--quiet", "--output", tmp_path / "t.json"]
     code, peak, error = run(*command, "--max-memory", f"{limit_mb}MB", "--report", tmp_path / "report")
     assert (code, peak <= limit_mb * 10**6) == (5, True), (peak, error)
-    assert "the tokenizer is written; the report takes about" in error
+    assert ": report " in error
     assert (tmp_path / "t.json").exists()
     assert not (tmp_path / "report").exists()
-    named = re.search(r"give --max-memory (\d+)MB or more", error)
+    named = re.search(r"--max-memory (\d+)MB or more", error)
     assert named, error
     code, peak, error = run(*command, "--max-memory", f"{named[1]}MB", "--report", tmp_path / "report")
     assert (code, peak <= int(named[1]) * 10**6) == (0, True), (peak, error)
@@ -189,7 +189,7 @@ def test_fit_works_at_the_smallest_limit(tmp_path: Path, least_mb: int) -> None:
 
 
 def named_limit(error: str) -> str:
-    named = re.search(r"give (?:--max-memory )?(\d+)MB or more", error)
+    named = re.search(r"(\d+)MB or more", error)
     assert named, error
     return f"{named[1]}MB"
 
@@ -201,16 +201,15 @@ def test_counts_that_are_too_long_to_be_merged_are_kept(threads: int, least_mb: 
     command = ["count", tmp_path / "text", "--quiet", "--output", tmp_path / "c", "--threads", threads]
     code, peak, error = run(*command, "--max-memory", f"{least_mb}MB")
     assert (code, peak <= least_mb * 10**6) == (5, True), (peak, error)
-    kept = re.search(r"in 4 files that belong together, are kept in (.*): go on with --counts", error)
+    kept = re.search(r"--counts (.*) \(all of them\)", error)
     assert kept, error
     limit = named_limit(error)
     files = kept[1].split()
     for some in (files[:1], files[1:], [*files, files[0]]):
         code, _, error = run("count", "--counts", *some, "--quiet", "--output", tmp_path / "some")
         assert code == 2
-        assert (
-            f" of 4 that hold the same counts together, and files named of them: {len(some)}; name" in error
-        )
+        assert " of 4 " in error
+        assert f"got {len(some)} " in error
     command = ["count", "--counts", *files, "--quiet", "--output", tmp_path / "again"]
     code, peak, error = run(*command, "--max-memory", limit)
     assert (code, peak <= int(limit[:-2]) * 10**6) == (0, True), (peak, error)
@@ -237,7 +236,7 @@ def test_a_limit_that_is_named_for_long_pretokens_is_enough(
         stage = re.sub(r"\d+", "", error.split(",")[0])[:30]
         assert (code, stage != refused) == (5, True), error
         assert "--min-pretoken-count" not in error or b" " in text, error
-        assert "could not be kept" not in error
+        assert "could not be saved" not in error
         limit, refused = named_limit(error), stage
     assert code == 0, error
 

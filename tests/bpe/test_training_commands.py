@@ -86,7 +86,7 @@ def test_sizes_that_can_not_be_named_or_made(fails: Any, texts: list[Path], tmp_
     output = ["--output", tmp_path / "t.json"]
     fails(
         2,
-        r"several vocabulary sizes need \{vocab_size\} in the name",
+        r"--output: .*\{vocab_size\}",
         "train",
         *texts,
         "--vocab-size",
@@ -94,8 +94,8 @@ def test_sizes_that_can_not_be_named_or_made(fails: Any, texts: list[Path], tmp_
         *output,
     )
     numbered = ["--output", tmp_path / "{vocab_size}.json"]
-    fails(2, "--vocab-size 1000 is given twice", "train", *texts, "--vocab-size", "1k,1000", *numbered)
-    fails(2, "at least 257 .* got 256", "train", *texts, *SPECIAL, "--vocab-size", "1k,256", *numbered)
+    fails(2, "--vocab-size: .*1000", "train", *texts, "--vocab-size", "1k,1000", *numbered)
+    fails(2, "--vocab-size: .*257.*256", "train", *texts, *SPECIAL, "--vocab-size", "1k,256", *numbered)
     fails(
         2,
         r"--vocab-size: .*\(got ''\)",
@@ -111,9 +111,8 @@ def test_more_than_there_is_stops_early(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"aab ab")
     code, err = run("train", tmp_path / "a", "--vocab-size", "258,9k", "--output", tmp_path / "{vocab_size}")
     assert code == 0
-    assert (
-        "training stopped at 259 of 9000 entries: only 3 merges are possible, then no pair is left; " in err
-    )
+    assert "note: training: " in err
+    assert "259 of 9000" in err
     assert Tokenizer.load(tmp_path / "9000").vocab_size == 259
     code, err = run(
         "train",
@@ -127,9 +126,8 @@ def test_more_than_there_is_stops_early(run: Run, tmp_path: Path) -> None:
         "--output",
         tmp_path / "x",
     )
-    assert (
-        "only 1 merge is possible, then no pair occurs 2 times or more and makes an entry of at most 2" in err
-    )
+    assert "note: training: " in err
+    assert "1 merge" in err
 
 
 # -- counts files --------------------------------------------------------------------------------------------
@@ -206,7 +204,7 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
     counts = ["--counts", tmp_path / "c", *output, "--vocab-size", 300]
     fails(
         2,
-        "counted with the pattern 'qwen2', asked for is 'gpt2'; count again",
+        "/c: .*'qwen2'.*'gpt2'",
         "train",
         *counts,
         "--like",
@@ -217,13 +215,13 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
     counts[1] = tmp_path / "plain"
     fails(
         2,
-        "counted with the normalizer none, asked for is NFC; count again",
+        "/plain: .*none.*NFC",
         "train",
         *counts,
         "--like",
         "pythia",
     )
-    excluded = "--like and --pattern exclude each other: like says the pattern"
+    excluded = "error: --like: .* --pattern"
     fails(2, excluded, *plain, "--pattern", "gpt2")
     fails(
         2,
@@ -236,24 +234,24 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
         "--pattern",
         "gpt2",
     )
-    fails(2, "which it would replace", "train", *texts, *longer, "--output", tmp_path / "l.json")
+    fails(2, "--output .*l.json: ", "train", *texts, *longer, "--output", tmp_path / "l.json")
     for option in (["--limit-alphabet", 9], ["--like", "gpt-2"]):
-        excluded = f"error: {option[0]} and --continue-from exclude each other: that tokenizer"
+        excluded = f"error: {option[0]}: .* --continue-from"
         fails(2, excluded, "train", *texts, *longer, *output, *option)
     too_few = ["--vocab-size", 300, "--limit-alphabet", 2, "--initial-alphabet", "abc"]
-    few = "error: --limit-alphabet 2 is less than the 3 bytes of --initial-alphabet; [^;]*$"  # no counts to keep
+    few = "error: --limit-alphabet: (?:(?!--counts).)*$"  # no counts to keep
     fails(2, few, "train", *texts, *output, *too_few)
     several = ["--vocab-size", "300,400", "--output", tmp_path / "x.json"]
-    fails(2, r"several vocabulary sizes need \{vocab_size\} in the name", "train", *texts, *several)
+    fails(2, r"--output: .*\{vocab_size\}", "train", *texts, *several)
     clip = ["train", *texts, *output, "--vocab-size", 600, "--like", "clip"]
-    no_report = "a report on a tokenizer whose entries have an end_of_word_suffix .* is not supported"
+    no_report = "error: end_of_word_suffix"
     fails(2, no_report, *clip, "--report", tmp_path / "r.html")
     assert not (tmp_path / "x.json").exists()  # it was told when the tokenizer was there
     assert run(*clip, "--output", tmp_path / "clip.json", "--quiet")[0] == 0
     again = ["train", *texts, *output, "--vocab-size", 700, "--continue-from", tmp_path / "clip.json"]
     fails(2, no_report, *again, "--report", tmp_path / "r.html")
     longer[1] = tmp_path / "no-such.json"
-    fails(2, "no-such.json: can't read the tokenizer", "train", *texts, *output, *longer)
+    fails(2, "no-such.json: ", "train", *texts, *output, *longer)
     assert not (tmp_path / "x.json").exists()
 
 
@@ -288,7 +286,8 @@ def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
     assert bad.stderr.startswith(b"tokenmill: error: stdin: byte 2: ")
     line = f"'{sys.executable}' -m bpe count - --output '{tmp_path}/x' <&-"
     closed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
-    assert (closed.returncode, closed.stderr) == (2, "tokenmill: error: stdin is closed; name a file\n")
+    assert (closed.returncode, closed.stderr.count("\n")) == (2, 1)
+    assert closed.stderr.startswith("tokenmill: error: -: ")
 
 
 def test_the_corpus_order_is_that_of_the_arguments(
@@ -308,11 +307,9 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     run("count", texts[0], *SPECIAL, "--output", tmp_path / "a.counts")
     run("count", texts[0], *SPECIAL, "--pattern", "qwen2", "--output", tmp_path / "b.counts")
     both = ["--counts", tmp_path / "a.counts", tmp_path / "b.counts"]
-    fails(
-        2, r"a\.counts was counted with the pattern 'gpt2', .*b\.counts with 'qwen2'", "train", *both, *output
-    )
-    fails(2, "asked for is 'o200k'; leave --pattern out", "train", *both[:2], "--pattern", "o200k", *output)
-    fails(2, "no input: name text files", "count", "--output", tmp_path / "x")
+    fails(2, r"a\.counts: .*'gpt2'.*'qwen2'.*b\.counts", "train", *both, *output)
+    fails(2, r"a\.counts: .*'o200k'.*--pattern", "train", *both[:2], "--pattern", "o200k", *output)
+    fails(2, "error: inputs: ", "count", "--output", tmp_path / "x")
     held_out = ["--report", tmp_path / "r", "--held-out", "-"]
     fails(2, "-: stdin is read once; train on it, or hold it out", "train", "-", *output, *held_out)
     fails(2, r"no\.counts: can't read the counts", "train", "--counts", tmp_path / "no.counts", *output)
@@ -323,7 +320,7 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(2, '--min-pretoken-count: .*"fit"', "train", *texts, "--min-pretoken-count", "few", *output)
     fails(
         2,
-        "--min-pretoken-count must be at least 1",
+        "--min-pretoken-count",
         "train",
         texts[0],
         *SPECIAL,
@@ -331,30 +328,28 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
         "0",
         *output,
     )
-    fails(2, "--max-token-bytes must be at least 2", "train", *texts, "--max-token-bytes", "1", *output)
-    fails(2, "--sample-bytes must be at least 1", "train", *texts, "--sample-bytes", "0", *output)
+    fails(2, "--max-token-bytes: ", "train", *texts, "--max-token-bytes", "1", *output)
+    fails(2, "--sample-bytes: ", "train", *texts, "--sample-bytes", "0", *output)
     fails(
         2,
-        "--keep-counts .* its folder does not exist",
+        "--keep-counts .*no/x: ",
         "train",
         *texts,
         "--keep-counts",
         tmp_path / "no/x",
         *output,
     )
-    fails(2, "special token '<s>' is given twice", "train", *texts, *["--special-token", "<s>"] * 2, *output)
-    fails(2, "special token .* at least one character", "train", *texts, "--special-token", "", *output)
+    fails(2, "--special-token: .*'<s>'", "train", *texts, *["--special-token", "<s>"] * 2, *output)
+    fails(2, "--special-token: ", "train", *texts, "--special-token", "", *output)
     (tmp_path / "empty").write_bytes(b"")
-    fails(2, "the inputs hold no text to train on", "train", tmp_path / "empty", *output, "--quiet")
+    fails(2, "error: inputs: ", "train", tmp_path / "empty", *output, "--quiet")
     rare = ["train", *texts, *SPECIAL, "--quiet", *output, "--min-pretoken-count"]
     for count in ("99999", "9" * 15):
-        fails(2, f"--min-pretoken-count {count} leaves out all .* distinct pretokens: none", *rare, count)
+        fails(2, f"--min-pretoken-count: .*{count}", *rare, count)
     damaged = bytearray((tmp_path / "a.counts").read_bytes())
     damaged[40] ^= 1
     (tmp_path / "a.counts").write_bytes(damaged)
-    fails(
-        3, r"a\.counts: the checksum of block 0, at byte 16, does not fit; it is", "train", *both[:2], *output
-    )
+    fails(3, r"a\.counts: .*block 0 at byte 16", "train", *both[:2], *output)
     assert not (tmp_path / "t.json").exists()
 
 
@@ -390,11 +385,9 @@ def test_counting_that_is_interrupted_goes_on(
     signal_in("counting", number)
     code, err = run(*command)
     assert code == 128 + number
-    assert err.splitlines()[1] == "tokenmill: note: stopping after this block; once more to stop at once"
+    assert err.splitlines()[1].startswith("tokenmill: note: ")
     assert re.search(
-        r"tokenmill: error: interrupted while counting; the counts of .* are kept in (.*)/t\.partial\.counts: "
-        r"to go on, run the "
-        r"same command with --counts \1/t\.partial\.counts\n$",
+        r"tokenmill: error: interrupted while counting.* --counts \S*/t\.partial\.counts .*\n$",
         err,
     )
     partial = tmp_path / "t.partial.counts"
@@ -404,7 +397,7 @@ def test_counting_that_is_interrupted_goes_on(
     assert code == 0
     assert Tokenizer.load(tmp_path / "t.json") == train(texts, 300, [END])
     code, err = run("train", "--counts", partial, "--vocab-size", "300", "--output", tmp_path / "p.json")
-    assert "the counts are of a run that was stopped: 1 of 3 inputs are complete" in err
+    assert re.search("note: counts files: .*1 of 3 inputs", err)
 
 
 @pytest.mark.parametrize("start", ["--like", "--continue-from"])
@@ -421,7 +414,7 @@ def test_counting_for_another_start_goes_on_too(
     signal_in("merging")
     partial = ["--counts", tmp_path / "t.partial.counts"]
     code, err = run(*command, "--output", tmp_path / "t.json", *partial)
-    assert (code, "go on with --counts" in err) == (130, True)
+    assert (code, "--counts" in err) == (130, True)
     command = ["train", *special, start, old, "--vocab-size", 340, "--counts", tmp_path / "t.counts"]
     assert run(*command, "--output", tmp_path / "t.json")[0] == 0
     assert (tmp_path / "t.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
@@ -449,17 +442,15 @@ def test_merging_that_is_interrupted_leaves_the_counts(
     code, err = run("train", *texts, *SPECIAL, *command, *options)
     assert code == 130
     name = tmp_path / ("mine" if kept else "t-all.1.counts")
-    assert "tokenmill: error: interrupted while merging; the counts " in err
-    assert err.endswith(f"go on with --counts {name} and without inputs\n")
+    assert "tokenmill: error: interrupted while merging. " in err
+    assert f"--counts {name} " in err.splitlines()[-1]
     assert (tmp_path / "t-all.counts").read_bytes() == b"somebody's"
     assert run("train", "--counts", name, *command)[0] == 0
     assert Tokenizer.load(tmp_path / "t-320.json") == train(texts, 320, [END])
     signal_in("merging")
     code, err = run("train", "--counts", name, *command)
-    assert (code, err) == (
-        130,
-        "tokenmill: error: interrupted while merging; the counts files are as they were\n",
-    )
+    assert (code, err.count("\n")) == (130, 1)
+    assert err.startswith("tokenmill: error: interrupted while merging. ")
 
 
 def test_count_that_is_interrupted_keeps_a_partial_file(
@@ -475,7 +466,8 @@ def test_count_that_is_interrupted_keeps_a_partial_file(
     signal_in("counting")
     code, err = run(*command, "--sample-bytes", "3000")
     assert code == 130
-    assert "a sample can't be counted further, but trained on with --counts" in err
+    assert "sample" in err.splitlines()[-1]
+    assert " --counts " in err.splitlines()[-1]
 
 
 def test_no_memory_for_merging_keeps_the_counts(
@@ -489,7 +481,7 @@ def test_no_memory_for_merging_keeps_the_counts(
         "train", *texts, *SPECIAL, "--vocab-size", "300", "--output", tmp_path / "t.json", "--quiet"
     )
     assert code == 5
-    assert err.startswith("tokenmill: error: out of memory while merging; the counts of ")
+    assert err.startswith("tokenmill: error: out of memory while merging. ")
     assert CountsFile(tmp_path / "t.counts").facts.complete
 
 
@@ -510,5 +502,5 @@ def test_special_tokens_that_the_counts_were_not_cut_at_are_named(
     assert run(*command, *SPECIAL) == (0, "")
     code, err = run(*command, *SPECIAL, "--special-token", "<s>", "--special-token", "</s>")
     assert (code, err.count("\n")) == (0, 1)
-    assert "counts files was not cut at the special tokens '<s>', '</s>': if it holds them" in err
+    assert re.search("note: counts files: .*'<s>', '</s>'", err)
     assert list(Tokenizer.load(output).special_tokens) == [END, "<s>", "</s>"]
