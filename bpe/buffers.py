@@ -117,7 +117,7 @@ def bad_ids(ids: object, error: Exception, errors: object = "") -> BadArgument:
     if isinstance(ids, np.ndarray) and (ids.ndim != 1 or ids.dtype.kind not in "iub"):
         return _wrong("ids", "one-dimensional integers", ids, rows if ids.ndim == 2 else "")
     if isinstance(ids, str):
-        return _wrong("ids", _IDS, ids, ". Call encode for the IDs of a text.")
+        return BadArgument(f"ids: must be {_IDS} (got {shown(ids)}). Call encode for the IDs of a text.")
     if isinstance(ids, (list, np.ndarray)):
         for place, id_ in enumerate(ids):
             if isinstance(id_, np.bool_) or not hasattr(id_, "__index__"):

@@ -79,7 +79,7 @@ REFUSED = [
     (
         ("post_processor",),
         {"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {"<s>": 5}},
-        "post_processor.special_tokens['<s>']: ",
+        "post_processor.special_tokens['<s>'].ids: ",
     ),
     (("decoder",), {"type": "WordPiece"}, "decoder: "),
     (("added_tokens", 0, "lstrip"), 1, "added_tokens[0].lstrip: "),

@@ -53,7 +53,7 @@ def test_merges_that_ranks_can_not_express(trained):
         to_ranks(Tokenizer(entries | {900: b"xyzzy"}, merges))
     last = max(entries)
     entries[900], entries[901] = entries.pop(last), entries.pop(last - 1)
-    with pytest.raises(BadTokenizer, match="ids"):
+    with pytest.raises(BadTokenizer, match=r"merges\[\d+\]: "):
         to_ranks(Tokenizer(entries, merges))
     entries = trained("gpt2")[0] | {900: b"theth"}
     splits = every_split(entries)
@@ -100,7 +100,7 @@ def test_arguments(ranked, listed, tmp_path):
     with pytest.raises(BadTokenizer, match="nothing.json"):
         Tokenizer.load(tmp_path / "nothing.json")
     listed().save(tmp_path / "t.json")
-    with pytest.raises(BadArgument, match="t.json.*tokenizer.json"):
+    with pytest.raises(BadArgument, match="/t.json: "):
         Tokenizer.load(tmp_path / "t.json", pattern="gpt2")
 
 
@@ -124,7 +124,7 @@ def test_two_merges_of_one_product_with_others_between():
 def test_files_of_odd_lines_take_special_tokens_too(special_tokens, ranked):
     data = to_ranks(ranked()).replace(b"\n", b"  \n\n")
     if isinstance(special_tokens, dict):
-        with pytest.raises(BadTokenizer, match="id 7"):
+        with pytest.raises(BadTokenizer, match="special_tokens: ID 7 "):
             read(data, "gpt2", special_tokens)
         special_tokens = {"<s>": 9000}
     made = Tokenizer.from_parts(read(data, "gpt2", special_tokens))

@@ -119,7 +119,7 @@ WRONG = [
     (template(TEXT, special_tokens=[]), "post_processor.special_tokens: "),
     (
         template(TEXT, special_tokens={"<s>": {"id": "<s>", "ids": [7], "tokens": ["<s>"]}}),
-        "post_processor.special_tokens['<s>']: ",
+        "post_processor.special_tokens['<s>'].ids: ",
     ),
     (
         template(TEXT, special_tokens={"x": {"id": "x", "ids": [7, 8], "tokens": ["x"]}}),

@@ -113,7 +113,7 @@ def test_a_file_gives_its_pretokenizer_and_normalizer_and_nothing_else(tmp_path:
     (tmp_path / "unigram.json").write_text(json.dumps(root | {"model": {"type": "Unigram", "vocab": []}}))
     assert rule_like(tmp_path / "unigram.json") == TextRule.of(made)
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(BadTokenizer, match=r"other\.json.*tokenizer\.json.*pre_tokenizer"):
+    with pytest.raises(BadTokenizer, match=r"other\.json: pre_tokenizer: "):
         rule_like(tmp_path / "other.json")
     (tmp_path / "nfkc.json").write_text(json.dumps(root | {"normalizer": {"type": "NFKC"}}))
     assert str(rule_like(tmp_path / "nfkc.json").normalizer) == "NFKC"
