@@ -336,7 +336,8 @@ def test_outputs_of_one_name_replaced_each_other(
             pairs += [("old", "old"), ("old", "hard-old"), ("soft-old", "old")]
             for name, second in pairs:
                 message = refused(command, {flag: name, other: second}, capfd, here)
-                assert "are one file" in message
+                assert flag in message
+                assert other in message
 
 
 def test_a_size_that_makes_the_name_of_another_output(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -450,7 +451,7 @@ def test_devices_and_pipes_are_no_files_that_are_replaced(
     nothing = dict.fromkeys(COMMANDS[0].outputs, "/dev/null")
     assert run_bpe(words_of(COMMANDS[0], nothing)) == 0
     assert Path("/dev/null").is_char_device()
-    assert capfd.readouterr().err.endswith("ask for fewer entries\n")
+    assert "note: training: " in capfd.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda row: f"{row.package}-{row.name}")

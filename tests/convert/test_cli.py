@@ -58,13 +58,13 @@ def test_bad_tokenizers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content["added_tokens"][0]["id"] = 2**31
     (here / "large.json").write_text(json.dumps(content))
     fails(capsys, command(tokenizer="large.json"), 2, str(2**31))
-    fails(capsys, command(tokenizer="en.txt"), 2, "en.txt: is no tokenizer: neither a tokenizer.json, nor")
+    fails(capsys, command(tokenizer="en.txt"), 2, "en.txt: ")
     (here / "folder").mkdir()
     fails(
         capsys,
         command(tokenizer="folder"),
         2,
-        "folder: the folder holds no tokenizer: neither tokenizer.json",
+        "folder: ",
     )
     (here / "t.tiktoken").write_text("IQ== 0\n")
     fails(capsys, command(tokenizer="t.tiktoken"), 2, "t.tiktoken: ", "tokenizer.json")

@@ -105,7 +105,7 @@ def test_a_tokenizer_without_such_an_entry_is_refused(here: Path, capfd: pytest.
     command = ["en.txt", "--tokenizer", "tok.json", "--output", "out", "--append-token", "</s>"]
     assert main(command) == 2
     told = capfd.readouterr().err
-    assert told.startswith("tokenmill: error: --append-token '</s>': the tokenizer has no entry")
+    assert told.startswith("tokenmill: error: --append-token: ")
     assert told.count("\n") == 1
     assert not list(here.glob("out*"))
     assert main([*command, "--dry-run"]) == 2

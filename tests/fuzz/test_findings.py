@@ -43,7 +43,7 @@ def test_components_that_double_a_text_again_and_again() -> None:
     root = dict(tokenizer_documents()[0])
     doubling = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     root["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [doubling] * 40}
-    with pytest.raises(BadTokenizer, match="make a text 1e\\+12 times as long"):
+    with pytest.raises(BadTokenizer, match=r"normalizer and pre_tokenizer: .*1e\+12"):
         huggingface.read(json.dumps(root).encode())
 
 
