@@ -124,7 +124,9 @@ def test_rank_files(capfdbinary, ranked, text_file, tmp_path):
     for special in ("<|endoftext|>", f"<|endoftext|>={ranked().special_tokens['<|endoftext|>']}"):
         _, out, _ = run(capfdbinary, "encode", text_file, *options, special)
         assert list(map(int, out.split())) == ranked().encode(TEXT)
-    failed(capfdbinary, 2, "give all an id", "encode", text_file, *options, "<s>=5", "--special-token", "<t>")
+    failed(
+        capfdbinary, 2, "--special-token", "encode", text_file, *options, "<s>=5", "--special-token", "<t>"
+    )
     failed(
         capfdbinary,
         2,

@@ -60,7 +60,7 @@ def test_spilled_counts_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
         counts = count_sources([text], CountingOptions(), told, budget, workspace)
         assert len(counts.parts) > 1
     assert len(told.notes) == 1
-    assert "<|endoftext|> 30,000 times" in told.notes[0]
+    assert "<|endoftext|>: occurs 30,000 times" in told.notes[0]
 
 
 @pytest.mark.parametrize("command", ["train", "count"])

@@ -77,10 +77,10 @@ def added_token(token: Any, special: bool = False) -> AddedToken:
             token.special = True
         return AddedToken(token.content, **{flag: getattr(token, flag) for flag in FLAGS})
     except AttributeError:
-        raise TypeError(f"an added token must be a str or an AddedToken, got {shown(token)}") from None
+        raise TypeError(f"token: must be a str or an AddedToken (got {shown(token)})") from None
 
 
 def check_tokens(tokens: Any) -> None:
     """Nothing, or TypeError for one text where a list of them belongs."""
     if isinstance(tokens, str):
-        raise TypeError(f"tokens must be a list, got {shown(tokens)}")
+        raise TypeError(f"tokens: must be a list (got {shown(tokens)})")

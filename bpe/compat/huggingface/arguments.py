@@ -27,16 +27,16 @@ def _whole(name: str, value: Any, stop: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {shown(value)}") from None
+        raise TypeError(f"{name}: must be an integer (got {shown(value)})") from None
     if not 0 <= number < stop:
-        raise OverflowError(f"{name} is {number}: must be 0 or more, and less than {stop}")
+        raise OverflowError(f"{name}: must be at least 0 and below {stop} (got {number})")
     return number
 
 
 def text(name: str, value: Any) -> str:
     """A text. UnicodeEncodeError for one with a lone surrogate."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a str, got {shown(value)}")
+        raise TypeError(f"{name}: must be a str (got {shown(value)})")
     value.encode()
     return value
 
@@ -44,14 +44,14 @@ def text(name: str, value: Any) -> str:
 def flag(name: str, value: Any) -> bool:
     """True or False, nothing that counts as one of them."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {shown(value)}")
+        raise TypeError(f"{name}: must be True or False (got {shown(value)})")
     return value
 
 
 def one_of(name: str, value: Any, allowed: Collection[str]) -> str:
     """One of these texts; BadArgument, a ValueError, for another."""
     if text(name, value) not in allowed:
-        raise BadArgument(f"{name} is {shown(value)}: must be one of {', '.join(allowed)}")
+        raise BadArgument(f"{name}: must be one of {', '.join(allowed)} (got {shown(value)})")
     return str(value)
 
 

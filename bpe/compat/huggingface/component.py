@@ -110,7 +110,9 @@ class Component:
             return None
         name = value.get("type") if isinstance(value, dict) else None
         if name not in cls.kinds:
-            raise UnsupportedTokenizer(f"{cls.__name__} {shown(name)}; supported: {', '.join(cls.kinds)}")
+            raise UnsupportedTokenizer(
+                f"{cls.__name__}: unsupported (got {shown(name)}). Supported: {', '.join(cls.kinds)}."
+            )
         kind = cls.kinds[name]
         made = kind.__new__(kind)
         made._read(value)
@@ -122,7 +124,7 @@ class Component:
             if key in value or field.default is not REQUIRED:
                 self._set(name, field.from_json(value[key]) if key in value else field.default)
             else:
-                raise BadArgument(f"{type(self).__name__} needs the field {key}")
+                raise BadArgument(f"{type(self).__name__}.{key}: missing")
 
     @classmethod
     def taken(cls, value: Any) -> Any:
@@ -132,7 +134,7 @@ class Component:
         try:
             return cls.from_json(json.loads(value.__getstate__()))
         except (AttributeError, TypeError, ValueError):
-            raise TypeError(f"must be a {cls.__name__} or None, got {shown(value)}") from None
+            raise TypeError(f"component: must be a {cls.__name__} or None (got {shown(value)})") from None
 
     def __getstate__(self) -> bytes:
         return json.dumps(self.to_json()).encode()
@@ -168,7 +170,7 @@ class SequenceOf(Component, is_sequence=True):
 
     def __init__(self, items: Any = ()) -> None:
         if not isinstance(items, (list, tuple)):
-            raise TypeError(f"{type(self).__name__} takes a list of components, got {shown(items)}")
+            raise TypeError(f"{type(self).__name__}: must be a list of components (got {shown(items)})")
         taken = [self.base().taken(item) for item in items]
         self.__dict__["items"] = [
             each

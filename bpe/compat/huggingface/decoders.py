@@ -161,7 +161,7 @@ class DecodeStream:
         if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(_BROKEN):
             return None
         if not text.startswith(self._prefix):
-            raise BpeError(f"id {self._ids[-1]} changes text that was given already")
+            raise BpeError(f"ids: ID {self._ids[-1]} changes text that was already returned")
         new = text[len(self._prefix) :]
         rest = self._ids[self._prefix_ids :]
         self._prefix_ids = len(self._ids) - self._prefix_ids

@@ -58,7 +58,7 @@ class Decoding:
     def text(self, ids: Any, skip_special_tokens: bool) -> str:
         """The text of the ids; what is no id is left out."""
         if isinstance(ids, str) or not hasattr(ids, "__getitem__"):
-            raise TypeError(f"ids must be a list of ids, got {shown(ids)}")
+            raise TypeError(f"ids: must be a list of IDs (got {shown(ids)})")
         if skip_special_tokens and self._special:
             special = self._special
             ids = [id_ for id_ in ids if id_ not in special]

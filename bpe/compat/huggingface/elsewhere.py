@@ -11,7 +11,7 @@ def elsewhere(name: str) -> Any:
     """A class of this name that can't be made: UnsupportedTokenizer."""
 
     def refuse(*_: Any, **__: Any) -> None:
-        raise UnsupportedTokenizer(f"{name} is not supported; this package is for BPE, use tokenizers for it")
+        raise UnsupportedTokenizer(f"{name}: not supported, since this package only has BPE. Use tokenizers.")
 
     return type(name, (_Refusing,), {"__new__": refuse, "from_file": staticmethod(refuse)})
 

@@ -121,7 +121,7 @@ class Encoding:
     @property
     def words(self) -> list[int | None]:
         """The old name of word_ids."""
-        warnings.warn("Encoding.words is an old name; use word_ids", DeprecationWarning, stacklevel=2)
+        warnings.warn("Encoding.words: deprecated. Use word_ids.", DeprecationWarning, stacklevel=2)
         return self.word_ids
 
     @property
@@ -253,9 +253,7 @@ class Encoding:
             self._overflowing.append(whole)
             return
         if stride >= max_length:
-            raise BadArgument(
-                f"stride is {stride}: must be below the {max_length} tokens that a part may have"
-            )
+            raise BadArgument(f"stride: must be below {max_length}, the tokens per part (got {stride})")
         step = max_length - stride
         if direction == "right":
             starts = range(0, length, step)

@@ -80,11 +80,11 @@ class BPE(
             bool(ignore_merges),
         )
         if (vocab is None) != (merges is None):
-            raise BadArgument("vocab and merges must both be given, or neither")
+            raise BadArgument("vocab and merges: must be passed together, or not at all")
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = BPE.read_file(vocab, merges)
         if isinstance(vocab, str) or isinstance(merges, str):
-            raise TypeError("vocab and merges must both be paths, or neither")
+            raise TypeError("vocab and merges: must both be paths, or neither")
         self._take(dict(vocab or {}), [(left, right) for left, right in merges or ()])
         self._check()
 

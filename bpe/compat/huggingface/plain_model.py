@@ -28,7 +28,7 @@ class PlainModel:
         self, vocab: Mapping[str, int], merges: Sequence[tuple[str, str]], options: Mapping[str, Any]
     ) -> None:
         if options.get("dropout"):
-            raise UnsupportedTokenizer("model.dropout is not supported: ids must not be random")
+            raise UnsupportedTokenizer("model.dropout: not supported, since IDs would be random")
         self._vocab = vocab
         self._texts = {id_: text for text, id_ in vocab.items()}
         self._options = options
@@ -38,7 +38,9 @@ class PlainModel:
             try:
                 pair, made = (vocab[left], vocab[right]), vocab[left + right[prefix:]]
             except KeyError as error:
-                raise BadTokenizer(f"model.merges[{rank}]: {shown(error.args[0])} is no entry") from None
+                raise BadTokenizer(
+                    f"model.merges[{rank}]: not an entry (got {shown(error.args[0])})"
+                ) from None
             self._merges[pair] = rank, made
 
     def tokens(self, word: str) -> list[Token]:

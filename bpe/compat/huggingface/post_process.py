@@ -60,7 +60,7 @@ def _process(component: dict[str, Any], encodings: list[Encoding], add: bool) ->
             return _template(component, encodings, add)
         case "RobertaProcessing" | "BertProcessing":
             return _cls_and_sep(component, encodings, add)
-    raise UnsupportedTokenizer(f"post_processor is {shown(component['type'])}, which is not supported")
+    raise UnsupportedTokenizer(f"post_processor: not supported (got {shown(component['type'])})")
 
 
 def _set_type(encoding: Encoding, type_id: int) -> None:

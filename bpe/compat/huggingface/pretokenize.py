@@ -44,7 +44,7 @@ def _cut(text: AlignedText, component: Component) -> Iterable[AlignedText]:
                 parts = [part for each in parts for part in _split(each, cut)]
             return [normalized(part, _IN_BYTES) for part in parts]
         case UnicodeScripts():
-            raise UnsupportedTokenizer("pre_tokenizer UnicodeScripts is not supported")
+            raise UnsupportedTokenizer("pre_tokenizer: UnicodeScripts is not supported")
     parts = [text]
     for cut in _cuts(component):
         parts = [part for each in parts for part in _split(each, cut)]

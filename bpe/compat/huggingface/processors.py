@@ -46,7 +46,7 @@ class ByteLevel(PostProcessor, add_prefix_space=Field(True), trim_offsets=Field(
 
 def _token_and_id(name: str, value: Any) -> tuple[str, int]:
     if not isinstance(value, tuple) or len(value) != 2:
-        raise TypeError(f"{name} must be (token, id), got {shown(value)}")
+        raise TypeError(f"{name}: must be (token, id) (got {shown(value)})")
     return arguments.text(name, value[0]), arguments.id_number(name, value[1])
 
 
@@ -121,7 +121,7 @@ class TemplateProcessing(
 def _pieces(template: str | list[Any]) -> list[dict[str, Any]]:
     """The pieces of a template; those that are read already stay."""
     if not isinstance(template, (str, list)):
-        raise TypeError(f"a template must be a str or a list of str, got {shown(template)}")
+        raise TypeError(f"template: must be a str or a list of str (got {shown(template)})")
     texts = template.split(" ") if isinstance(template, str) else template
     return [_piece(text) if isinstance(text, str) else text for text in texts]
 
@@ -142,7 +142,7 @@ def _token(token: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(token, Mapping):
         return token["id"], {"id": token["id"], "ids": list(token["ids"]), "tokens": list(token["tokens"])}
     if not isinstance(token, (list, tuple)) or len(token) != 2:
-        raise TypeError(f"a special token must be (token, id), (id, token) or a dict, got {shown(token)}")
+        raise TypeError(f"special_tokens: must be (token, id), (id, token) or a dict (got {shown(token)})")
     text, id_ = token[::-1] if isinstance(token[0], int) else token
     text, id_ = arguments.text("a special token", text), arguments.id_number("its id", id_)
     return text, {"id": text, "ids": [id_], "tokens": [text]}

@@ -17,7 +17,7 @@ class Regex:
 def pattern(name: str, value: Any) -> Any:
     """A text or a Regex, this one or that of tokenizers; TypeError for others."""
     if not isinstance(value, str) and not isinstance(getattr(value, "pattern", None), str):
-        raise TypeError(f"{name} must be a str or a Regex, got {shown(value)}")
+        raise TypeError(f"{name}: must be a str or a Regex (got {shown(value)})")
     return value
 
 

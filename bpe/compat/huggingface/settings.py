@@ -187,7 +187,8 @@ class Settings:
         room = given["max_length"] - added_count(self._json("post_processor"), False)
         if 0 <= room < given["stride"]:  # with fewer, texts can still be encoded without the tokens around
             raise BadArgument(
-                f"stride is {stride}, more than the {room} tokens that max_length {max_length} leaves to a text"
+                f"stride: must be at most {room}, the tokens of a text within max_length {max_length} (got "
+                f"{stride})"
             )
         self._truncation = given
 
@@ -249,5 +250,5 @@ class Settings:
 
 def _checked_model(model: Any) -> BPE:
     if not isinstance(model, Model) or not isinstance(model, BPE):
-        raise TypeError(f"a model must be a BPE, got {shown(model)}")
+        raise TypeError(f"model: must be a BPE (got {shown(model)})")
     return model

@@ -72,7 +72,7 @@ class Tokenizer(Settings):
         revision: a branch, tag or commit of the hub. BadArgument for a token: the hub's library reads HF_TOKEN.
         """
         if token is not None:
-            raise BadArgument("from_pretrained takes no token; set HF_TOKEN, which the hub's library reads")
+            raise BadArgument("token: not supported by from_pretrained. Set HF_TOKEN.")
         path = Path(identifier, "tokenizer.json")
         if not path.is_file():
             path = locate(identifier, None if revision == "main" else revision).path
@@ -105,8 +105,9 @@ class Tokenizer(Settings):
         """
         if sys._getframe(1).f_code.co_name == "train_new_from_iterator":
             raise UnsupportedTokenizer(
-                "train_new_from_iterator would return a tokenizer of the tokenizers library, not of bpe. Train with "
-                "Tokenizer.train_from_iterator and wrap the result (see docs/interfaces.md)"
+                "train_new_from_iterator: not supported, as it would return a tokenizer of the tokenizers "
+                "library. Train with Tokenizer.train_from_iterator and wrap the result (see "
+                "docs/interfaces.md)."
             )
         text = self._model.written(self._root())
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2) if pretty else text
@@ -173,7 +174,7 @@ class Tokenizer(Settings):
         All cores are used, one if TOKENIZERS_PARALLELISM is false.
         """
         if isinstance(input, (str, bytes)) or not isinstance(input, Iterable):
-            raise TypeError(f"encode_batch takes a list of texts, got {shown(input)}")
+            raise TypeError(f"input: must be a list of texts (got {shown(input)})")
         items = input if isinstance(input, list) else list(input)
         threads = 1 if os.environ.get("TOKENIZERS_PARALLELISM", "1").lower() in _OFF else None
         finish = self._simple(add_special_tokens)
@@ -233,7 +234,7 @@ class Tokenizer(Settings):
             length = self._truncation["max_length"] - added
             if length < 0:
                 raise BadArgument(
-                    f"max_length is {length + added}, less than the {added} tokens that are added"
+                    f"max_length: must be at least {added}, the number of added tokens (got {length + added})"
                 )
             lengths.truncate(sequences, self._truncation, length)
         encoding = post_process(post_processor, sequences, add)
@@ -247,7 +248,7 @@ class Tokenizer(Settings):
         """Truncate, apply the post-processor and pad, as `encode` does after the model."""
         for each in (encoding, pair):
             if not isinstance(each, (Encoding, type(None))):
-                raise TypeError(f"post_process takes Encodings of this package, got {shown(each)}")
+                raise TypeError(f"encodings: must be Encodings of this package (got {shown(each)})")
         sequences = [each.copy() for each in (encoding, pair) if each is not None]
         return self._finished(sequences, add_special_tokens)
 

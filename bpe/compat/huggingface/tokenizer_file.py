@@ -59,7 +59,7 @@ def _plain_root(data: bytes, error: BadTokenizer) -> Json:
 def _added_token(item: Any, path: str) -> AddedToken:
     fields = expect_object(item, path, {"id", "content", *FLAGS})
     if not isinstance(fields.get("content"), str):
-        raise BadTokenizer(f"{path}.content is {shown(fields.get('content'))}: must be a text")
+        raise BadTokenizer(f"{path}.content: must be a text (got {shown(fields.get('content'))})")
     return AddedToken(fields["content"], **{flag: fields[flag] for flag in FLAGS if flag in fields})
 
 

@@ -75,7 +75,7 @@ class BpeTrainer(Trainer):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("special_tokens", "initial_alphabet") and isinstance(value, str):
-            raise TypeError(f"{name} must be a list, got {shown(value)}")
+            raise TypeError(f"{name}: must be a list (got {shown(value)})")
         if name in _COUNTS and not (value is None and _DEFAULTS[name] is None):
             value = count(name, value)
         if name == "special_tokens":
@@ -106,13 +106,13 @@ WordLevelTrainer = elsewhere("WordLevelTrainer")
 def lines_of(files: Iterable[str]) -> Iterator[str]:
     """The lines of the files, each a text, with their ends, newlines alone. InvalidText for what is no UTF-8."""
     if isinstance(files, str):
-        raise TypeError(f"files must be a list of paths, got {shown(files)}")
+        raise TypeError(f"files: must be a list of paths (got {shown(files)})")
     for file in files:
         data = Path(file).read_bytes()
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
-            raise InvalidText(f"{file}: byte {error.start} is no UTF-8") from None
+            raise InvalidText(f"{file}: byte {error.start}: not valid UTF-8") from None
         yield from _LINE.findall(text)
 
 
@@ -128,7 +128,7 @@ def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None)
     trainer = BpeTrainer() if trainer is None else trainer
     if not isinstance(trainer, BpeTrainer):
         raise UnsupportedTokenizer(
-            f"trainer must be a {BpeTrainer.__module__}.BpeTrainer (got one of {type(trainer).__module__})"
+            f"trainer: must be a {BpeTrainer.__module__}.BpeTrainer (got one of {type(trainer).__module__})"
         )
     affixes = {name: getattr(trainer, name) for name in ("continuing_subword_prefix", "end_of_word_suffix")}
     vocab, merges = learn(*_count(tokenizer, texts), trainer)

@@ -37,7 +37,7 @@ def unmerged(word: str, vocab: Mapping[str, int], options: Mapping[str, Any]) ->
         if unk_token is None:
             continue
         if unk_token not in vocab:
-            raise BadTokenizer(f"model.unk_token {shown(unk_token)} is no entry")
+            raise BadTokenizer(f"model.unk_token: not an entry (got {shown(unk_token)})")
         if unknown and options.get("fuse_unk"):
             unknown = unknown[0], unknown[1] + size
         else:

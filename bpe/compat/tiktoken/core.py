@@ -45,7 +45,7 @@ class Encoding:
             count, most = len(mergeable_ranks) + len(special_tokens), tokenizer.max_token_id
             if (count, most) != (explicit_n_vocab, explicit_n_vocab - 1):
                 raise BadArgument(
-                    f"explicit_n_vocab is {explicit_n_vocab}, but there are {count} tokens up to id {most}"
+                    f"explicit_n_vocab: must match the {count} tokens up to ID {most} (got {explicit_n_vocab})"
                 )
         self._take(name, tokenizer)
         self.__dict__["_mergeable_ranks"] = mergeable_ranks  # what the cached property would gather anew
@@ -141,13 +141,13 @@ class Encoding:
         disallowed_special: All | Collection[str] = "all",
     ) -> tuple[list[int], list[list[int]]]:
         """NotImplementedError: this package does not list the ways in which text may continue."""
-        raise NotImplementedError("encode_with_unstable is not supported; use tiktoken for it")
+        raise NotImplementedError("encode_with_unstable: not supported. Use tiktoken.")
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of a special token or an entry; KeyError if there is none."""
         entry = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
         if not isinstance(entry, bytes):
-            raise TypeError(f"a token must be str or bytes, got {shown(entry)}")
+            raise TypeError(f"token: must be str or bytes (got {shown(entry)})")
         id_ = self._tokenizer.token_to_id(entry)
         if id_ is None:
             id_ = self._special_bytes.get(entry)
@@ -298,7 +298,7 @@ class Encoding:
     def _allowed(self, text: str, allowed: Any, disallowed: All | Collection[str]) -> All | AbstractSet[str]:
         """What to recognise, once it is known that nothing in the text is disallowed."""
         if allowed is None:
-            raise TypeError('allowed_special must be "all" or a set, got None')
+            raise TypeError('allowed_special: must be "all" or a set (got None)')
         if allowed:
             allowed = self._allowed_of(allowed)
         if disallowed:
@@ -347,7 +347,7 @@ def _no_ids(tokens: Any, error: Exception) -> Exception:
 def _without_surrogates(text: Any) -> str:
     """The text, pairs of surrogates as their characters and lone ones as U+FFFD."""
     if not isinstance(text, str):
-        raise TypeError(f"a text must be a str, got {shown(text)}")
+        raise TypeError(f"text: must be a str (got {shown(text)})")
     try:
         text.encode()
     except UnicodeEncodeError:

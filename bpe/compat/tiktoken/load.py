@@ -39,8 +39,8 @@ def cached_file(blobpath: str, expected_hash: str | None = None) -> Path:
             return path
     hashed = "" if expected_hash is None else f", with SHA-256 {expected_hash[:12]}…"
     raise MissingInput(
-        f"{folder / key} is not there, nor is {name} beside it{hashed}; put {blobpath} there, or name its folder by "
-        "TIKTOKEN_CACHE_DIR"
+        f"{folder / key}: not found, and neither is {name} next to it{hashed}. Put {blobpath} "
+        "there, or set TIKTOKEN_CACHE_DIR to its folder."
     )
 
 
@@ -55,7 +55,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         return read_path(cached_file(blobpath, expected_hash))
     data = read_file(blobpath)
     if expected_hash is not None and not check_hash(data, expected_hash):
-        raise ValueError(f"{blobpath}: its SHA-256 is not the one expected, {expected_hash}")
+        raise ValueError(f"{blobpath}: SHA-256 must be {expected_hash}")
     return data
 
 
@@ -68,7 +68,9 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
                 entry, rank = line.split()
                 ranks[binascii.a2b_base64(entry)] = int(rank)
             except ValueError:
-                raise ValueError(f"{tiktoken_bpe_file}: line {shown(line)} must be `base64 rank`") from None
+                raise ValueError(
+                    f"{tiktoken_bpe_file}: line must be `base64 rank` (got {shown(line)})"
+                ) from None
     return ranks
 
 
@@ -86,5 +88,5 @@ def data_gym_to_mergeable_bpe_ranks(
 ) -> dict[bytes, int]:
     """NotImplementedError: this package does not read data-gym files."""
     raise NotImplementedError(
-        "data-gym files are not supported; load GPT-2's vocab.json and merges.txt with bpe.Tokenizer.load"
+        "data-gym files: not supported. Load GPT-2's vocab.json and merges.txt with bpe.Tokenizer.load."
     )

@@ -45,7 +45,7 @@ def encoding_name_for_model(model_name: str) -> str:
     for prefix, encoding in MODEL_PREFIX_TO_ENCODING.items():
         if model_name.startswith(prefix):
             return encoding
-    raise KeyError(f"no encoding is known for the model {model_name!r}; give get_encoding its name")
+    raise KeyError(f"model_name: no known encoding (got {model_name!r}). Pass its name to get_encoding.")
 
 
 def encoding_for_model(model_name: str) -> Encoding:

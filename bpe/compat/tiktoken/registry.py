@@ -89,13 +89,13 @@ def get_encoding(encoding_name: str) -> Encoding:
     read. A file with another SHA-256 is passed over.
     """
     if not isinstance(encoding_name, str):
-        raise ValueError(f"the name of an encoding must be a str, got {type(encoding_name)}")
+        raise ValueError(f"encoding_name: must be a str (got {type(encoding_name)})")
     with _lock:
         if encoding_name not in ENCODINGS:
             if encoding_name not in _KNOWN:
                 raise ValueError(
-                    f"unknown encoding {encoding_name!r}; known are {', '.join(_KNOWN)}; plug-ins (tiktoken_ext) "
-                    "are not supported"
+                    f"encoding_name: unknown (got {encoding_name!r}). Known encodings are {', '.join(_KNOWN)}; "
+                    "plug-ins (tiktoken_ext) are not supported."
                 )
             ENCODINGS[encoding_name] = _load(encoding_name)
         return ENCODINGS[encoding_name]

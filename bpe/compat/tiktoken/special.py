@@ -18,6 +18,6 @@ def finder_of(tokens: frozenset[str]) -> tuple[str, re.Pattern[str]]:
 def raise_disallowed_special_token(token: str) -> NoReturn:
     """ValueError for a disallowed special token in a text."""
     raise ValueError(
-        f"the text holds the special token {token!r}, which is disallowed; put it into allowed_special to have it "
-        f"encoded as its id, or disallowed_special=() to have it encoded as text"
+        f"text: contains the disallowed special token {token!r}. Add it to allowed_special to "
+        "encode it as its ID, or pass disallowed_special=() to encode it as text."
     )
