@@ -68,9 +68,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
                 entry, rank = line.split()
                 ranks[binascii.a2b_base64(entry)] = int(rank)
             except ValueError:
-                raise ValueError(
-                    f"{tiktoken_bpe_file}: line must be `base64 rank` (got {shown(line)})"
-                ) from None
+                raise ValueError(f"{tiktoken_bpe_file}: line {shown(line)}: must be `base64 rank`") from None
     return ranks
 
 

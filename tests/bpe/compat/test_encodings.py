@@ -147,7 +147,7 @@ def test_changes_of_an_encoding() -> None:
     mine.set_sequence_id(3)
     other.set_sequence_id(3)
     assert mine.token_to_sequence(1) == other.token_to_sequence(1) == 3
-    with pytest.raises(BadArgument, match="stride is 4"):
+    with pytest.raises(BadArgument, match="^stride: .*4"):
         ours.encode("the mill stands").truncate(4, 4)
     with pytest.raises(ValueError, match="Invalid truncation direction value : up"):
         mine.truncate(2, 0, "up")

@@ -126,11 +126,11 @@ def test_batches() -> None:
         (lambda it: it.encode("a\ud800"), "character 1 .* is a lone surrogate"),
         (lambda it: it.encode("a", 3), "TextInputSequence must be str"),
         (lambda it: it.encode("a", is_pretokenized=True), "InputSequence must be Union"),
-        (lambda it: it.encode_batch("text"), "encode_batch takes a list of texts"),
-        (lambda it: it.encode_batch(7), "encode_batch takes a list of texts"),
+        (lambda it: it.encode_batch("text"), "^input: "),
+        (lambda it: it.encode_batch(7), "^input: "),
         (lambda it: it.encode_batch(["a", "\udfff"]), "lone surrogate"),
         (lambda it: it.encode_batch([None]), "TextEncodeInput"),
-        (lambda it: it.add_tokens([3]), "an added token must be"),
+        (lambda it: it.add_tokens([3]), "^token: .*3"),
     ],
 )
 def test_wrong_inputs(call: Any, match: str) -> None:
@@ -194,7 +194,7 @@ def test_components_may_change() -> None:
     assert ours.encode("a").tokens[0] == "<s>"
     with pytest.raises(TypeError, match="must be a Normalizer or None"):
         ours.normalizer = 3
-    with pytest.raises(TypeError, match="a model must be a BPE"):
+    with pytest.raises(TypeError, match="^model: .*3"):
         ours.model = 3
 
 
@@ -236,7 +236,7 @@ def test_decoding() -> None:
 
 @pytest.mark.parametrize("kind", ["WordPiece", "Unigram", "WordLevel"])
 def test_other_models_are_refused(kind: str) -> None:
-    with pytest.raises(UnsupportedTokenizer, match=f'model.type is "?.{kind}'):
+    with pytest.raises(UnsupportedTokenizer, match=f"model.type: .*{kind}"):
         Tokenizer.from_str(json.dumps({"model": {"type": kind, "vocab": {}}}))
     with pytest.raises(UnsupportedTokenizer, match=f"{kind} is not supported"):
         getattr(__import__("bpe.compat.huggingface.models", fromlist=[kind]), kind)()

@@ -194,7 +194,7 @@ def test_any_tokenizer() -> None:
 def test_wrong_arguments() -> None:
     arguments = {"pat_str": PATTERN, "mergeable_ranks": ranks(), "special_tokens": {}}
     ours.Encoding("x", **arguments, explicit_n_vocab=len(ranks()))
-    with pytest.raises(BadArgument, match="explicit_n_vocab is .*, but there are .* tokens up to id "):
+    with pytest.raises(BadArgument, match="^explicit_n_vocab: "):
         ours.Encoding("x", **arguments, explicit_n_vocab=len(ranks()) + 1)
     with pytest.raises(BadTokenizer):
         ours.Encoding("x", **arguments | {"pat_str": "("})
@@ -219,7 +219,7 @@ def test_encodings_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(pickle.dumps(encoding)) < 200  # by its name
     assert encoding.encode("the mill") == pair()[0].encode("the mill")
     assert encoding.eot_token == 100257
-    with pytest.raises(ValueError, match="unknown encoding 'other'"):
+    with pytest.raises(ValueError, match="^encoding_name: .*'other'"):
         ours.get_encoding("other")
     with pytest.raises(KeyError, match="model"):
         ours.encoding_for_model("other")
@@ -322,7 +322,7 @@ def test_functions_that_are_not_supported() -> None:
 def test_an_address_is_looked_for_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     address = "https://example.org/a/x.tiktoken"
-    with pytest.raises(MissingInput, match=f"put {address} there"):
+    with pytest.raises(MissingInput, match=f"{address}"):
         load.read_file_cached(address)
     (tmp_path / "x.tiktoken").write_bytes(b"YQ== 0\n")
     assert load.load_tiktoken_bpe(address) == {b"a": 0}
