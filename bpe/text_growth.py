@@ -42,5 +42,5 @@ def check_growth(made: Iterable[object]) -> None:
     """Raise UnsupportedTokenizer if text could become more than MOST_GROWTH times longer."""
     if (found := growth(made)) > MOST_GROWTH:
         raise UnsupportedTokenizer(
-            f"normalizer and pre_tokenizer: can make text {found:.0e} times longer (supported: {MOST_GROWTH:,} times)"
+            f"normalizer and pre_tokenizer: must not make text more than {MOST_GROWTH:,} times longer (got {found:.0e})"
         )

@@ -104,7 +104,7 @@ def test_documents_that_are_no_utf8_are_left_out(seed: int, tmp_path: Path) -> N
     found = count_pretokens([path], ["<s>"], progress=Notes(), **more)
     assert found.as_dict() == count_pretokens(good, ["<s>"]).as_dict()
     bad_count = len(documents) - len(good)
-    assert any(note.startswith(f"left out: {bad_count} bad record") for note in notes) == bool(bad_count)
+    assert any(note.startswith(f"skipped {bad_count} bad record") for note in notes) == bool(bad_count)
     count_files([path], tmp_path / "out", ["<s>"], executor=InlineEngine(), text_chunk_bytes=200, **more)
     found.save(tmp_path / "one")
     assert (tmp_path / "out").read_bytes() == (tmp_path / "one").read_bytes()
@@ -130,7 +130,7 @@ def test_a_conversion_makes_the_same_documents(tmp_path: Path, capfd: pytest.Cap
     said = capfd.readouterr().err
     good = [document for document in documents if document.decode(errors="replace").encode() == document]
     assert len(documents) - len(good) > 1
-    assert f"left out: {len(documents) - len(good)} bad records" in said
+    assert f"skipped {len(documents) - len(good)} bad records" in said
     assert converted == sum(map(bool, good)) > 1
     # `train` counts the same.
     assert main(["train", *command[1:], "--vocab-size", "258", "--output", str(tmp_path / "a.json")]) == 0

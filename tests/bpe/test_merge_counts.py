@@ -109,8 +109,9 @@ def test_rare_pretokens_are_left_out(lowest: int, in_memory: bool, tmp_path: Pat
     if lowest == 1:
         assert recorder.notes == []
     else:
-        assert recorder.notes[0].startswith(f"left out {left_out:,} of {len(counts):,} distinct pretokens, ")
-        assert recorder.notes[0].endswith(f"occur less than {lowest} times")
+        assert recorder.notes[0].startswith("min_pretoken_count: ")
+        assert f" {left_out:,} of {len(counts):,} " in recorder.notes[0]
+        assert f" {lowest} times" in recorder.notes[0]
 
 
 class Recorder:
@@ -147,7 +148,7 @@ def test_what_does_not_fit_is_refused_or_fitted(tmp_path: Path) -> None:
         lowest = int(fitted.counts.min())
         assert fitted.as_dict() == {key: count for key, count in expected.items() if count >= lowest}
         assert 1 < lowest <= half + 1
-        assert f"occur less than {lowest} times" in recorder.notes[0]
+        assert f" {lowest} times" in recorder.notes[0]
         assert len(counted.load(plenty(), workspace, "fit", recorder)) == 60_000
         with pytest.raises(NotEnoughMemory):
             counted.load(MemoryBudget(used_bytes() + 1000), workspace, "fit")
@@ -173,7 +174,7 @@ def test_counts_that_were_cut_in_different_ways_have_no_sum(tmp_path: Path) -> N
         merged_facts([("a", facts("gpt2", "<s>", "<t>")), ("b", facts("gpt2"))])
     PretokenCounts.from_mapping({b"a": 1}, facts("gpt2")).save(tmp_path / "a")
     PretokenCounts.from_mapping({b"a": 1}, facts("qwen2")).save(tmp_path / "b")
-    with pytest.raises(BadArgument, match="/a.*.*/b"):
+    with pytest.raises(BadArgument, match="/a: .*/b"):
         PretokenCounts.load(tmp_path / "a", tmp_path / "b")
 
 
