@@ -17,7 +17,7 @@ def test_rows():
     assert ragged[-1].tolist() == [7]
     assert ragged.lengths.tolist() == [2, 0, 1]
     for row in (3, -4):
-        with pytest.raises(IndexError, match=f"row .*{row}"):
+        with pytest.raises(IndexError, match=f"^row: .*{row}"):
             ragged[row]
 
 
