@@ -160,7 +160,7 @@ def _entry(tokenizer: Tokenizer, token: str | int, option: str) -> EndToken:
         known = ", ".join(shown(text) for text in list(special_tokens)[:8]) or "none"
         more = " and others" if len(special_tokens) > 8 else ""
         raise BadArgument(
-            f"{option}: no entry of the tokenizer has this text or ID (got {shown(token)}). Its special tokens "
-            f"are {known}{more}."
+            f"{option}: no entry of the tokenizer has this text or ID (got {shown(token)}). Its special "
+            f"tokens: {known}{more}."
         )
     return EndToken(number, entry.decode("utf-8", "replace"))

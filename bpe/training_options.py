@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 TieBreak = Literal["lexicographic", "huggingface"]
 TIE_BREAKS: Final = ("lexicographic", "huggingface")
-LIKE_OR_PATTERN: Final = (
-    "like: cannot be combined with pattern. Pass like alone: it sets the pattern and the normalizer."
-)
+LIKE_OR_PATTERN: Final = "like: cannot be combined with pattern. Pass one of them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +148,8 @@ class TrainingOptions:
             for name in ("pattern", "like", "initial_alphabet", "limit_alphabet"):
                 if getattr(self, name) is not None:
                     raise BadArgument(
-                        f"{name}: cannot be combined with continue_from. Leave it out: the tokenizer to continue "
-                        "from sets the normalizer, the pattern and the alphabet."
+                        f"{name}: cannot be combined with continue_from. Leave it out, since that "
+                        "tokenizer sets the normalizer, the pattern and the alphabet."
                     )
 
 

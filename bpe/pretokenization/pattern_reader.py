@@ -407,7 +407,9 @@ class PatternReader(ABC):
 
     def _message(self, what: str, place: int | None, fix: str) -> str:
         at = self.place if place is None else place
-        found = f"{shown(self.text[at : at + 12])} in {shown(self.text, 80)}"
+        found = shown(self.text, 80)
+        if (part := shown(self.text[at : at + 12])) != found:
+            found = f"{part} in {found}"
         return f"pattern, character {at}: {what} (got {found}){fix and f'. {fix}'}"
 
     def _check_size(self, root: Node) -> None:

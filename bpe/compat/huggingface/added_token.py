@@ -81,6 +81,6 @@ def added_token(token: Any, special: bool = False) -> AddedToken:
 
 
 def check_tokens(tokens: Any) -> None:
-    """Nothing, or TypeError for one text where a list of them belongs."""
+    """Raise TypeError for a single text instead of a list."""
     if isinstance(tokens, str):
         raise TypeError(f"tokens: must be a list (got {shown(tokens)})")
