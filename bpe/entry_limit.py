@@ -3,7 +3,7 @@
 Without a limit, text that repeats itself makes entries of megabytes, and a vocabulary whose bytes grow with the square
 of the text. GPT-2, cl100k, o200k, Llama 3 and Qwen have no entry of more than 128 bytes. The limit lies far above that,
 so that vocabularies of ordinary text, with its long lines of spaces and dashes, are those of a training without one
-(docs/algorithms.md).
+(docs/development/algorithms.md).
 """
 
 from __future__ import annotations

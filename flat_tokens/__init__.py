@@ -1,5 +1,5 @@
 """The flat-tokens dataset format: write, read and verify tokenized sequences for training
-(docs/flat-tokens.md).
+(docs/reference/dataset-format.md).
 
     import flat_tokens
     dataset = flat_tokens.open("owt.zarr")

@@ -1,4 +1,4 @@
-"""The flat-tokens format in memory: how sequences become two flat arrays and back (docs/flat-tokens.md).
+"""The flat-tokens format in memory: how sequences become two flat arrays and back (docs/reference/dataset-format.md).
 
 Invariant: encoded_tokens[i] is odd exactly where i is one of seq_starts[:-1]; seq_starts rises strictly from
 0 to token_count, since a sequence holds at least one token. The example of the page: [[1, 2], [3, 4, 5], [6,

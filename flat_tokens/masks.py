@@ -1,4 +1,4 @@
-"""Which tokens are trained: a bit a token in `loss_mask`, beside the tokens (docs/flat-tokens.md).
+"""Which tokens are trained: a bit a token in `loss_mask`, beside the tokens (docs/reference/dataset-format.md).
 
 Readers take the bits as booleans, one a token, from the same positions as the tokens: so views, parts, rows and packs
 need no rule of their own for them. A dataset without the array trains all of its tokens.

@@ -156,7 +156,7 @@ def open(
     path: a folder, a URL such as "s3://bucket/owt.zarr", or a Store.
     tokenizer: tokenizer the dataset must be made with: a tokenizer.json, a folder with one (or with vocab.json and
         merges.txt), or an object with fingerprint() (default: None for no check).
-    storage_options: options of the store, such as {"region": "eu-west-1"} (docs/flat-tokens.md).
+    storage_options: options of the store, such as {"region": "eu-west-1"} (docs/guides/scale-out.md).
     version: version of a dataset that grew by appending, in [0, newest] (default: the newest). A version never changes.
     cache_dir: folder that caches data read from a store, for later epochs and other processes. Unused on a disk.
     cache_bytes: size limit of cache_dir in bytes (default: 100 GiB, at least 16 MiB).

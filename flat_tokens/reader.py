@@ -71,8 +71,8 @@ class FlatTokensArray:
     token_count, seq_count: how many tokens and sequences it has; max_token_id: no id is greater.
 
     encoded_tokens and seq_starts read like one-dimensional numpy arrays, from disk: `array.seq_starts[5]`,
-    `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold). loss_mask likewise, a bool for each
-    token, whether it is to be learned; None where all are."""
+    `array.encoded_tokens[100:200]` (docs/reference/dataset-format.md). So does loss_mask, with a bool per token: True
+    if the token is trained. It is None if all tokens are."""
 
     def __init__(
         self,
@@ -171,8 +171,8 @@ class FlatTokensArray:
     def source_of(self, sequence: int) -> SourcePlace:
         """Where a sequence comes from: (path, record, byte); sequence in [-seq_count, seq_count).
 
-        DatasetError for a dataset that does not say so (docs/flat-tokens.md). The first call reads the manifest with
-        all its sources, each one zarr chunk more where that is not kept."""
+        Raise DatasetError if the dataset does not record its sources (docs/reference/dataset-format.md). The first call
+        reads the manifest with all its sources, each one Zarr chunk more if that is not kept."""
         return self.sources_of([integer("sequence", sequence)])[0]
 
     def sources_of(self, sequences: npt.ArrayLike) -> list[SourcePlace]:

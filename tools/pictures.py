@@ -1,8 +1,6 @@
-"""The pictures of docs/reports.md, made of what its commands write, in the chromium of the machine.
+"""Makes the pictures of docs/guides/inspect-and-verify.md from reports on data/sample.txt, with the machine's chromium.
 
-    pip install '.[browser]' && python tools/pictures.py
-
-Each page is made of data/sample.txt. A picture has one width and one scheme, and begins at the top of an element.
+    pip install playwright && python tools/pictures.py
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from playwright.sync_api import sync_playwright
 
@@ -29,7 +27,6 @@ SAMPLE = "data/sample.txt"
 COMMANDS = [
     ["train", SAMPLE, "--vocab-size", "2000", "--special-token", END, "--output", "tokenizer.json"],
     ["train", SAMPLE, "--vocab-size", "600", "--pattern", "o200k", "--output", "smaller.json"],
-    ["report", "tokenizer.json", SAMPLE, "--output", "tokenizer.html"],
     [
         *["convert", SAMPLE, "--tokenizer", "tokenizer.json", "--output", "sample.zarr", "--workers", "1"],
         *["--append-token", END, "--validation-fraction", "0.1"],
@@ -40,23 +37,18 @@ COMMANDS = [
 
 
 class Picture(NamedTuple):
-    """A page of COMMANDS, from the top of an element on, so many pixels of it."""
+    """A part of a page that COMMANDS write: from the top of the element `start`, in pixels."""
 
     name: str
     page: str
     width: int
     height: int
-    scheme: Literal["light", "dark"]
     start: str = "body"
 
 
 PICTURES = [
-    Picture("report-tokenizer", "tokenizer", 1000, 1000, "light"),
-    Picture("report-tokenizer-phone", "tokenizer", 390, 860, "dark"),
-    Picture("report-dataset", "sample", 1000, 860, "light", "section:nth-of-type(2)"),
-    Picture("report-dataset-phone", "sample", 390, 860, "dark", "section:nth-of-type(4)"),
-    Picture("compare", "compare", 900, 715, "light"),
-    Picture("compare-phone", "compare", 390, 860, "dark"),
+    Picture("report-dataset", "sample", 1000, 860, "section:nth-of-type(2)"),
+    Picture("compare", "compare", 900, 715),
 ]
 
 
@@ -76,9 +68,7 @@ def main() -> None:
             )
         browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         for picture in PICTURES:
-            page = browser.new_page(
-                viewport={"width": picture.width, "height": picture.height}, color_scheme=picture.scheme
-            )
+            page = browser.new_page(viewport={"width": picture.width, "height": picture.height})
             page.goto((Path(folder) / f"{picture.page}.html").as_uri())
             if picture.page == "compare":
                 page.wait_for_selector("body[data-ready]")

@@ -1,7 +1,7 @@
 """What a conversion will come to, from a sample of its inputs: --dry-run prints it, and space is checked by it.
 
 Samples of the sources are read, encoded and compressed as the work would. What the driver and the
-stores have to do besides follows from measurements of both (docs/scaling-costs.md).
+stores have to do besides follows from measurements of both (docs/guides/scale-out.md).
 """
 
 from __future__ import annotations

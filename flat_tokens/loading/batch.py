@@ -1,8 +1,8 @@
 """What a training step gets: inputs, targets, and where sequences start.
 
 Every token is a target once. Its input is the token in front of it in the same sequence, and the loader's start_id, 0
-by default, where a sequence starts (docs/flat-tokens.md). Segments and positions follow from the starts and are worked
-out when they are asked for first (flat_tokens/loading/segments.py).
+by default, where a sequence starts (docs/reference/dataset-format.md). Segments and positions follow from the starts
+and are computed when they are first requested (flat_tokens/loading/segments.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The packs are planned from seq_starts when the object is made; tokens are read pack by pack, so nothing is held
 but the plan: 8 bytes a pack, or for best-fit 6 bytes a sequence of the windows that were read, at most 256 MiB.
 With the default arguments pack i is what torchtune's PackedDataset makes of the same sequences; what is different
-is said in docs/training.md.
+is said in docs/reference/batches-and-packing.md.
 """
 
 from __future__ import annotations

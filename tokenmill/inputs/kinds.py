@@ -1,6 +1,6 @@
 """What kind of input a file is: its record format and how it is compressed, both told by its name.
 
-`FORMATS` is the one table of formats: a new one is a line there and the file that reads it (docs/extending.md).
+`FORMATS` is the one table of formats. A new format is a line there and a reader (docs/development/extending.md).
 The format may be forced with --input-format; the compression is always that of the name, or, for standard input, of
 the first bytes. Kinds nobody can read are refused before the work starts: read as plain text they would give a
 dataset of rubbish.

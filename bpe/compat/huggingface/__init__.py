@@ -4,7 +4,7 @@
     Tokenizer.from_file("tokenizer.json").encode("Hello").ids
 
 The submodules `decoders`, `models`, `normalizers`, `pre_tokenizers`, `processors` and `trainers` have the names of
-those of tokenizers. docs/interfaces.md says what differs.
+those of tokenizers. docs/reference/drop-in-apis.md says what differs.
 """
 
 from bpe.compat.huggingface import (

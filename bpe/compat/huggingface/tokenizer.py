@@ -107,7 +107,7 @@ class Tokenizer(Settings):
             raise UnsupportedTokenizer(
                 "train_new_from_iterator: not supported, as it would return a tokenizer of the tokenizers "
                 "library. Train with Tokenizer.train_from_iterator and wrap the result (see "
-                "docs/interfaces.md)."
+                "docs/reference/drop-in-apis.md)."
             )
         text = self._model.written(self._root())
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2) if pretty else text
