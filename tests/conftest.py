@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick", action="store_true", help="the first case of each test but those in tests/slow.txt"
     )
+    parser.addoption("--update-snapshots", action="store_true", help="rewrite tests/data/cli_errors.toml")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
