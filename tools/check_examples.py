@@ -55,6 +55,7 @@ def main() -> int:
 def _pages() -> Iterator[tuple[str, str]]:
     for page in (_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))):
         blocks = [textwrap.dedent(block) for block in _BLOCK.findall(page.read_text(encoding="utf-8"))]
+        blocks = [block for block in blocks if not block.startswith("# docs/examples/")]  # excerpts
         if blocks:
             yield re.sub(r"\W", "_", str(page.relative_to(_ROOT).with_suffix(""))), "\n".join(blocks)
 

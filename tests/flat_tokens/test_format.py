@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, printable
-
-PAGE = Path(__file__).parents[2] / "docs" / "flat-tokens.md"
 
 
 def test_the_example_by_hand() -> None:
@@ -34,13 +29,6 @@ def test_the_example_by_hand() -> None:
         False,
         False,
     ]
-
-
-def test_the_python_of_the_page_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert blocks, "the page has lost its examples"
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), {})
 
 
 def test_public_names() -> None:

@@ -1,9 +1,9 @@
 """Tokenizers of both packages, called and changed in any order, drawn by a seed.
 
 Of a tokenizer.json of `odd_files`, what it is changes between the calls: components, added tokens, truncation, padding,
-what is in its encodings. After each call both say the same, errors by their kind. What docs/interfaces.md lists as
-different is not drawn: added tokens that change `normalized`, normalizers changed in place, more tokens around a text
-than it may have.
+what is in its encodings. After each call both say the same, errors by their kind. What
+docs/reference/drop-in-apis.md lists as different is not drawn: added tokens that change `normalized`,
+normalizers changed in place, more tokens around a text than it may have.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tokenizers of odd files beside those of tokenizers: all that can be asked of both is asked.
 
 `difference` says the first thing that is not the same, or that this package refuses the file and why. What
-docs/interfaces.md lists as different on purpose is not drawn, or is said as `refused`.
+docs/reference/drop-in-apis.md lists as different on purpose is not drawn, or is said as `refused`.
 """
 
 from __future__ import annotations
