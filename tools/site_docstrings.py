@@ -1,51 +1,40 @@
-"""Docstrings as the site shows them: what they say of each parameter is an entry of a list, pages are links.
+"""Griffe extension: shows docstrings as Markdown, with parameters as a list and pages of docs as links.
 
-f(array, seq_len): "array: a split. seq_len: tokens a row." -> "- `array`: a split.\\n- `seq_len`: tokens a row."
+f(array, seq_len): "array: a split. seq_len: tokens." -> "- `array`: a split.\\n- `seq_len`: tokens."
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import griffe
 
-PAGE = re.compile(r"`?\bdocs/([\w-]+)\.md`?")
-UP = "../../"  # from reference/python/
+PAGE = re.compile(r"`?\bdocs/([\w/-]+)\.md`?")
 ERRORS = re.compile(
     r"(?<=\. )(?=[A-Z]\w*(?:Error|Failure|Argument|Counts|Tokenizer|Text|Input|Memory|Refused)\b)"
 )
 
 
 class Readable(griffe.Extension):
-    """Griffe calls it for each object that it has read."""
+    """Changes the docstring of each object that griffe reads."""
 
-    def on_function(self, *, func: griffe.Function, **_: Any) -> None:
-        self._change(func, [parameter.name for parameter in func.parameters])
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        self.on_object(obj=pkg)
 
-    def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        names = [name for name, member in cls.members.items() if member.is_attribute]
-        made = cls.members.get("__init__")
-        if isinstance(made, griffe.Function):
-            names += [parameter.name for parameter in made.parameters]
-        self._change(cls, names)
-
-    def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
-        self._change(mod, [])
-
-    def on_attribute(self, *, attr: griffe.Attribute, **_: Any) -> None:
-        self._change(attr, [])
-
-    @staticmethod
-    def _change(found: griffe.Object, names: Iterable[str]) -> None:
-        if found.docstring is not None:
-            text = with_lists(without_tags(found.docstring.value), names)
-            found.docstring.value = PAGE.sub(rf"[docs/\1.md]({UP}\1.md)", text)
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        if obj.docstring is None:
+            return
+        names = [name for name, member in obj.members.items() if obj.is_class and member.is_attribute]
+        for function in (obj, obj.members.get("__init__")):
+            if isinstance(function, griffe.Function):
+                names += [parameter.name for parameter in function.parameters]
+        text = with_lists(without_tags(obj.docstring.value), names)
+        obj.docstring.value = PAGE.sub(r"[docs/\1.md](../../\1.md)", text)
 
 
 def without_tags(text: str) -> str:
-    """ "<s>" as text, which Markdown would take for a tag; code stays as it is."""
+    """Escape tags such as "<s>" outside code."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if not line.startswith("    "):
@@ -55,33 +44,23 @@ def without_tags(text: str) -> str:
     return "\n".join(lines)
 
 
-def with_lists(text: str, names: Iterable[str]) -> str:
-    """The text with a list in each paragraph that tells of parameters; code and lists stay as they are."""
+def with_lists(text: str, names: list[str]) -> str:
+    """Turn descriptions of parameters into lists, outside code and lists."""
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-    if not known:
-        return text
     entry = re.compile(rf"(?:^|(?<=[.;] ))((?:{known})(?:,? (?:or |and )?(?:{known}))*): ")
-    return "\n\n".join(listed(paragraph, entry) for paragraph in text.split("\n\n"))
+    return "\n\n".join(listed(paragraph, entry) if known else paragraph for paragraph in text.split("\n\n"))
 
 
 def listed(paragraph: str, entry: re.Pattern[str]) -> str:
-    if paragraph.startswith((" ", "-", "\t")):
-        return paragraph
     line = " ".join(paragraph.split("\n"))
-    found = list(entry.finditer(line))
-    if not found:
+    intro, *found = entry.split(line)
+    if paragraph.startswith((" ", "-", "\t")) or not found:
         return paragraph
-    ends = [*(one.start() for one in found[1:]), len(line)]
-    lines = []
-    if line[: found[0].start()].strip():
-        lines += [line[: found[0].start()].strip(), ""]
-    for one, end in zip(found, ends, strict=True):
-        names = re.sub(r"\w+", lambda name: name[0] if name[0] in ("or", "and") else f"`{name[0]}`", one[1])
-        said = line[one.end() : end].strip()
-        rest = ""
-        if end == len(line) and (errors := ERRORS.search(said)):
-            said, rest = said[: errors.start()].strip(), said[errors.start() :]
-        lines.append(f"- {names}: {said.rstrip(';')}")
-        if rest:
-            lines += ["", rest]
-    return "\n".join(lines)
+    lines = [intro.strip(), ""] if intro.strip() else []
+    rest = []
+    for names, said in zip(found[::2], found[1::2], strict=True):
+        code = re.sub(r"\b(?!or\b|and\b)\w+", r"`\g<0>`", names)
+        if errors := ERRORS.search(said):
+            said, rest = said[: errors.start()], ["", said[errors.start() :]]
+        lines.append(f"- {code}: {said.strip().rstrip(';')}")
+    return "\n".join([*lines, *rest])
