@@ -1,4 +1,4 @@
-"""Small files in place of the corpora that pages download: the same names, columns and compression, invented texts.
+"""Small stand-ins for the corpora that pages download, with the same names and columns and invented texts.
 
 STAND_INS maps a page to the functions that fill the current folder for it.
 """

@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
 def run(name: str, *arguments: str) -> str:
-    """What an example prints."""
+    """Return the output of an example."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name), *arguments],
         capture_output=True,

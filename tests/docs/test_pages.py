@@ -1,4 +1,4 @@
-"""The README and the pages in docs: their examples do what they say, and their links lead somewhere."""
+"""The examples of the README and of the pages in docs run as shown, and all links lead to files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def name_of(page: Path) -> str:
 @pytest.mark.parametrize(
     "path", [page for page in PAGES if BLOCK.search(page.read_text("utf-8"))], ids=name_of
 )
-def test_page_does_what_it_says(
+def test_page_examples_run_as_shown(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     name = name_of(path)
