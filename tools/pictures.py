@@ -1,6 +1,6 @@
 """Makes the pictures of docs/guides/inspect-and-verify.md from reports on data/sample.txt, with the machine's chromium.
 
-    pip install playwright && python tools/pictures.py
+pip install playwright && python tools/pictures.py
 """
 
 from __future__ import annotations
