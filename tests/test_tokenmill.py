@@ -67,9 +67,9 @@ def test_from_text_to_a_sound_dataset(here: Path, capfd: pytest.CaptureFixture[s
             ["retokenize", "a.zarr", "--threads=0"],
             "--threads: ",
         ),
-        (["head", "a.zarr", "--storage-option", "x"], "--storage-option must be NAME=VALUE"),
+        (["head", "a.zarr", "--storage-option", "x"], "--storage-option: "),
         (["verify", "no.zarr"], "no.zarr: does not exist"),
-        (["info"], "the following arguments are required: TOKENIZER; see tokenmill info --help"),
+        (["info"], ": TOKENIZER. "),
         *(
             (
                 [*command.split(), "s3://bucket/x"],
