@@ -97,7 +97,7 @@ class Encoding(Description):
         Raise InvalidText for a lone surrogate, BadArgument for a single text instead of a list.
         """
         if isinstance(texts, (str, bytes)):
-            raise BadArgument("encode_batch takes a list of texts, got one text; encode takes one")
+            raise BadArgument("texts: must be a list of texts (got one text). Pass a single text to encode.")
         if not isinstance(texts, Iterable):
             raise BadArgument(f"encode_batch takes a list of texts, got {shown(texts)}")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)

@@ -320,7 +320,7 @@ def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], gi
     # The dataset's own file is written anew, in one form; the file that was converted with is as good.
     if given not in (record.get(kind), record.get("source_sha256")):
         stated = printable(str(record.get(kind)), 80)
-        what = f"{kind} of the tokenizer must be {stated} (got {printable(given, 80)})"
+        what = f"made with another tokenizer, of {kind} {stated} (got {printable(given, 80)})"
         raise damaged(dataset.path, what, f"Use {printable(str(dataset.tokenizer_path))}.")
 
 

@@ -195,7 +195,7 @@ def test_texts_are_a_list(tokenizer):
             lambda it: it.encode(b"a"),
             "^text: .*bytes.*encode_documents",
         ),
-        (lambda it: it.encode_batch(b"a"), "^texts: .* encode "),
+        (lambda it: it.encode_batch(b"a"), "^texts: "),
         (lambda it: it.encode("a", allowed_special="<s>"), "^allowed_special: .*'<s>'"),
         (lambda it: it.encode("a", allowed_special={"<x>"}), "^allowed_special: .*'<x>'"),
         (lambda it: it.decode(5), r"^ids: .*int.*\[5\]"),

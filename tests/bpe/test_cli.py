@@ -343,8 +343,8 @@ def test_train_refuses(capfdbinary, tmp_path, text_file):
     message = r"no.txt: .*/empty: .*no\*: .*$"
     failed(capfdbinary, 2, message, "train", text_file, "no.txt", tmp_path / "empty", "no*", *size, *output)
     failed(capfdbinary, 2, "/dev/zero: ", "train", "/dev/zero", *size, *output)
-    failed(capfdbinary, 2, "stdin is read once", "train", "-", "-", *size, *output)
-    failed(capfdbinary, 2, "no input: name text files", "train", *size, *output)
+    failed(capfdbinary, 2, "error: -: ", "train", "-", "-", *size, *output)
+    failed(capfdbinary, 2, "error: inputs: ", "train", *size, *output)
     failed(
         capfdbinary,
         2,

@@ -318,12 +318,12 @@ def test_an_input_that_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--workers", "2"], "--workers belongs to --executor"),
-        (["--scratch", "x"], "--scratch belongs to --executor"),
-        (["--executor", "process", "--threads", "2"], "--threads is for counting on one machine"),
-        (["--executor", "process", "--sample-bytes", "20"], "--sample-bytes is for counting on one machine"),
-        (["--scheduler", "x", "--address", "y"], "--executor ray and --address ADDRESS belong together"),
-        (["--executor", "dask"], "--executor dask and --scheduler ADDRESS belong together"),
+        (["--workers", "2"], "--workers: "),
+        (["--scratch", "x"], "--scratch: "),
+        (["--executor", "process", "--threads", "2"], "--threads: "),
+        (["--executor", "process", "--sample-bytes", "20"], "--sample-bytes: "),
+        (["--scheduler", "x", "--address", "y"], "--address: "),
+        (["--executor", "dask"], "--executor dask: "),
         (
             ["--executor", "process", "--address", "auto"],
             "--address: ",

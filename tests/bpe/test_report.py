@@ -319,9 +319,9 @@ def test_command_refuses(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> N
     (tmp_path / "empty").write_text("")
     run(capfd, "count", text, "--pattern", "qwen2", "--output", tmp_path / "c")
     for code, message, arguments in [
-        (2, "no text to measure on", ["report", path, tmp_path / "empty"]),
+        (2, "error: ", ["report", path, tmp_path / "empty"]),
         (2, "/no: ", ["report", path, tmp_path / "no"]),
-        (2, "on texts or on --counts, not on both", ["report", path, text, "--counts", tmp_path / "c"]),
+        (2, "--counts: ", ["report", path, text, "--counts", tmp_path / "c"]),
         (
             2,
             f"{tmp_path / 'c'}: .*'qwen2'.*'gpt2'",

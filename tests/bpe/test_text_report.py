@@ -103,7 +103,7 @@ def test_a_page(name: str) -> None:
         ["the other wörld € 𝄞".encode()], [], tokenizer.pretokenizer, normalizer=tokenizer.normalizer
     )
     page = report_page(make_report(tokenizer, counts, "x"), texts_of_entries(tokenizer), name)
-    assert "Compression by size of the vocabulary" in page
+    assert "Compression by vocabulary size" in page
 
 
 def test_characters_that_become_nothing() -> None:

@@ -311,12 +311,12 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(2, r"a\.counts: .*'o200k'.*--pattern", "train", *both[:2], "--pattern", "o200k", *output)
     fails(2, "error: inputs: ", "count", "--output", tmp_path / "x")
     held_out = ["--report", tmp_path / "r", "--held-out", "-"]
-    fails(2, "-: stdin is read once; train on it, or hold it out", "train", "-", *output, *held_out)
-    fails(2, r"no\.counts: can't read the counts", "train", "--counts", tmp_path / "no.counts", *output)
-    fails(3, r"0\.txt: is no counts file", "train", "--counts", texts[0], *output)
+    fails(2, "error: -: ", "train", "-", *output, *held_out)
+    fails(2, r"no\.counts: ", "train", "--counts", tmp_path / "no.counts", *output)
+    fails(3, r"0\.txt: ", "train", "--counts", texts[0], *output)
     fails(2, "--seed: ", "train", *texts, "--seed", "x", *output)
-    fails(2, "threads must be at least 1", "count", *texts, "--threads", "0", "--output", tmp_path / "x")
-    fails(2, "--max-memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
+    fails(2, "--threads: ", "count", *texts, "--threads", "0", "--output", tmp_path / "x")
+    fails(2, "--max-memory: ", "train", *texts, "--max-memory", "1MB", *output)
     fails(2, '--min-pretoken-count: .*"fit"', "train", *texts, "--min-pretoken-count", "few", *output)
     fails(
         2,

@@ -43,7 +43,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards of 500 bytes of text, with parts in files of their own, and short runs."""
     monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 500)
     for module in ("arrow_texts", "read_parquet"):
-        monkeypatch.setattr(f"corpus.{module}.BATCH_BYTES", 300)
+        monkeypatch.setattr(f"tokenmill.inputs.{module}.BATCH_BYTES", 300)
     monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 50)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (128, 128))

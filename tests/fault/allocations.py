@@ -157,7 +157,7 @@ def environment(folder: Path) -> dict[str, str]:
         "LD_PRELOAD": str(library),
         "ALLOCATIONS_COUNTER": str(counter),
         "ALLOCATIONS_OF": "bpe/_core.",
-        "ALLOCATIONS_OF_TOO": "corpus/_core.",
+        "ALLOCATIONS_OF_TOO": "inputs/_core.",
         "ALLOCATIONS_FOLDER": str(folder),
         "PYTHONPATH": str(SOURCE.parents[2]),
     }

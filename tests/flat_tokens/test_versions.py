@@ -178,7 +178,7 @@ def test_what_is_not_there(grown: Path) -> None:
 
 def test_commands(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(grown)]) == 0
-    assert "version 2, of 3 parts:" in capsys.readouterr().out
+    assert "version 2 with 3 parts:" in capsys.readouterr().out
     assert main(["info", str(grown), "--version", "0"]) == 0
     assert "parts" not in capsys.readouterr().out
     assert main(["head", str(grown), "--version", "1", "--json", "-n", "9"]) == 0
