@@ -84,9 +84,7 @@ def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--workers", "1", str(root)]) == 3
     out, err = capsys.readouterr()
     assert "DAMAGED, 1 problem, listed above" in out
-    assert (
-        "tokenmill: error: train/encoded_tokens/0: " in err
-    )
+    assert "tokenmill: error: train/encoded_tokens/0: " in err
     (root / "train/.zgroup").unlink()
     assert main(["verify", "--workers", "1", str(root)]) == 3
     assert "tokenmill: error: train/.zgroup: " in capsys.readouterr().err
