@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") ->
     except SystemExit:
         raise
     except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="pass --max-memory, less text or fewer threads")
+        return ended_by(error, debug, with_less_memory="Pass --max-memory, less text or fewer threads.")
 
 
 def _with_flags(message: str, words: Container[str]) -> str:

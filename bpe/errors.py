@@ -12,6 +12,7 @@ from tokenmill.errors import Refused as Refused
 from tokenmill.errors import TokenmillError
 from tokenmill.errors import printable as printable
 from tokenmill.errors import shown as shown
+from tokenmill.errors import with_sentence as with_sentence
 from tokenmill.inputs.errors import InvalidText as InvalidText
 
 BpeError = TokenmillError
@@ -121,11 +122,6 @@ def lone_surrogate(where: str, error: UnicodeEncodeError) -> str:
 def system_failure(path: object, error: OSError) -> EnvironmentFailure:
     """Return the EnvironmentFailure for a file that the system could not open, read or write."""
     return EnvironmentFailure(f"{path}: {error.strerror or error}")
-
-
-def with_sentence(message: object, sentence: str) -> str:
-    """Append a sentence: ("a.txt: not UTF-8", "Convert it.") -> "a.txt: not UTF-8. Convert it."."""
-    return f"{str(message).rstrip('.')}. {sentence}"
 
 
 def check_whole(name: str, value: object) -> None:

@@ -11,6 +11,7 @@ from tokenmill.errors import TokenmillError
 from tokenmill.errors import naming as naming
 from tokenmill.errors import printable as printable
 from tokenmill.errors import shown as shown
+from tokenmill.errors import with_sentence as with_sentence
 from tokenmill.inputs.errors import BadInput as BadInput
 
 ConvertError = TokenmillError
@@ -20,11 +21,6 @@ UsageError = BadArgument
 def not_regular(path: object) -> UsageError:
     """Return the error for a pipe or device that a resumed run could not read again."""
     return UsageError(f"{printable(path)}: must be a regular file, because a resumed run reads it again")
-
-
-def with_sentence(message: str, sentence: str) -> str:
-    """ "a: damaged", "Restore it." -> "a: damaged. Restore it."."""
-    return f"{message.removesuffix('.')}. {sentence}"
 
 
 class StorageError(ConvertError):

@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens")
     except SystemExit:
         raise
     except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="use --workers 1", output=output)
+        return ended_by(error, debug, with_less_memory="Use --workers 1.", output=output)
 
 
 def _located(arguments: argparse.Namespace) -> Place:

@@ -87,6 +87,11 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def with_sentence(message: object, sentence: str) -> str:
+    """Append a sentence: ("a.txt: not UTF-8", "Convert it.") -> "a.txt: not UTF-8. Convert it."."""
+    return f"{str(message).removesuffix('.')}. {sentence}"
+
+
 class naming:  # noqa: N801 - used like contextlib.suppress
     """Set the path of an OSError raised inside, since the system does not say which file a write was for."""
 

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert.
     except SystemExit:
         raise
     except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="lower --threads")
+        return ended_by(error, debug, with_less_memory="Lower --threads.")
 
 
 def _run(parsed: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 
 from tokenmill.cli.standard_streams import complain
-from tokenmill.errors import TokenmillError, printable, without_panic
+from tokenmill.errors import TokenmillError, printable, with_sentence, without_panic
 
 MACHINE, MEMORY = 4, 5
 _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -40,7 +40,7 @@ def ended_by(
 
     debug: show the error's code, and the traceback of a user error too.
     more: text appended to the message.
-    with_less_memory: advice for when memory ran out.
+    with_less_memory: sentence that is added if memory ran out.
     output: file of a failed write, for systems that do not name it.
     """
     error = without_panic(error)
@@ -57,9 +57,9 @@ def ended_by(
             f"{line}{more}. This is a bug in tokenmill: please report it with the traceback above.", kind
         )
         return 1
-    if isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError):
-        advice = with_less_memory.removesuffix(".")
-        line += f". {advice[:1].upper()}{advice[1:]}." if advice else ""
+    out_of_memory = isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError)
+    if out_of_memory and with_less_memory:
+        line = with_sentence(line, with_less_memory)
     if more.startswith((";", ",", ".")):
         line = line.removesuffix(".")
     complain(line + more, kind)
