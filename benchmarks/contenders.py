@@ -247,12 +247,12 @@ Merges = list[tuple[bytes, bytes]]
 Training = Callable[[], "int | Callable[[], Merges]"]
 
 
-def train_ours(text: Path, entries: int, threads: int, like_tokenizers: bool = False) -> Training:
+def train_ours(text: Path, entries: int, threads: int) -> Training:
+    """With the tie rule of tokenizers, so that the merges can be compared."""
     train = package("bpe").train
-    tie_break = "huggingface" if like_tokenizers else "lexicographic"
 
     def run() -> Callable[[], Merges]:
-        tokenizer = train([text], entries, [SEPARATOR], tie_break=tie_break, threads=threads)
+        tokenizer = train([text], entries, [SEPARATOR], tie_break="huggingface", threads=threads)
         return lambda: list(tokenizer.merges)
 
     return run
@@ -361,13 +361,9 @@ def to_bytes(entry: str) -> bytes:
 
 
 def train(job: Row) -> Row:
-    """Train once; "huggingface": break ties as tokenizers does, to compare merges."""
     path, threads = Path(job["text"]), job["threads"]
     package("bpe" if job["engine"] == "tokenmill" else job["engine"])
-    if job.get("huggingface"):
-        run = train_ours(path, job["entries"], threads, like_tokenizers=True)
-    else:
-        run = TRAINERS[job["engine"]](path, job["entries"], threads)
+    run = TRAINERS[job["engine"]](path, job["entries"], threads)
     gc.collect()
     seconds, cpu, outcome = timed(run)
     row: Row = {"text_bytes": path.stat().st_size, "train_s": seconds, "train_cpu_s": cpu}

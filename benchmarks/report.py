@@ -368,6 +368,9 @@ def machine(results: dict[str, Result]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+TEXTS = {"en": "English", "multi": "several languages"}  # README's words for the texts
+
+
 def readme(results: dict[str, Result]) -> str:
     """A few rows, of at least README_TURNS turns each."""
     rows = []
@@ -376,12 +379,12 @@ def readme(results: dict[str, Result]) -> str:
             cell = figures(runs, lambda row: float(row["train_s"]))
             size = runs[0]["text_bytes"] / 1e6
             fastest = min(competitors(cell), key=lambda figure: figure.median)
-            task = f"train {runs[0]['entries']:,.0f} entries, {text}, {size:.0f} MB, s"
+            task = f"train {runs[0]['entries']:,.0f} entries on {size:.0f} MB, {TEXTS[text]}, s"
             rows.append(readme_row(task, cell, fastest))
     for one in cells(results["encoding"], 1):
         if (one.configuration, one.text) in README_CELLS:
             title = encoding_row(results["encoding"], one)[0]
-            rows.append(readme_row(f"encode, {title}, {one.text}, MB/s", one.figures, one.fastest))
+            rows.append(readme_row(f"encode with {title}, {TEXTS[one.text]}, MB/s", one.figures, one.fastest))
     shown = [row for row in rows if row]
     return table(["", "tokenmill", "fastest competitor", "tokenizers 0.23"], shown)
 
