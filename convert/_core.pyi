@@ -1,7 +1,4 @@
-"""The C++ loops of convert as Python sees them: ids on their way to a dataset.
-
-Offsets are 64-bit. The GIL is released.
-"""
+"""The C++ loops of convert. Offsets are 64-bit, and the GIL is released."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,30 +6,26 @@ from numpy.typing import NDArray
 def partition_by_split(
     ids: NDArray[np.uint32],
     offsets: NDArray[np.uint64],
-    marked: NDArray[np.bool_],
+    validation: NDArray[np.bool_],
     before: tuple[int, int],
-    out: NDArray[np.uint16] | NDArray[np.uint32],
+    words: NDArray[np.uint32],
     starts: NDArray[np.uint64],
     front: int | None = None,
     back: int | None = None,
+    has_mask: bool = False,
 ) -> tuple[tuple[int, int, int, int], tuple[int, int, int, int]]:
-    """Put rows [offsets[i], offsets[i + 1]) of ids apart: those that are not marked to the front of out, the marked
-    ones behind them; and where they begin among their kind, if they are not empty, likewise to starts, `before` ids of
-    each kind having come earlier. Of each kind: ids, rows that are not empty, the longest of them, the highest id;
-    above 65535 something was lost in uint16. front, back: ids around each row that is not empty. ValueError if offsets,
-    marked, out (as many as ids, and rows for each of front and back) or starts (as many as rows) do not fit.
+    """Separate documents by split and encode their IDs as the dataset stores them: id * 2, plus 1 at the first.
 
-    [1, 2, 3, 4], offsets [0, 1, 3, 4], marked [F, T, F], before (7, 9) -> out [1, 4, 2, 3], starts [7, 8, 9],
-    ((2, 2, 1, 4), (2, 1, 2, 3))
-    """
+    ids, offsets: document i is ids[offsets[i]:offsets[i + 1]]; with has_mask, bit 31 of an ID means "not trained", and
+    it is also bit 31 of the word.
+    before: words of train and validation that came earlier.
+    words: gets the words of train, then of validation.
+    starts: gets the offset of the first word of each document that is not empty, likewise.
+    front, back: IDs to add around each document that is not empty.
 
-def flag_ids(
-    ids: NDArray[np.uint16] | NDArray[np.uint32],
-    starts: NDArray[np.uint64],
-    first: int,
-    out: NDArray[np.uint32],
-) -> None:
-    """Write ids * 2 to out, and 1 more where one of the starts is: they lie in [first, first + len(ids)).
+    Returns (words, documents that are not empty, words that are not trained, highest ID) for each split. ValueError if
+    the sizes of the arrays do not fit.
 
-    [1, 2, 3], starts [10, 12], first 10 -> [3, 4, 7]. ValueError for a start outside, or an out that is too small.
+    [1, 2, 3, 4], offsets [0, 1, 3, 4], validation [F, T, F], before (7, 9) -> words [3, 9, 5, 6], starts [7, 8, 9],
+    ((2, 2, 0, 4), (2, 1, 0, 3))
     """

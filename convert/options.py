@@ -76,6 +76,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "compression": ("zstd", "lz4", "lz4-bitshuffle", "none"),
     "source_places": ("auto", "yes", "no"),
     "progress": ("auto", "bar", "json", "none"),
+    "verify": ("sample", "full"),
     "start_method": START_METHODS,
 }
 _FIELDS = ("text_field", "prompt_field", "completion_field", "messages_field")
@@ -119,6 +120,7 @@ class ConvertOptions:
     chunk_tokens: tokens per Zarr chunk; None: 65,536, or 262,144 without compression in format 2.
     source_places: store where each sequence begins in its source: yes, no, or auto (if the documents of a sample have
     512 bytes of text or more on average, so that it takes at most 2 % of the dataset).
+    verify: sample or full; how much finished work a resumed run reads back before it is reused.
     overwrite: replace an existing dataset, or an unfinished run with other options.
     executor: process (workers on this machine), dask or ray.
     workers: the number of worker processes; None: one per usable CPU. A cluster uses all its workers.
@@ -172,6 +174,7 @@ class ConvertOptions:
     storage_options: Mapping[str, str] = field(default_factory=dict)
     exclude: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
     stall_seconds: float = STALL_SECONDS
+    verify: Literal["sample", "full"] = "sample"
 
     def __post_init__(self) -> None:
         if not self.inputs and not self.validation:

@@ -1,38 +1,42 @@
-"""The stage that --validation-docs takes before the encoding: which documents are held out (see held_out.py)."""
+"""The stage before the encoding with --validation-docs: which documents are held out (convert/encode/held_out.py)."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from convert.driver.context import Context
-from convert.encode import worker
+from convert.encode.encode_task import smallest_hashes
 from convert.encode.held_out import SmallestHashes
 from convert.errors import Refused
-from convert.places.log import Log, Recorded, threshold_entry
+from convert.places.log import Recorded, threshold_entry
 from tokenmill.engines.tasks import run_tasks
 
 
-def choose_threshold(context: Context, log: Log, recorded: Recorded) -> int:
-    """The hash below which the documents of --validation-docs lie; reads the whole corpus, but only once."""
-    plan, workspace = context.plan, context.workspace
-    count = context.options.validation_docs or 0
+def choose_threshold(context: Context, recorded: Recorded) -> int | None:
+    """Return the hash that the documents of --validation-docs are below, or None without that option.
+
+    This reads the whole corpus, unless an earlier run has recorded the result.
+    """
+    plan, workspace, count = context.plan, context.workspace, context.options.validation_docs
+    if count is None:
+        return None
     known = recorded.threshold(count)
-    if known is not None and not workspace.maybe_modified and plan.source_count == len(plan.sources):
+    if known is not None and plan.source_count == len(plan.sources):
         return known
     smallest = SmallestHashes(count)
-    choose = partial(worker.smallest_hashes, key=context.job_key, count=count)
+    choose = partial(smallest_hashes, key=context.job_key, count=count)
     chunks = plan.chunks() if count else iter(())
     with context.progress.stage("choose", plan.total_bytes) as stage:
         for chunk, hashes in run_tasks(
-            context.engine, choose, chunks, context.window, context.plan.describe, stage.show_running
+            context.engine, choose, chunks, context.window, plan.describe, stage.show_running
         ):
             smallest.add(hashes)
-            stage.advance(context.plan.work_bytes(chunk))
+            stage.advance(plan.work_bytes(chunk))
     threshold = smallest.threshold()
     if known not in (None, threshold):
         raise Refused(
             f"--validation-docs: an input changed since {workspace.root} was started, so other documents would be "
             f"held out (got {count}). Start over with --overwrite."
         )
-    log.append([threshold_entry(count, threshold)])
+    workspace.log.append([threshold_entry(count, threshold)])
     return threshold

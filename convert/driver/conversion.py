@@ -20,16 +20,16 @@ from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import document_ends
+from convert.driver.choose_held_out import choose_threshold
 from convert.driver.context import Context
-from convert.driver.crashes import with_place
-from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space
-from convert.driver.modified_sources import check_modified_during_run
-from convert.driver.source_places import has_places
+from convert.driver.left_out import leave_out
+from convert.driver.resume import resume
+from convert.driver.schedule import EncodeAndMerge
 from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
-from convert.errors import Refused, UsageError, WorkerLost
+from convert.errors import Refused, UsageError
 from convert.options import ConvertOptions
 from convert.places.output_place import overlaps, overlaps_of_files, standard_input_file
 from convert.places.store_workspace import AnyWorkspace, open_workspace
@@ -46,7 +46,7 @@ from tokenmill.inputs.kinds import markup_note
 from tokenmill.inputs.marked_records import MARKED_FORMATS
 from tokenmill.inputs.sizes import counted
 from tokenmill.inputs.source_list import Source, SourceList
-from tokenmill.inputs.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
+from tokenmill.inputs.sources import STANDARD_INPUT, refuse, search_sources
 from tokenmill.stores.durability import Syncer
 
 if TYPE_CHECKING:
@@ -160,12 +160,10 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
             if (former := workspace.former_plan()) is not None:
                 sources = with_left_out(former, sources)
     plan = make_plan(sources, options.text_chunk_bytes)
-    places = has_places(plan, options)
     recorded = {**options.recorded(), **ends.added.recorded()}
     check_space(tokenizer, plan, layout, options)
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"resuming from {workspace.root}")
-    recorded["source_places"] = "yes" if places else "no"  # of auto, what it came to
     recorded |= ends.recorded()
     job = Job(
         tokenizer,
@@ -180,9 +178,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
         workspace.shards,
         workspace.dataset,
         layout,
-        places,
         has_template=options.template,
-        decompress_ahead=plan.compressed_count < engine.worker_count,
     )
     pool = TaskPool(engine)
     with ExitStack() as finished, ending(engine, progress.note), pool:
@@ -191,24 +187,23 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
         context = Context(options, recorded, plan, layout, workspace, progress, key, engine, pool, syncer)
-        try:
-            work = EncodeAndMerge(context)
-            finished.enter_context(work.noting_finished())
-            with progress.stage("encode", plan.total_bytes) as stage:
-                work.begin(stage)
-                # While the workers encode, as all that the beginning does not need.
-                from convert.driver.finalizer import Finalizer
+        recorded_work = workspace.log.recorded()
+        leave_out(context, recorded_work)
+        threshold = choose_threshold(context, recorded_work)
+        resumed = resume(context, recorded_work, threshold)
+        work = EncodeAndMerge(context, recorded_work, resumed, threshold)
+        finished.enter_context(work.noting_finished())
+        with progress.stage("encode", plan.total_bytes) as stage:
+            work.begin(stage)
+            # While the workers encode, as all that the beginning does not need.
+            from convert.driver.finalizer import Finalizer
 
-                finalizer = Finalizer(context, tokenizer, ends, source)
-                work.encode()
-            if maybe_modified := check_unchanged(plan.sources):
-                check_modified_during_run(context, maybe_modified, work.ledger)
-            times.lap("encode")
-            with progress.stage("merge", work.run_bytes) as stage:
-                work.merge(stage)
-        except WorkerLost as error:
-            raise with_place(error, plan, workspace) from error
-        if lost := [counted(count, what) for what, count in work.lost.items() if count]:
+            finalizer = Finalizer(context, tokenizer, ends, source)
+            work.encode()
+        times.lap("encode")
+        with progress.stage("merge", work.run_bytes) as stage:
+            work.merge(stage)
+        if lost := [counted(count, what) for what, count in resumed.lost.items() if count]:
             progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
         finalizer.write(work)
         times.lap("merge")

@@ -23,7 +23,6 @@ from convert.options import ConvertOptions
 from convert.places.scratch import noted_scratch
 from convert.places.workspace import DATASET_NAME, SHARDS_NAME
 from convert.planning.plan import Plan
-from convert.shards.part_writer import FLUSH_BYTES
 from convert.shown.ends import ends_lines
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.written_metadata import write_chain
@@ -100,10 +99,9 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     sampled_bytes, sampled_text, _, sampled_tokens = sampled.tolist()
     _, text_bytes, documents, tokens = whole.tolist()
     tokens += documents * ends.added.per_document
-    token_bytes = 4 if options.has_mask or tokenizer.max_token_id >= 1 << 16 else 2
-    bytes_a_document = 8 if options.source_places == "no" else 16  # start, place
+    token_bytes, start_bytes = 4, 8
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
-    dataset = tokens * packed / max(1, sampled_tokens) + bytes_a_document * documents + FIXED_BYTES
+    dataset = tokens * packed / max(1, sampled_tokens) + start_bytes * documents + FIXED_BYTES
     # While one worker reads such a file, what the others encode waits for it.
     waiting = min(tokens - largest, largest * (options.worker_count - 1))
     shard_tokens = min(
@@ -111,9 +109,8 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     )
     shard_tokens = max(shard_tokens, tokens / max(1.0, documents))  # no document is in two
     working = min(tokens, shard_tokens * 3 * (options.worker_count + 2) + waiting) * token_bytes
-    working += bytes_a_document * documents
-    # What is small of each shard stays until the end.
-    working += min(options.fraction * tokens * token_bytes, plan.chunk_count * FLUSH_BYTES)
+    # Starts and tokens of validation stay until the end.
+    working += start_bytes * documents + options.fraction * tokens * token_bytes
     work_seconds = seconds * text_bytes / max(1, sampled_text) + tokens / MERGE_TOKENS_PER_SECOND
     return Estimate(
         round(text_bytes),

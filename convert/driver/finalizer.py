@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor
+from itertools import chain
 from pathlib import Path
 
 from bpe.end_tokens import usual_end
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import DocumentEnds
 from convert.driver.context import Context
-from convert.driver.copies import copies
-from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.provenance import save_tokenizer, write_manifest, write_quarantine
+from convert.driver.schedule import EncodeAndMerge
 from convert.errors import BrokenInvariant, StorageError, WorkerLost, with_sentence
 from convert.shards.intake import QUARANTINE_NAME
 from convert.shown.remarks import remarks
@@ -56,7 +56,8 @@ class Finalizer:
         workspace = context.workspace
         ledger.check_whole()
         self._quarantine = write_quarantine(context, ledger)
-        self._files = [self._tokenizer_file, *self._quarantine, *ledger.files]
+        arrays = [record for files in ledger.files for record in files.records()]
+        self._files = [self._tokenizer_file, *self._quarantine, *arrays]
         for split, counts in ledger.counts.items():  # how large the arrays are is known by now
             self._files += create_split(
                 workspace.dataset,
@@ -65,13 +66,12 @@ class Finalizer:
                 counts.sequences,
                 counts.max_token_id,
                 context.layout,
-                ledger.has_places,
-                context.options.has_mask,
+                has_mask=context.options.has_mask,
             )
         # Of the sources, perhaps a million, nothing is kept.
         listed = write_manifest(context, ledger, self._files, self._tokenizer_facts).files
-        # What is not on the disk yet goes there while it is read back from memory.
-        merged = {file.path for file in ledger.files}
+        # The arrays are on disk already, and the others go there while they are read back from memory.
+        merged = {file.path for file in arrays}
         rest = [file.path for file in listed if file.path not in merged]
         context.syncer.add(workspace.on_disk([*rest, MANIFEST_NAME]))
 
@@ -87,7 +87,8 @@ class Finalizer:
         with stage:
             try:
                 whole = dataset.absolute() if isinstance(dataset, Path) else dataset
-                report = verify_dataset(whole, context.engine, advance, known_facts(work.ledger.facts))
+                facts = known_facts(dict(chain.from_iterable(files.facts() for files in work.ledger.files)))
+                report = verify_dataset(whole, context.engine, advance, facts)
             except BrokenExecutor as error:
                 raise WorkerLost(
                     with_sentence(f"verification: {error}", "Run the same command to resume.")
@@ -124,10 +125,10 @@ class Finalizer:
             source_count=context.plan.source_count,
             source_bytes=context.plan.total_bytes - context.plan.sources.left_out()[1],
             disk_bytes=sum(file.bytes for file in self._files),
-            array_bytes=sum(file.bytes for file in ledger.files),
+            array_bytes=sum(files.byte_count for files in ledger.files),
             splits=ledger.counts,
             has_mask=context.options.has_mask,
-            replaced=ledger.replaced,
+            replaced=intake.replaced,
             intake=intake,
             unreadable=tuple(error for _, error in sorted(ledger.unreadable.items())),
             first_words=self._tokenizer.decode(list(intake.first_ids)),
@@ -146,8 +147,6 @@ class Finalizer:
         sources = context.plan.sources
         for remark in remarks(context.options, sources, summary, self._tokenizer.special_tokens):
             context.progress.note(remark)
-        for line in copies(sources, bytes(ledger.digests), ledger.sources.sum(axis=1) > 0):
-            context.progress.note(line)
         return summary
 
 

@@ -21,7 +21,6 @@ from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from flat_tokens.sources import SOURCE_COUNTS
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
 from flat_tokens.writer import Destination, write_file, write_root
-from tokenmill.inputs.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
 from tokenmill.inputs.kinds import FORMATS
 from tokenmill.inputs.sources import recorded_path
 
@@ -92,7 +91,7 @@ def write_manifest(
             "on_error": context.options.on_error,
             "documents": {split: own.documents for split, own in counts.items()},
             "empty_documents": {split: own.empty for split, own in counts.items()},
-            "replaced": ledger.replaced,
+            "replaced": intake.replaced,
             "skipped": intake.skipped,
             **({"unreadable_files": len(ledger.unreadable)} if ledger.unreadable else {}),
             "blank_lines": intake.blank,
@@ -105,18 +104,10 @@ def write_manifest(
 
 def _source_facts(plan: Plan, ledger: Ledger) -> Iterator[dict[str, Any]]:
     """What the manifest says of each source; one at a time, since there may be a million."""
-    digests = ledger.digests
-    stop = 0
     for number, (source, counts) in enumerate(zip(plan.sources, ledger.sources, strict=True)):
-        content = {"version": source.version}
-        if not source.version:
-            start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
-            own = bytes(digests[start:stop])
-            content = {"digest": source_digest(own), "digest_of": DIGEST_NAME}
-            if source.size_bytes and not any(own):  # of a file that could not be opened
-                content = {}
         if source.is_left_out:
             continue
+        content = {"version": source.version} if source.version else {}
         if number in ledger.unreadable:
             content["unreadable"] = ledger.unreadable[number]
         yield {

@@ -1,1 +1,1 @@
-"""What a worker does: text chunks to shards, and what its tasks share."""
+"""The tasks that turn text chunks into temporary shards."""

@@ -1,4 +1,4 @@
-"""Where the time of a conversion or of a task goes, step by step; the summary adds up what all tasks took."""
+"""Time per step of a run or of a task."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import time
 
 
 class Clock:
-    """Adds up where the time goes: `lap("encode")` books the time since the last lap. seconds: by step, in order."""
+    """A stopwatch with named laps: `lap("encode")` adds the time since the last lap to `seconds["encode"]`."""
 
     def __init__(self) -> None:
         self.start()
 
     def start(self, started: float | None = None) -> None:
-        """Nothing is booked yet, and the first lap begins now, or began at this time.perf_counter()."""
+        """Reset all laps. started: the time.perf_counter() at which the first lap started (default: now)."""
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter() if started is None else started
 
     def lap(self, step: str) -> None:
-        """The time since the last lap went there."""
+        """Add the time since the last lap to a step."""
         now = time.perf_counter()
         self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
         self._last = now

@@ -1,4 +1,4 @@
-"""What is the same for every task of a conversion; how a task finds it: tokenmill/engines/job.py."""
+"""The data that all tasks of a conversion share. A task finds it by a key (tokenmill/engines/job.py)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
+from convert.errors import UsageError
 from convert.planning.plan import Plan
 from convert.shards.shard_store import ShardStore, shards_at
 from flat_tokens.storage.layout import ArrayLayout
@@ -21,13 +22,18 @@ from tokenmill.stores import StorageOptions, is_url
 if TYPE_CHECKING:
     from tokenmill.engines.engine import Engine
 
+MASK_ID_LIMIT = 1 << 30  # with a loss mask, shards store IDs below it (convert/shards/shard.py)
+
 
 class Job(NamedTuple):
-    """threshold: a document whose hash is below it is validation, 0 to 2^64. shards: a folder; temporary: one on
-    the file system of the dataset. has_places: it is kept where sequences begin in their sources. decompress_ahead: by
-    a thread beside, since there are workers enough that have nothing to do. folder: that inputs are named from, None if
-    by whole paths or to all workers alike. has_template: whether `ends` come from the tokenizer's template, so
-    that chats get none."""
+    """A conversion as its tasks see it.
+
+    threshold: for the split by hash, 0 to 2^64 (convert/encode/splitting.py).
+    shards: where temporary shards are.
+    temporary: a folder on the file system of the dataset, for files that are not complete.
+    has_template: `ends` come from the tokenizer's template, so chats get none.
+    folder: the current folder if inputs are relative to it and workers may run elsewhere, else None.
+    """
 
     tokenizer: Tokenizer
     max_token_id: int
@@ -41,22 +47,20 @@ class Job(NamedTuple):
     temporary: Path
     dataset: Destination
     layout: ArrayLayout
-    has_places: bool = False
     has_template: bool = False
-    decompress_ahead: bool = False
     folder: Path | None = None
 
     @property
     def has_mask(self) -> bool:
-        """Whether a part of documents is to be learned."""
+        """Whether documents have a loss mask."""
         return self.rules.marks is not None
 
     def prepare(self) -> None:
-        """Build the encoder where it was not inherited."""
+        """Build the encoder in a process that did not inherit it."""
         self.tokenizer.encode_documents(b"")
 
     def check_sight(self) -> None:
-        """EngineFailure if this process does not see the folders of the conversion."""
+        """Raise EngineFailure if this process cannot access the folders of the conversion."""
         if self.shards.store.is_local:
             require_open(self.shards.store.path)
         if isinstance(self.dataset, Path):
@@ -65,7 +69,7 @@ class Job(NamedTuple):
         require_same_folder(self.folder)
 
     def for_others(self) -> Job:
-        """The job for processes that may run in another folder."""
+        """Return the job for processes that may run in another folder."""
         here = Path.cwd()
         is_relative = not all(
             Path(folder).is_absolute() or is_url(folder) for folder in self.plan.sources.folders()
@@ -79,10 +83,16 @@ class Job(NamedTuple):
 
 
 def hand_out(job: Job, put: Put, engine: Engine, most_tasks: int, options: StorageOptions) -> JobKey:
-    """Start the engine for up to `most_tasks` tasks of a job at a time; return the key by which they find it.
+    """Start the engine and return the key by which its tasks find the job.
 
-    put, options (of the stores that the job uses): for workers that do not inherit the job.
+    put: writes bytes where workers that do not inherit the job can read them.
+    most_tasks: more workers than this would have no work.
+    options: of the stores that the job uses.
     """
+    if job.has_mask and job.max_token_id >= MASK_ID_LIMIT:
+        raise UsageError(
+            f"--tokenizer: token IDs must be below {MASK_ID_LIMIT} with a loss mask (got {job.max_token_id})"
+        )
     if engine.inherits:
         _import_for_workers(job.plan)
     else:
@@ -91,7 +101,7 @@ def hand_out(job: Job, put: Put, engine: Engine, most_tasks: int, options: Stora
 
 
 def _import_for_workers(plan: Plan) -> None:
-    """The modules that each worker's first tasks need beside those here: what is forked has them already."""
+    """Import the modules of the first tasks, so that forked workers inherit them."""
     for kind in plan.sources.kinds:
         import_module(FORMATS[kind.format].reader)
-    import_module("flat_tokens.storage.elements")  # of the tasks that verify
+    import_module("flat_tokens.storage.elements")

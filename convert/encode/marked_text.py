@@ -1,9 +1,9 @@
-"""The ids of marked text, each with whether it is to be learned.
+"""The tokens of documents with a loss mask, each with whether it is trained.
 
-A text is encoded as a whole, so its ids are those of any encoder; a token is to be learned if one of its bytes is.
-Where the bytes of a token lie follows from the texts of the entries, which end to end are the text, but for spaces that
-a tokenizer puts in front or takes away beside added tokens: such documents are gone through token by token. For a text
-that a normalizer changes in another way it is asked for the offsets of the tokens, which is slow, and rare.
+A document is encoded as a whole, so its IDs are the usual ones. A token is trained if one of its bytes is. The bytes of
+a token follow from the texts of the entries: end to end they are the document, except for spaces that a tokenizer adds
+or removes next to added tokens; such documents are matched token by token. If a normalizer changes a text in another
+way, the offsets come from the slower encoder with offsets.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from tokenmill.stores.system import cached_property
 if TYPE_CHECKING:
     from bpe.compat.huggingface import Tokenizer as WithOffsets
 
+MAX_TABLE_IDS = 2**22  # of a table with a length per ID; larger IDs are searched for
 _BYTE_ENTRY = re.compile(rb"<0x([0-9A-F]{2})>")
 _SPACE = "\u2581".encode()
-LARGEST_TABLE = 2**22  # ids, of 8 bytes each; ids may be as large as 2^31 - 1
+Spans = tuple[NDArray[np.int64], NDArray[np.int64]]  # starts, stops
 
 
 class MarkedTokens(NamedTuple):
-    """tokens: uint32; is_trained: of each, whether it is to be learned; offsets: uint64[documents + 1].
+    """Encoded documents.
 
-    changed: documents for whose tokens no place in the text was found; if there are some, nothing else is of use.
+    is_trained: bool[tokens].
+    offsets: uint64[documents + 1].
+    changed: documents with tokens that could not be located. If there are any, ignore everything else.
     """
 
     tokens: NDArray[np.uint32]
@@ -43,7 +46,7 @@ class MarkedTokens(NamedTuple):
 
 
 class TokenPlaces(NamedTuple):
-    """starts, stops: int64 of each token, bytes of the batch's text. changed: see MarkedTokens."""
+    """The span of each token in the text of a batch, int64[tokens]. changed: see MarkedTokens."""
 
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
@@ -59,102 +62,96 @@ class MarkedText:
     def encode(
         self, batch: Batch, allowed: AllowedSpecial, out: NDArray[np.uint32] | None = None
     ) -> MarkedTokens:
-        """out: room for the ids, as encode_ragged takes it."""
+        """Encode a batch. out: memory for the IDs, as for `encode_ragged`."""
         assert batch.marks is not None
         trained, cuts = batch.marks.trained, batch.marks.cuts
         bounds = batch.offsets.astype(np.int64)
-        borders = np.sort(np.concatenate([bounds[:-1], bounds[cuts[:, 0]] + cuts[:, 1]])).astype(np.uint64)
+        starts = np.sort(np.concatenate([bounds[:-1], bounds[cuts[:, 0]] + cuts[:, 1]])).astype(np.uint64)
         rows = self._tokenizer.encode_ragged(
-            batch.text, np.append(borders, batch.offsets[-1]), allowed_special=allowed, checked=True, out=out
+            batch.text, np.append(starts, batch.offsets[-1]), allowed_special=allowed, checked=True, out=out
         )
-        first_rows = np.searchsorted(borders, batch.offsets[:-1], side="left")
-        offsets = rows.offsets[np.append(first_rows, len(borders))]
-        places = self.places_of(Ragged(rows.tokens, offsets), batch, allowed, borders)
+        first_rows = np.searchsorted(starts, batch.offsets[:-1], side="left")
+        offsets = rows.offsets[np.append(first_rows, len(starts))]
+        found = self.places_of(Ragged(rows.tokens, offsets), batch, allowed, starts)
         is_trained = np.zeros(len(rows.tokens), np.bool_)
-        if not len(places.changed):
+        if not len(found.changed):
             begin, end = bounds[trained[:, 0]] + trained[:, 1], bounds[trained[:, 0]] + trained[:, 2]
-            at = np.searchsorted(
-                end, places.starts, side="right"
-            )  # the first stretch that ends behind a token's start
-            is_trained = np.append(begin, np.iinfo(np.int64).max)[at] < places.stops
-        return MarkedTokens(rows.tokens, is_trained, offsets, places.changed)
+            # For each token, the first trained span that ends after its start.
+            span = np.searchsorted(end, found.starts, side="right")
+            is_trained = np.append(begin, np.iinfo(np.int64).max)[span] < found.stops
+        return MarkedTokens(rows.tokens, is_trained, offsets, found.changed)
 
     def places_of(
-        self, documents: Ragged, batch: Batch, allowed: AllowedSpecial, borders: NDArray[np.uint64]
+        self, documents: Ragged, batch: Batch, allowed: AllowedSpecial, row_starts: NDArray[np.uint64]
     ) -> TokenPlaces:
-        """Where the tokens of a batch's documents lie in its text. borders: the places in it, rising, at which the
-        encoding began, those of the documents among them."""
+        """Locate the tokens of a batch. row_starts: offsets of documents and cuts."""
         bounds, firsts = batch.offsets.astype(np.int64), documents.offsets.astype(np.int64)
         tokens = documents.tokens
         ends = np.concatenate([[0], np.cumsum(self._lengths_of(tokens))])
-        # Where each document's tokens would begin if the texts of all before it were as long as they should be.
+        # Right for every document that has the same length as its entries, whatever precedes it.
         moved = np.repeat(bounds[:-1] - ends[firsts[:-1]], np.diff(firsts))
         starts, stops = ends[:-1] + moved, ends[1:] + moved
         changed = []
-        doubtful = np.diff(ends[firsts]) != np.diff(bounds)
-        if self._may_change_text:  # to a text that may be as long
-            doubtful[:] = True
-        for document in np.flatnonzero(doubtful).tolist():
+        is_doubtful = np.diff(ends[firsts]) != np.diff(bounds)
+        if self._may_change_text:  # to a text of the same length
+            is_doubtful[:] = True
+        for document in np.flatnonzero(is_doubtful).tolist():
             own, (begin, end) = slice(*firsts[document : document + 2]), bounds[document : document + 2]
             text, ids = bytes(memoryview(batch.text)[begin:end]), tokens[own].tolist()
             if b"".join(map(self._texts.__getitem__, ids)) == text:
                 continue
-            places = self._places(text, ids)
-            if places is None:
-                within = borders[(borders > begin) & (borders < end)].astype(np.int64) - begin
-                with suppress(UnsupportedTokenizer):  # of a component that the interface has not
-                    places = self._told_places(text, within.tolist(), ids, allowed)
-            if places is None:
+            spans = self._match(text, ids)
+            if spans is None:
+                cuts = row_starts[(row_starts > begin) & (row_starts < end)].astype(np.int64) - begin
+                with suppress(UnsupportedTokenizer):
+                    spans = self._spans_with_offsets(text, cuts.tolist(), ids, allowed)
+            if spans is None:
                 changed.append(document)
             else:
-                starts[own], stops[own] = begin + places[0], begin + places[1]
+                starts[own], stops[own] = begin + spans[0], begin + spans[1]
         return TokenPlaces(starts, stops, np.array(changed, dtype=np.int64))
 
-    def _places(self, text: bytes, ids: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Where each token begins and ends in a text whose white space may differ; None where more does."""
-        starts, stops = [], []
-        at = 0
+    def _match(self, text: bytes, ids: list[int]) -> Spans | None:
+        """Locate tokens in a text that differs in white space only, else return None."""
+        starts, stops, offset = [], [], 0
         for id_ in ids:
             own = self._texts[id_]
-            if not text.startswith(own, at):
-                if own[:1] == b" " and text.startswith(own[1:], at):  # a space that was put in front
+            if not text.startswith(own, offset):
+                if own[:1] == b" " and text.startswith(own[1:], offset):  # an added space
                     own = own[1:]
-                else:  # white space that was taken away
-                    while text[at : at + 1].isspace() and not text.startswith(own, at):
-                        at += 1
-                    if not text.startswith(own, at):
+                else:  # removed white space
+                    while text[offset : offset + 1].isspace() and not text.startswith(own, offset):
+                        offset += 1
+                    if not text.startswith(own, offset):
                         return None
-            starts.append(at)
-            at += len(own)
-            stops.append(at)
-        return None if text[at:].strip() else (np.array(starts), np.array(stops))
+            starts.append(offset)
+            offset += len(own)
+            stops.append(offset)
+        return None if text[offset:].strip() else (np.array(starts), np.array(stops))
 
-    def _told_places(
+    def _spans_with_offsets(
         self, text: bytes, cuts: list[int], ids: list[int], allowed: AllowedSpecial
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """The same as the interface of tokenizers tells it, cut by cut; None where its ids are others."""
+    ) -> Spans | None:
+        """Locate tokens with the encoder that returns offsets, or return None if its IDs differ."""
         self._with_offsets.encode_special_tokens = allowed != "all"
         found: list[int] = []
-        places: list[NDArray[np.int64]] = []
+        spans: list[NDArray[np.int64]] = []
         for begin, end in pairwise([0, *cuts, len(text)]):
-            piece = text[begin:end].decode()
-            encoding = self._with_offsets.encode(piece, add_special_tokens=False)
+            part = text[begin:end].decode()
+            encoding = self._with_offsets.encode(part, add_special_tokens=False)
             found += encoding.ids
-            byte_of = np.cumsum([0, *(len(char.encode()) for char in piece)]) + begin
-            places.append(byte_of[np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)])
+            byte_of = np.cumsum([0, *(len(char.encode()) for char in part)]) + begin
+            spans.append(byte_of[np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)])
         if found != ids:
             return None
-        starts, stops = np.concatenate(places).T
+        starts, stops = np.concatenate(spans).T
         return starts, stops
 
     @cached_property
     def _may_change_text(self) -> bool:
         tokenizer = self._tokenizer
-        return (
-            tokenizer.normalizer is not None
-            or tokenizer.text_rules is not None
-            or tokenizer.pretokenizer.changes_text
-        )
+        has_rules = tokenizer.normalizer is not None or tokenizer.text_rules is not None
+        return has_rules or tokenizer.pretokenizer.changes_text
 
     @cached_property
     def _with_offsets(self) -> WithOffsets:
@@ -164,7 +161,7 @@ class MarkedText:
 
     @cached_property
     def _texts(self) -> dict[int, bytes]:
-        """The text of each entry in a text."""
+        """The text of each entry, as it occurs in documents."""
         texts = dict(self._tokenizer.vocab)
         texts |= {id_: text.encode() for text, id_ in self._tokenizer.special_tokens.items()}
         if self._tokenizer.text_rules is None:
@@ -182,10 +179,10 @@ class MarkedText:
 
     @cached_property
     def _lengths(self) -> tuple[NDArray[np.uint32] | None, NDArray[np.int64]]:
-        """(the ids, rising, None where a length of each number up to the largest id takes little memory; lengths)."""
+        """Return (ascending IDs, their lengths), or (None, a length per ID) if that table is small."""
         ids = np.array(sorted(self._texts), dtype=np.uint32)
         found = np.array([len(self._texts[id_]) for id_ in ids.tolist()], dtype=np.int64)
-        if self._tokenizer.max_token_id > LARGEST_TABLE:
+        if self._tokenizer.max_token_id > MAX_TABLE_IDS:
             return ids, found
         lengths = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int64)
         lengths[ids] = found

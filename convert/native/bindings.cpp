@@ -1,5 +1,4 @@
-// The module convert._core: ids to be stored; arguments checked, the GIL released. convert/_core.pyi says
-// what each call takes and gives.
+// The module convert._core: checks arguments and releases the GIL. convert/_core.pyi is its documentation.
 #include "stored_ids.hpp"
 
 #include "bindings/arguments.hpp"
@@ -9,7 +8,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <stdexcept>
-#include <string_view>
+#include <string>
 
 namespace convert::python {
 
@@ -19,56 +18,37 @@ using bpe::python::row_count;
 using bpe::python::RowOffsets;
 namespace nb = nanobind;
 
-using Ids = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using NarrowIds = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutNarrowIds = nb::ndarray<nb::numpy, uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutIds = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using OutStarts = nb::ndarray<nb::numpy, uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Marks = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-void require_room(size_t room, size_t needed) {
+void require_room(const char *name, size_t room, size_t needed) {
   if (room < needed)
-    throw std::invalid_argument("out has room for " + std::to_string(room) + " ids, " +
-                                std::to_string(needed) + " are given");
+    throw std::invalid_argument(std::string(name) + ": must have room for " + std::to_string(needed) +
+                                " items (got " + std::to_string(room) + ")");
 }
 
-template <class Narrow>
-void flag_ids(const Narrow &ids, const RowOffsets &starts, uint64_t first, const OutIds &out) {
-  require_room(out.size(), ids.size());
-  for (size_t i = 0; i < starts.size(); ++i)
-    if (starts.data()[i] < first || starts.data()[i] - first >= ids.size())
-      throw std::invalid_argument("starts[" + std::to_string(i) + "] = " + std::to_string(starts.data()[i]) +
-                                  " is outside [" + std::to_string(first) + ", " +
-                                  std::to_string(first + ids.size()) + ")");
-  nb::gil_scoped_release unlocked;
-  double_ids(ids.data(), ids.size(), out.data());
-  for (size_t i = 0; i < starts.size(); ++i)
-    out.data()[starts.data()[i] - first] |= 1;
-}
-
-template <class Out>
-nb::tuple partition_by_split(const Ids &ids, const RowOffsets &offsets, const Marks &marked,
-                             std::pair<uint64_t, uint64_t> before, const Out &out, const OutStarts &starts,
-                             std::optional<uint32_t> front, std::optional<uint32_t> back) {
+nb::tuple partition_by_split(const In<uint32_t> &ids, const RowOffsets &offsets, const In<bool> &validation,
+                             std::pair<uint64_t, uint64_t> before, const Out<uint32_t> &words,
+                             const Out<uint64_t> &starts, std::optional<uint32_t> front,
+                             std::optional<uint32_t> back, bool has_mask) {
   const size_t rows = row_count(ids.size(), "ids", offsets);
-  if (marked.size() != rows)
-    throw std::invalid_argument("marked has " + std::to_string(marked.size()) + " items for " +
-                                std::to_string(rows) + " rows");
+  if (validation.size() != rows)
+    throw std::invalid_argument("validation: must have " + std::to_string(rows) + " items (got " +
+                                std::to_string(validation.size()) + ")");
   const EndIds ends{front, back};
-  require_room(out.size(), rows ? offsets.data()[rows] - offsets.data()[0] + rows * ends.count() : 0);
-  if (starts.size() < rows)
-    throw std::invalid_argument("starts has room for " + std::to_string(starts.size()) + " of " +
-                                std::to_string(rows) + " rows");
+  require_room("words", words.size(),
+               rows ? offsets.data()[rows] - offsets.data()[0] + rows * ends.count() : 0);
+  require_room("starts", starts.size(), rows);
   std::array<SplitStats, 2> stats;
   {
     nb::gil_scoped_release unlocked;
-    stats = convert::partition_by_split(ids.data(), offsets.data(), marked.data(), rows, ends,
-                                        {before.first, before.second}, out.data(), starts.data());
+    stats = convert::partition_by_split(ids.data(), offsets.data(), validation.data(), rows, ends, has_mask,
+                                        {before.first, before.second}, words.data(), starts.data());
   }
-  const auto told = [](const SplitStats &own) {
-    return nb::make_tuple(own.ids, own.rows, own.longest, own.highest);
+  const auto as_tuple = [](const SplitStats &own) {
+    return nb::make_tuple(own.words, own.rows, own.not_trained, own.highest);
   };
-  return nb::make_tuple(told(stats[0]), told(stats[1]));
+  return nb::make_tuple(as_tuple(stats[0]), as_tuple(stats[1]));
 }
 
 } // namespace
@@ -76,18 +56,10 @@ nb::tuple partition_by_split(const Ids &ids, const RowOffsets &offsets, const Ma
 NB_MODULE(_core, m) {
   m.doc() = "The C++ loops of convert; see convert/_core.pyi.";
   nb::set_leak_warnings(false);
-  m.def("flag_ids", &flag_ids<NarrowIds>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),
-        nb::arg("first"), nb::arg("out").noconvert());
-  m.def("flag_ids", &flag_ids<Ids>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),
-        nb::arg("first"), nb::arg("out").noconvert());
-  m.def("partition_by_split", &partition_by_split<OutNarrowIds>, nb::arg("ids").noconvert(),
-        nb::arg("offsets").noconvert(), nb::arg("marked").noconvert(), nb::arg("before"),
-        nb::arg("out").noconvert(), nb::arg("starts").noconvert(), nb::arg("front") = nb::none(),
-        nb::arg("back") = nb::none());
-  m.def("partition_by_split", &partition_by_split<OutIds>, nb::arg("ids").noconvert(),
-        nb::arg("offsets").noconvert(), nb::arg("marked").noconvert(), nb::arg("before"),
-        nb::arg("out").noconvert(), nb::arg("starts").noconvert(), nb::arg("front") = nb::none(),
-        nb::arg("back") = nb::none());
+  m.def("partition_by_split", &partition_by_split, nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(),
+        nb::arg("validation").noconvert(), nb::arg("before"), nb::arg("words").noconvert(),
+        nb::arg("starts").noconvert(), nb::arg("front") = nb::none(), nb::arg("back") = nb::none(),
+        nb::arg("has_mask") = false);
 }
 
 } // namespace convert::python

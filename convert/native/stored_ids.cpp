@@ -4,95 +4,55 @@
 
 namespace convert {
 
-// Plain loops, which compilers turn into vector code.
-
-void double_ids(const uint16_t *__restrict ids, size_t count, uint32_t *__restrict out) {
-  for (size_t i = 0; i < count; ++i)
-    out[i] = uint32_t{ids[i]} << 1;
-}
-
-void double_ids(const uint32_t *__restrict ids, size_t count, uint32_t *__restrict out) {
-  for (size_t i = 0; i < count; ++i)
-    out[i] = ids[i] << 1;
-}
-
 namespace {
 
-uint32_t store_ids(const uint32_t *__restrict ids, size_t count, uint16_t *__restrict out) {
-  uint32_t highest = 0;
+// A plain loop, which compilers vectorize.
+void append(const uint32_t *__restrict ids, size_t count, uint32_t mask, uint32_t *__restrict out,
+            SplitStats &stats) {
+  uint32_t highest = stats.highest, not_trained = 0;
   for (size_t i = 0; i < count; ++i) {
-    highest = std::max(highest, ids[i]);
-    out[i] = static_cast<uint16_t>(ids[i]);
+    highest = std::max(highest, ids[i] & ~mask);
+    not_trained += (ids[i] & mask) >> 31;
+    out[i] = ids[i] << 1 | (ids[i] & mask);
   }
-  return highest;
-}
-
-uint32_t store_ids(const uint32_t *__restrict ids, size_t count, uint32_t *__restrict out) {
-  uint32_t highest = 0;
-  for (size_t i = 0; i < count; ++i) {
-    highest = std::max(highest, ids[i] & kIdBits);
-    out[i] = ids[i];
-  }
-  return highest;
+  stats.highest = highest;
+  stats.not_trained += not_trained;
 }
 
 } // namespace
 
-template <class Id>
-std::array<SplitStats, 2>
-partition_by_split(const uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows,
-                   const EndIds &ends, const std::array<uint64_t, 2> &before, Id *out, uint64_t *starts) {
-  const auto length_of = [&](size_t row) {
-    const uint64_t length = offsets[row + 1] - offsets[row];
-    return length ? length + ends.count() : 0;
-  };
+std::array<SplitStats, 2> partition_by_split(const uint32_t *ids, const uint64_t *offsets,
+                                             const bool *is_validation, size_t rows, const EndIds &ends,
+                                             bool has_mask, const std::array<uint64_t, 2> &before,
+                                             uint32_t *words, uint64_t *starts) {
   std::array<SplitStats, 2> stats{};
-  for (size_t row = 0; row < rows; ++row) {
-    const uint64_t length = length_of(row);
-    SplitStats &own = stats[marked[row]];
-    own.ids += length;
-    own.rows += length > 0;
-    own.longest = std::max(own.longest, length);
-  }
-  std::array<Id *, 2> next_id{out, out + stats[0].ids};
+  for (size_t row = 0; row < rows; ++row)
+    if (const uint64_t length = offsets[row + 1] - offsets[row]) {
+      stats[is_validation[row]].words += length + ends.count();
+      ++stats[is_validation[row]].rows;
+    }
+  const uint32_t mask = has_mask ? kNotTrained : 0;
+  const std::array<uint32_t *, 2> first_word{words, words + stats[0].words};
+  std::array<uint32_t *, 2> next_word = first_word;
   std::array<uint64_t *, 2> next_start{starts, starts + stats[0].rows};
-  std::array<uint64_t, 2> start = before;
-  const auto store = [&](bool which, const uint32_t *from, size_t count) {
-    stats[which].highest = std::max(stats[which].highest, store_ids(from, count, next_id[which]));
-    next_id[which] += count;
-  };
-  for (size_t row = 0; row < rows;) {
-    const bool which = marked[row];
-    const size_t first = row;
-    for (; row < rows && marked[row] == which; ++row) {
-      const uint64_t length = length_of(row);
-      if (length > 0)
-        *next_start[which]++ = start[which];
-      start[which] += length;
-    }
-    if (ends.count() == 0) { // rows of one kind lie end to end
-      store(which, ids + offsets[first], offsets[row] - offsets[first]);
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t length = offsets[row + 1] - offsets[row];
+    if (length == 0)
       continue;
-    }
-    for (size_t own = first; own < row; ++own) {
-      const size_t count = offsets[own + 1] - offsets[own];
-      if (count == 0)
-        continue;
-      if (ends.front)
-        store(which, &*ends.front, 1);
-      store(which, ids + offsets[own], count);
-      if (ends.back)
-        store(which, &*ends.back, 1);
-    }
+    const bool split = is_validation[row];
+    uint32_t *const first = next_word[split];
+    *next_start[split]++ = before[split] + static_cast<uint64_t>(first - first_word[split]);
+    uint32_t *next = first;
+    if (ends.front)
+      append(&*ends.front, 1, mask, next++, stats[split]);
+    append(ids + offsets[row], length, mask, next, stats[split]);
+    next += length;
+    if (ends.back)
+      append(&*ends.back, 1, mask, next++, stats[split]);
+    *first |= 1;
+    next_word[split] = next;
   }
   return stats;
 }
-
-template std::array<SplitStats, 2> partition_by_split(const uint32_t *, const uint64_t *, const bool *,
-                                                      size_t, const EndIds &, const std::array<uint64_t, 2> &,
-                                                      uint16_t *, uint64_t *);
-template std::array<SplitStats, 2> partition_by_split(const uint32_t *, const uint64_t *, const bool *,
-                                                      size_t, const EndIds &, const std::array<uint64_t, 2> &,
-                                                      uint32_t *, uint64_t *);
 
 } // namespace convert

@@ -19,12 +19,10 @@ from typing import Any
 
 from convert.errors import naming
 from convert.planning.plan import ShardId
-from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
-from convert.shards.write_run import WrittenFile
+from convert.shards.write_units import MergeTask
+from convert.shards.written_files import WrittenFiles
 from flat_tokens.storage.files import write_all
-from flat_tokens.storage.manifest import FileRecord
-from flat_tokens.storage.token_facts import TokenFacts
 from tokenmill.inputs import _core
 
 _NAME = "journal"
@@ -32,10 +30,9 @@ _DIGITS = 16
 RunKey = tuple[str, str, int]
 
 
-def run_entry(run: Run, files: Iterable[WrittenFile]) -> dict[str, Any]:
-    """That a run is written."""
-    listed = [(*file.record, file.facts) for file in files]
-    return {"run": run.key, "items": run.item_count, "files": listed}
+def merge_entry(task: MergeTask, files: Iterable[WrittenFiles]) -> dict[str, Any]:
+    """Return the entry of a finished merge task."""
+    return {"run": task.key, "items": task.item_count, "files": [own.as_json() for own in files]}
 
 
 def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
@@ -73,13 +70,6 @@ class Log:
         """Whether anything was finished that it would cost to do again: not so shards of text without a record."""
         return any(entry.get("intake", {}).get("records", 1) for _, entry in _entries(self.path))
 
-    def last_shards(self) -> Iterator[ShardRecord]:
-        """The last shard of each text chunk that is done, which says what the chunk was made from; one that was done
-        again comes again."""
-        for _, entry in _entries(self.path):
-            if entry.get("is_last"):
-                yield ShardRecord.from_json(entry)
-
     def recorded(self) -> Recorded:
         """All that can be read."""
         return Recorded(self.path)
@@ -113,16 +103,13 @@ class Recorded:
         place = self.shards.get(shard)
         return None if place is None else ShardRecord.from_json(self._entry(place))
 
-    def run(self, run: Run) -> list[WrittenFile] | None:
-        """The files of a run that was written once; None: it was not."""
-        place = self._runs.get(run.key)
+    def files(self, task: MergeTask) -> list[WrittenFiles] | None:
+        """Return the files that a merge task has written, or None if it was not finished."""
+        place = self._runs.get(task.key)
         entry = None if place is None else self._entry(place)
-        if entry is None or entry["items"] != run.item_count:
+        if entry is None or entry["items"] != task.item_count:
             return None
-        return [
-            WrittenFile(FileRecord(*record), None if facts is None else TokenFacts(*facts))
-            for *record, facts in entry["files"]
-        ]
+        return [WrittenFiles.from_json(files) for files in entry["files"]]
 
     def threshold(self, documents: int) -> int | None:
         """What was noted for so many documents; None: nothing."""

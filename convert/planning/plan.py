@@ -1,29 +1,32 @@
-"""The text chunks of a conversion (tokenmill/inputs/chunks.py), and which of them give several shards.
+"""The text chunks of a conversion, which are its units of work.
 
-Their length depends on the size of the corpus, never on the number of workers. The dataset's bytes do not depend on it
-at all; finished shards do, so it is part of the plan.
+Chunk boundaries depend on the sources alone. Temporary shards depend on them, so they are part of the plan; the
+dataset's bytes do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tokenmill.inputs.chunks import Chunks, compressed_count
 from tokenmill.inputs.chunks import TextChunk as TextChunk
-from tokenmill.inputs.digest import BLOCK_BYTES  # chunks of whole blocks read no byte twice
-from tokenmill.inputs.source_list import Piece, SourceList
+from tokenmill.inputs.source_list import SourceList
 
 MIB = 1 << 20
-# Of text, where a chunk gives several shards, a task each: with 4 MiB a conversion of gz took 6 % more processor time,
-# with 16 MiB 1 to 2 %. The second is for who names the size of text chunks.
-USUAL_SHARD_BYTES = 16 * MIB
-LEAST_SHARD_BYTES = 64 << 10
+CHUNK_BYTES = (4 * MIB, 32 * MIB)
+# Decoded text per shard, with the default chunk size and with a given one. Smaller shards cost CPU time per task.
+MIN_SHARD_BYTES = 16 * MIB
+MIN_GIVEN_SHARD_BYTES = 64 << 10
+# A compressed file of this size is one text chunk, which several workers can share.
+LARGE_FILE_BYTES = 64 * MIB
+UNPACKED_FORMATS = ("text", "jsonl")
 
 
 class ShardId(NamedTuple):
-    """The `number`-th shard of a text chunk, from 0: where packed sources hold much text a chunk gives several."""
+    """Shard `number` of a text chunk, counted from 0. A chunk of decoded sources may give several shards."""
 
     chunk_index: int
     number: int = 0
@@ -31,50 +34,77 @@ class ShardId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan(Chunks):
-    """The text chunks. A chunk becomes one shard, or several where a packed source holds much text."""
+    """The text chunks of a corpus.
 
-    # Behind so much text of packed sources a text chunk's shard ends and its next begins, whole documents each.
+    chunk_starts: offset of each chunk in the concatenated sources.
+    shard_text_bytes: a shard ends at the first document boundary after this much decoded text.
+    source_count: sources that are read.
+    """
+
+    chunk_starts: array[int]
     shard_text_bytes: int
-    source_count: int  # without those that are left out
+    source_count: int
 
-    def may_expand(self, chunk: TextChunk) -> bool:
-        """Whether the chunk may hold many times its size of text, and so give several shards."""
-        if not any(kind.is_decoded for kind in self.sources.kinds):
+    @property
+    def chunk_count(self) -> int:
+        """The number of text chunks."""
+        return len(self.chunk_starts)
+
+    def chunk(self, index: int) -> TextChunk:
+        """Return text chunk `index`."""
+        is_last = index + 1 == len(self.chunk_starts)
+        stop = self.total_bytes if is_last else self.chunk_starts[index + 1]
+        return TextChunk(index, self.chunk_starts[index], stop)
+
+    def chunks_of(self, source_index: int) -> range:
+        """Return the indexes of the text chunks that contain bytes of a source."""
+        start, stop = self.source_starts[source_index], self.source_starts[source_index + 1]
+        return range(bisect_right(self.chunk_starts, start) - 1, bisect_left(self.chunk_starts, stop))
+
+    def can_unpack(self, chunk: TextChunk) -> bool:
+        """Return whether the chunk is one large compressed file of text or JSON Lines."""
+        number = self.source_at(chunk.start)
+        if chunk.text_bytes < LARGE_FILE_BYTES or self.source_starts[number + 1] != chunk.stop:
             return False
-        return any(self._piece_may_expand(piece) for piece in self.pieces(chunk))
-
-    def _piece_may_expand(self, piece: Piece) -> bool:
-        kind = self.sources[piece.source_index].kind
-        return kind.is_decoded and (kind.is_divisible or piece.start == 0)
-
-    def blocks(self, chunk: TextChunk) -> Iterator[tuple[int, int]]:
-        """(source, block) of the blocks that begin in a text chunk, in order: those that its worker hashes."""
-        for source_index, start, stop in self.pieces(chunk):
-            if self.sources.is_remote(source_index):
-                continue  # the version of an object says if its bytes are others
-            for block in range(-(-start // BLOCK_BYTES), -(-stop // BLOCK_BYTES)):
-                yield source_index, block
+        kind = self.sources[number].kind
+        return kind.compression != "none" and kind.format in UNPACKED_FORMATS
 
 
 def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
-    """The plan for `sources`; chunk_bytes None takes `default_chunk_bytes` of their total."""
+    """Return the plan for some sources. chunk_bytes: text per chunk (default: `default_chunk_bytes`)."""
     starts = sources.starts()
-    compressed = compressed_count(sources)
-    source_count = len(sources) - sources.left_out()[0]
-    if chunk_bytes:
-        return Plan(
-            sources, chunk_bytes, starts, compressed, max(chunk_bytes, LEAST_SHARD_BYTES), source_count
-        )
-    usual = default_chunk_bytes(starts[-1])
-    return Plan(sources, usual, starts, compressed, max(usual, USUAL_SHARD_BYTES), source_count)
+    size = chunk_bytes or default_chunk_bytes(starts[-1])
+    return Plan(
+        sources,
+        size,
+        starts,
+        compressed_count(sources),
+        _chunk_starts(sources, starts, size),
+        max(size, MIN_GIVEN_SHARD_BYTES if chunk_bytes else MIN_SHARD_BYTES),
+        len(sources) - sources.left_out()[0],
+    )
+
+
+def _chunk_starts(sources: SourceList, starts: array[int], chunk_bytes: int) -> array[int]:
+    """Cut the corpus every chunk_bytes, and around each large file that cannot be divided."""
+    found = array("q")
+    start = 0
+    if any(not kind.is_divisible for kind in sources.kinds):
+        for number, source in enumerate(sources):
+            if source.size_bytes >= LARGE_FILE_BYTES and not source.kind.is_divisible:
+                found.extend(range(start, starts[number], chunk_bytes))
+                found.append(starts[number])
+                start = starts[number + 1]
+    found.extend(range(start, starts[-1], chunk_bytes))
+    return found
 
 
 def default_chunk_bytes(total_bytes: int) -> int:
-    """A 64th of the corpus in whole blocks, from 4 to 32 MiB: 64 MB -> 4 MiB, 12 GB -> 32 MiB.
+    """Return a 64th of the corpus in steps of 4 MiB, from 4 to 32 MiB: 64 MB -> 4 MiB, 12 GB -> 32 MiB.
 
-    64 chunks keep a few dozen workers busy to the end. Under 4 MiB the 0.5 ms a task costs would show against the
-    10 ms of its encoding. A worker holds the text, its ids and their narrow copy: 200 MB for 32 MiB of usual text, and
-    under the 350 MB a worker may take for a token a byte; 64 MiB took 430 MB and were no faster.
+    64 chunks keep a few dozen workers busy to the end. Smaller chunks would make the cost per task visible; larger ones
+    would take more memory per worker and are no faster.
     """
-    blocks = -(-total_bytes // (64 * BLOCK_BYTES))
-    return min(max(blocks, 1), 8) * BLOCK_BYTES
+    smallest, largest = CHUNK_BYTES
+    steps = -(-total_bytes // (64 * smallest))
+    return min(max(steps, 1) * smallest, largest)

@@ -1,1 +1,1 @@
-"""From temporary shards to the runs of the dataset: the file between worker and merge, the tree, the merge."""
+"""Temporary shards: the tokens of text chunks between encoding and merging."""

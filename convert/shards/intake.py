@@ -1,13 +1,12 @@
-"""The records of a shard's text, counted (tokenmill/inputs/intake.py), and the bad ones of them that are set aside.
+"""The record counts of a shard, and its quarantine file: the bad records, one JSON object per line.
 
-Quarantined records go to a file beside the shard, one JSON object a line; when all shards are done the files become
-`quarantine.jsonl` in the dataset, with line numbers counted from the beginning of each source.
+When all shards are done, their quarantine files become `quarantine.jsonl` in the dataset, with paths for source numbers
+and with line numbers that count from the beginning of each source.
 """
 
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 from collections import Counter
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from convert.errors import DataLost, naming
-from convert.planning.plan import ShardId
 from convert.shards.intake_counts import IntakeCounts
+from convert.shards.shard import QUARANTINE, ShardRecord
 from convert.shards.shard_store import ShardStore
 from flat_tokens.storage.files import write_all
 from tokenmill.inputs import _core
@@ -27,54 +26,61 @@ from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
 from tokenmill.inputs.sources import recorded_path
 from tokenmill.stores import StoreNotFound
-from tokenmill.stores.names import rename
 
-END_TEXT = b"<|endoftext|>"  # what ends a document in most corpora
+END_TEXT = b"<|endoftext|>"  # the text that ends documents in most corpora
 QUARANTINE_NAME = "quarantine.jsonl"
 
 
 class ShardIntake(Intake):
-    """The records of one shard after the other, and their quarantine files. What an error left of one under its
-    temporary name is deleted with the folder."""
+    """Counts the records of one shard after another. `begin` resets all counts.
+
+    Bad records are neither counted nor written while a finished shard is skipped, which is the state before `begin`.
+    """
 
     def __init__(self, rules: IntakeRules) -> None:
         super().__init__(rules)
         self.begin(None)
 
-    def begin(self, shard: ShardId | None, folder: Path = Path()) -> None:
-        """What comes from now on belongs to a shard, and what is set aside to `folder`; None: to one that is there
-        already, so nothing becomes of it."""
+    def begin(self, quarantine: Path | None, first_line: int | None = None) -> None:
+        """Start a shard.
+
+        quarantine: the file for its bad records, or None to skip the shard.
+        first_line: of an unpacked block in its source, so that lines are counted as if the source was read at once.
+        """
         self.reset()
-        self._shard = shard
+        self._first_line = first_line
         self.text_bytes = self.with_special = self.with_end_text = 0
-        self._quarantine = folder / ("" if shard is None else quarantine_name(shard))
-        # A name of this attempt's own: the shard may be encoded by another at the same time.
-        self._temporary = f"{self._quarantine}.{os.urandom(8).hex()}.tmp"
+        self._quarantine = quarantine
         self._quarantine_bytes, self._checksum = -1, 0
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
-        """See Intake; nothing for a shard that is there already."""
-        if self._shard is not None:
+        """See Intake."""
+        if self._quarantine is not None:
+            if record.line is not None:
+                record = record._replace(line=record.line + (self._first_line or 0))
             super().bad(source_index, source, record)
 
+    def add_lines(self, source_index: int, lines: int) -> None:
+        """See Intake."""
+        if self._first_line is None:
+            super().add_lines(source_index, lines)
+
     def bad_file(self, source_index: int, source: Source, error: Exception) -> None:
-        """See Intake; ignored for a shard that an earlier run encoded."""
-        if self._shard is not None or isinstance(error, FatalInput):
+        """See Intake."""
+        if self._quarantine is not None or isinstance(error, FatalInput):
             super().bad_file(source_index, source, error)
 
     def set_aside(self, source_index: int, record: BadRecord) -> None:
-        """Write the record to the shard's quarantine file."""
+        """Append a record to the quarantine file."""
+        assert self._quarantine is not None
         line = _quarantine_line(source_index, record) + b"\n"
-        with naming(self._temporary):
-            write_all(self._temporary, line, os.O_APPEND)
+        with naming(self._quarantine):
+            write_all(self._quarantine, line, os.O_APPEND)
         self._quarantine_bytes = max(self._quarantine_bytes, 0) + len(line)
         self._checksum = _core.xxh64(line, self._checksum)
 
     def finish(self, longest: Sequence[int] = (), first_ids: Sequence[int] = ()) -> IntakeCounts:
-        """The counts, with what the shard says of its sequences; a quarantine file gets its name."""
-        if self._quarantine_bytes >= 0:
-            with naming(self._temporary):
-                rename(self._temporary, self._quarantine)
+        """Return the counts of the shard. longest, first_ids: see IntakeCounts."""
         return IntakeCounts(
             self.records,
             self.text_bytes,
@@ -82,6 +88,7 @@ class ShardIntake(Intake):
             self.blank,
             self.with_special,
             self.with_end_text,
+            self.replaced,
             tuple(self.lines),
             tuple(longest),
             tuple(first_ids),
@@ -93,13 +100,8 @@ class ShardIntake(Intake):
         )
 
 
-def quarantine_name(shard: ShardId) -> str:
-    """What the file of a shard's quarantined records is called, beside it."""
-    return f"{shard.chunk_index:08}-{shard.number}.quarantine"
-
-
 def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
-    """Whether what was left out of a finished shard would be left out under `rules`, too."""
+    """Return whether the bad records of a finished shard are acceptable under these rules."""
     if rules.on_error == "fail":
         if counts.unreadable:
             return False
@@ -107,55 +109,27 @@ def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
     return True
 
 
-def has_quarantine(shards: ShardStore, shard: ShardId, counts: IntakeCounts, rules: IntakeRules) -> bool:
-    """Whether the bad records of a finished shard are set aside, every byte of them, if they are to be."""
-    is_needed = rules.on_error == "quarantine" and bool(counts.skipped or counts.unreadable)
-    return not is_needed or _quarantined(shards, shard, counts) is not None
-
-
-def _quarantined(shards: ShardStore, shard: ShardId, counts: IntakeCounts) -> io.BytesIO | None:
-    """The lines of a shard's quarantine file; None if they are not what was written there."""
-    try:
-        lines = io.BytesIO(shards.read(quarantine_name(shard)))
-    except StoreNotFound:
-        return None
-    size = checksum = 0
-    for line in lines:
-        size += len(line)
-        checksum = _core.xxh64(line, checksum)
-    lines.seek(0)
-    return lines if (size, checksum) == (counts.quarantine_bytes, counts.quarantine_checksum) else None
-
-
-def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
-    entry: dict[str, Any] = {"source": source_index}
-    if record.line is not None:
-        entry["line"] = record.line
-    entry["row" if record.is_row else "byte"] = record.place
-    entry |= {"bytes": record.length, "reason": record.reason, "detail": record.detail}
-    try:
-        entry["record"] = record.data.decode()
-    except UnicodeDecodeError:
-        entry["record_base64"] = base64.b64encode(record.data).decode()
-    return json.dumps(entry).encode()
+def has_quarantine(shards: ShardStore, record: ShardRecord, rules: IntakeRules) -> bool:
+    """Return whether the quarantine file of a finished shard is whole, or not needed."""
+    is_needed = rules.on_error == "quarantine" and bool(record.intake.skipped or record.intake.unreadable)
+    return not is_needed or _quarantined(shards, record.name, record.intake) is not None
 
 
 def quarantine_lines(
-    shards: ShardStore, sources: Sequence[Source], intakes: Iterable[tuple[ShardId, IntakeCounts]]
+    shards: ShardStore, sources: Sequence[Source], intakes: Iterable[tuple[str, IntakeCounts]]
 ) -> Iterator[bytes]:
-    """The lines of the dataset's quarantine file: paths for numbers, lines counted from 1 in each source.
+    """Yield the lines of the dataset's quarantine file. Lines are numbered from 1 in each source.
 
-    DataLost for a shard's file that is not what its worker wrote.
+    intakes: (name, counts) of shards. DataLost if the quarantine file of a shard is missing or damaged.
     """
     lines_before: Counter[int] = Counter()
-    unreadable: set[int] = set()  # sources; several pieces of one may be damaged
-    for shard, counts in intakes:
+    unreadable: set[int] = set()  # sources: several chunks may fail on the same file
+    for name, counts in intakes:
         if counts.quarantine_bytes >= 0:
-            kept = _quarantined(shards, shard, counts)
+            kept = _quarantined(shards, name, counts)
             if kept is None:
                 raise DataLost(
-                    f"{shards.where(quarantine_name(shard))}: checksum mismatch. Run the same command again to "
-                    "rebuild it."
+                    f"{shards.where(name + QUARANTINE)}: checksum mismatch. Run the same command again to rebuild it."
                 )
             for line in kept:
                 entry = json.loads(line)
@@ -170,3 +144,29 @@ def quarantine_lines(
                 yield json.dumps(entry).encode() + b"\n"
         for source_index, lines in counts.lines:
             lines_before[source_index] += lines
+
+
+def _quarantined(shards: ShardStore, name: str, counts: IntakeCounts) -> list[bytes] | None:
+    """Return the lines of a shard's quarantine file, or None if it is missing or damaged."""
+    try:
+        data = shards.read(name + QUARANTINE)
+    except StoreNotFound:
+        return None
+    lines = data.splitlines(keepends=True)
+    checksum = 0
+    for line in lines:
+        checksum = _core.xxh64(line, checksum)
+    return lines if (len(data), checksum) == (counts.quarantine_bytes, counts.quarantine_checksum) else None
+
+
+def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
+    entry: dict[str, Any] = {"source": source_index}
+    if record.line is not None:
+        entry["line"] = record.line
+    entry["row" if record.is_row else "byte"] = record.place
+    entry |= {"bytes": record.length, "reason": record.reason, "detail": record.detail}
+    try:
+        entry["record"] = record.data.decode()
+    except UnicodeDecodeError:
+        entry["record_base64"] = base64.b64encode(record.data).decode()
+    return json.dumps(entry).encode()

@@ -1,66 +1,71 @@
-"""What the records of a shard's text came to, as its record keeps it."""
+"""Counts of the records in the text of a shard."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
+
+LONGEST_COUNT = 3
+_NUMBERS = ("records", "text_bytes", "blank", "with_special", "with_end_text", "replaced")
+_BY_NAME = ("skipped", "messages", "dropped")
 
 
 @dataclass(frozen=True)
 class IntakeCounts:
-    """What the records of a shard's text came to, as its record keeps it."""
+    """The records of a shard's text. The sum over shards is reported in the summary and in the manifest.
 
-    records: int = 0  # found, bad ones included
-    text_bytes: int = 0  # of the documents that were taken in
-    skipped: dict[str, int] = field(default_factory=dict)  # by reason, bad ones only
-    blank: int = 0  # lines of white space
-    with_special: int = 0  # records that hold the text of a special token
-    with_end_text: int = 0  # records that hold END_TEXT, if it is no special token
-    # (source, lines of it in the chunk) if it goes on behind the chunk; of the chunk's last shard.
+    records: all, including bad ones.
+    text_bytes: of the documents.
+    skipped: bad records by reason.
+    blank: blank lines.
+    with_special: documents that contain the text of a special token.
+    with_end_text: documents that contain <|endoftext|>, if it is not a special token.
+    replaced: invalid UTF-8 sequences that became U+FFFD.
+    lines: (source, lines of it in the chunk) if the source continues after the chunk; in its last shard only.
+    longest: lengths of the longest sequences in tokens, descending.
+    first_ids: the first token IDs of train.
+    unreadable: (source, error) for each file that is damaged or cannot be opened.
+    quarantine_bytes, quarantine_checksum: of the quarantine file; -1 bytes if there is none.
+    messages, dropped: chat messages by role, and those that the template leaves out.
+    """
+
+    records: int = 0
+    text_bytes: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    blank: int = 0
+    with_special: int = 0
+    with_end_text: int = 0
+    replaced: int = 0
     lines: tuple[tuple[int, int], ...] = ()
-    longest: tuple[int, ...] = ()  # sequences, in tokens, falling
-    first_ids: tuple[int, ...] = ()  # of the first sequence of train
-    unreadable: tuple[
-        tuple[int, str], ...
-    ] = ()  # (source, error) of files that are left out from the damage on
-    # Of the shard's quarantine file, -1 bytes where there is none: a shard is the same with and without.
-    quarantine_bytes: int = field(default=-1, compare=False)
+    longest: tuple[int, ...] = ()
+    first_ids: tuple[int, ...] = ()
+    unreadable: tuple[tuple[int, str], ...] = ()
+    quarantine_bytes: int = field(default=-1, compare=False)  # --on-error may change between runs
     quarantine_checksum: int = field(default=0, compare=False)
-    messages: dict[str, int] = field(default_factory=dict)  # of chats, by role
-    dropped: dict[str, int] = field(default_factory=dict)  # of these, those that the template leaves out
+    messages: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
 
     @property
     def skipped_count(self) -> int:
-        """How many records were left out."""
+        """The number of bad records."""
         return sum(self.skipped.values())
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> IntakeCounts:
-        """The counts from a shard's record."""
-        own = {name: tuple(entry[name]) for name in ("longest", "first_ids")}
-        return cls(
-            **{
-                **entry,
-                **own,
-                "lines": tuple(map(tuple, entry["lines"])),
-                "unreadable": tuple(map(tuple, entry.get("unreadable", ()))),
-            }
-        )
+        """Return the counts in the journal entry of a shard."""
+        return cls(**{name: _tuples(entry[name]) for name in (own.name for own in fields(cls))})
 
     def plus(self, other: IntakeCounts) -> IntakeCounts:
-        """The counts of both together, without their lines and files."""
-        return IntakeCounts(
-            self.records + other.records,
-            self.text_bytes + other.text_bytes,
-            _sum(self.skipped, other.skipped),
-            self.blank + other.blank,
-            self.with_special + other.with_special,
-            self.with_end_text + other.with_end_text,
-            longest=tuple(sorted((*self.longest, *other.longest), reverse=True)[:3]),
-            first_ids=self.first_ids or other.first_ids,
-            messages=_sum(self.messages, other.messages),
-            dropped=_sum(self.dropped, other.dropped),
-        )
+        """Add two counts, except what only describes one shard: lines, unreadable files, the quarantine."""
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _NUMBERS}
+        sums |= {name: _sum(getattr(self, name), getattr(other, name)) for name in _BY_NAME}
+        sums["longest"] = tuple(sorted((*self.longest, *other.longest), reverse=True)[:LONGEST_COUNT])
+        return IntakeCounts(**sums, first_ids=self.first_ids or other.first_ids)
+
+
+def _tuples(value: Any) -> Any:
+    """[[0, 5]] -> ((0, 5),): JSON has no tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:

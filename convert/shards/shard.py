@@ -1,70 +1,58 @@
-"""The files between encoding and merging: the ids of one text chunk, or of some of its documents, in six parts.
+"""A temporary shard: the encoded documents of a text chunk, or of a part of it, in at most two files.
 
-    train               uint16 or uint32[tokens], ids of the sequences in train
-    train-starts        uint64[sequences], where they start
-    validation          the same for validation
-    validation-starts
-    train-places        uint64[sequences], where they begin in their source, if that is recorded
-    validation-places
+    <chunk>.<number>-<attempt>.train   uint32[tokens of train]
+    <chunk>.<number>-<attempt>.rest    uint32[tokens of validation], then uint64[starts] of train and of validation
 
-Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
-holds the vocabulary. A large part is a file, small ones lie in one file together, a part without items is nowhere, and
-starts that are very few are in the record itself: those of validation are read at the end only, and their files would
-stay until then. No file holds parts of two shards (convert/shards/shard_files.py). The files have no header: what they
-hold and where is said by the `ShardRecord`, which the journal keeps and which exists only after all parts are whole.
-Parts are apart since each is written as its items come (convert/shards/shard_writer.py), and since they live for
-different times: ids of train are merged soon, starts often at the end.
+Tokens are stored as in the dataset: id * 2, plus 1 at the first token of a sequence. With a loss mask IDs are below
+2^30, and NOT_TRAINED marks tokens that are not trained. Starts count from the shard's first token of their split and
+begin at a multiple of 8 bytes. The files have no header: the `ShardRecord` in the journal describes them, with a digest
+of every block of BLOCK_BYTES.
 
-A record has a digest of every block of a part, and no byte of a part is used unless its block has the digest that its
-writer recorded (convert/shards/shard_reader.py).
+Every attempt to encode a shard writes its own files, so that late and lost attempts cannot interfere.
 """
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from convert.planning.plan import ShardId
 from convert.shards.intake_counts import IntakeCounts
-from tokenmill.inputs.digest import DIGEST_BYTES
+from tokenmill.inputs._core import xxh64
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 SPLITS = ("train", "validation")
-# A part is one array; those of the ids are named for their split.
-STARTS_OF = {split: f"{split}-starts" for split in SPLITS}
-PLACES_OF = {split: f"{split}-places" for split in SPLITS}
-PARTS = (*SPLITS, *STARTS_OF.values(), *PLACES_OF.values())
-START_BYTES = 8
-# A part is hashed in blocks of this size. Runs share blocks at their borders, which are then read twice.
-DIGEST_BLOCK_BYTES = 256 << 10
-Place = tuple[str, int]  # name of a file beside the journal, offset in bytes
-NOWHERE: Place = ("", 0)
-# Shards of a dataset with a loss mask have ids of 32 bits; this bit is set where a token is not to be learned.
+ARRAYS = ("tokens", "starts")
+ITEM_BYTES = {"tokens": 4, "starts": 8}
+TRAIN, REST, QUARANTINE = ".train", ".rest", ".quarantine"  # suffixes of files
+BLOCK_BYTES = 256 << 10
+DIGEST_BYTES = 8
 NOT_TRAINED = np.uint32(1 << 31)
 
 
 class SplitCounts(NamedTuple):
-    """What a shard holds of one split: documents = sequences + empty."""
+    """The documents of one split: documents = sequences + empty. not_trained: tokens."""
 
-    documents: int
-    empty: int
-    sequences: int
-    tokens: int
-    max_token_id: int  # 0 where there are no tokens
-    not_trained: int = 0  # tokens that are not to be learned
+    documents: int = 0
+    empty: int = 0
+    sequences: int = 0
+    tokens: int = 0
+    max_token_id: int = 0
+    not_trained: int = 0
 
     def plus(self, other: SplitCounts) -> SplitCounts:
-        """The counts of both together."""
+        """Add two counts."""
         sums = SplitCounts(*map(sum, zip(self, other, strict=True)))
         return sums._replace(max_token_id=max(self.max_token_id, other.max_token_id))
 
 
-NOTHING = SplitCounts(0, 0, 0, 0, 0)
-
-
 class SourceCounts(NamedTuple):
-    """What a shard holds of one source."""
+    """The sequences and tokens of one source in a shard."""
 
     source_index: int
     train_sequences: int
@@ -73,94 +61,108 @@ class SourceCounts(NamedTuple):
     validation_tokens: int
 
 
-class Part(NamedTuple):
-    """One array of a shard: what it holds, and where it lies."""
+class ShardFile(NamedTuple):
+    """A file of a shard. digests: XXH64 of its blocks, 8 bytes each."""
 
-    shard: ShardId
-    name: str  # one of PARTS
-    item_bytes: int
-    item_count: int
-    file: str  # beside the journal; "" where the part has no items or is `inline`
-    offset: int  # of its first byte in the file
-    digests: bytes  # the XXH64 of its blocks from `first_block` on, end to end
-    inline: bytes = b""  # the part itself, where it is in no file
-    first_block: int = 0
+    name: str
+    size: int
+    digests: bytes
 
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return self.item_bytes * self.item_count
 
-    def blocks(self, start: int, stop: int) -> range:
-        """The blocks that items [start, stop) lie in."""
-        first, end = start * self.item_bytes, stop * self.item_bytes
-        return range(first // DIGEST_BLOCK_BYTES, -(-end // DIGEST_BLOCK_BYTES))
+class ShardSlice(NamedTuple):
+    """Bytes [start, stop) of a file of a shard.
 
-    def for_items(self, start: int, stop: int) -> Part:
-        """The part with those digests alone that items [start, stop) need: a document of many GB is one shard with as
-        many digests, and every run of it is sent to a worker."""
-        blocks = self.blocks(start, stop)
-        needed = self.digests[blocks.start * DIGEST_BYTES : blocks.stop * DIGEST_BYTES]
-        return self._replace(digests=needed, first_block=blocks.start)
+    file: with the digests of blocks `first_block` to the end of the slice only.
+    added: to be added to each item: starts count from the beginning of their array in the end.
+    """
+
+    file: ShardFile
+    start: int
+    stop: int
+    first_block: int
+    added: int
 
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """All that is known of a finished shard; the journal's entry."""
+    """A finished shard, as the journal records it.
+
+    name: of its files, without suffix; encoded again, a shard may have another.
+    digests: of the blocks of both files.
+    is_last: whether it is the last shard of its chunk.
+    text_bytes: the bytes of the chunk in its sources, 0 unless is_last.
+    sources: those with sequences in the shard, in order.
+    """
 
     id: ShardId
-    token_bytes: int
-    part_digests: tuple[bytes, ...]  # of each of PARTS: the XXH64 of its blocks, end to end
+    name: str = field(compare=False)
     train: SplitCounts
     validation: SplitCounts
-    replaced: int = 0  # invalid UTF-8 sequences that became U+FFFD
-    is_last: bool = False  # of its chunk; what is said of a chunk as a whole is said by the last one
-    text_bytes: int = 0  # of the chunk in its sources, 0 in all but the last
-    # Of the blocks that begin in the chunk, end to end (Plan.blocks); a million files are as many. In the last.
-    digests: bytes = b""
-    # (source, start, stop, hex) of what else was read. In the last.
-    edges: tuple[tuple[int, int, int, str], ...] = ()
+    digests: tuple[bytes, bytes]
+    sources: tuple[SourceCounts, ...] = ()
     intake: IntakeCounts = field(default_factory=IntakeCounts)
-    sources: tuple[SourceCounts, ...] = ()  # those with sequences, in order
-    # Of each of PARTS; the same shard may be written to another place the next time.
-    places: tuple[Place, ...] = field(default=(NOWHERE,) * len(PARTS), compare=False)
-    inline: tuple[bytes, ...] = (b"",) * len(PARTS)  # of each of PARTS that is in no file: the part itself
-
-    def part(self, name: str) -> Part:
-        """One of PARTS."""
-        index = PARTS.index(name)
-        counts = self.split(SPLITS[index % len(SPLITS)])
-        items = (self.token_bytes, counts.tokens) if name in SPLITS else (START_BYTES, counts.sequences)
-        return Part(self.id, name, *items, *self.places[index], self.part_digests[index], self.inline[index])
+    is_last: bool = False
+    text_bytes: int = 0
 
     def split(self, name: str) -> SplitCounts:
-        """The counts of split `name`."""
-        return self.validation if name == SPLITS[1] else self.train
+        """Return the counts of a split."""
+        return self.validation if name == "validation" else self.train
+
+    def files(self) -> list[ShardFile]:
+        """Return the files that exist."""
+        sizes = (4 * self.train.tokens, self._start("validation", "starts") + 8 * self.validation.sequences)
+        named = zip((TRAIN, REST), sizes, self.digests, strict=True)
+        return [ShardFile(self.name + suffix, size, digests) for suffix, size, digests in named if size]
+
+    def merged_bytes(self) -> dict[str, int]:
+        """Return the bytes of each file that merge tasks read: all but the padding."""
+        padding = padding_bytes(self.validation.tokens)
+        return {file.name: file.size - (padding if file.name.endswith(REST) else 0) for file in self.files()}
+
+    def slice(self, split: str, array: str, start: int, stop: int, added: int) -> ShardSlice:
+        """Return items [start, stop) of an array of a split, with the digests that they need."""
+        suffix = TRAIN if (split, array) == ("train", "tokens") else REST
+        file = next(file for file in self.files() if file.name.endswith(suffix))
+        first, item = self._start(split, array), ITEM_BYTES[array]
+        begin, end = first + start * item, first + stop * item
+        first_block = begin // BLOCK_BYTES
+        digests = file.digests[first_block * DIGEST_BYTES : -(-end // BLOCK_BYTES) * DIGEST_BYTES]
+        return ShardSlice(file._replace(digests=digests), begin, end, first_block, added)
+
+    def _start(self, split: str, array: str) -> int:
+        """Return the offset of an array in its file."""
+        if array == "tokens":
+            return 0
+        start = 4 * self.validation.tokens + padding_bytes(self.validation.tokens)
+        return start + (8 * self.train.sequences if split == "validation" else 0)
 
     def as_json(self) -> dict[str, Any]:
-        """The record as plain JSON; `from_json` is its inverse."""
-        inner = {
-            "digests": self.digests.hex(),
-            "part_digests": [digests.hex() for digests in self.part_digests],
-            "inline": [data.hex() for data in self.inline],
-            "train": self.train._asdict(),
-            "validation": self.validation._asdict(),
-            "intake": vars(self.intake),
-        }
-        return {**vars(self), **inner}
+        """Return the record as JSON-able values; `from_json` is the inverse."""
+        digests = [base64.b64encode(digests).decode() for digests in self.digests]
+        return {**vars(self), "digests": digests, "intake": vars(self.intake)}
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> ShardRecord:
-        """The record that `as_json` wrote."""
-        own: dict[str, Any] = {name: SplitCounts(**entry[name]) for name in SPLITS}
-        own |= {name: tuple(map(bytes.fromhex, entry[name])) for name in ("part_digests", "inline")}
-        own |= {name: tuple(map(tuple, entry[name])) for name in ("edges", "places")}
-        own["sources"] = tuple(SourceCounts(*counts) for counts in entry["sources"])
-        own["id"], own["digests"] = ShardId(*entry["id"]), bytes.fromhex(entry["digests"])
-        own["intake"] = IntakeCounts.from_json(entry["intake"])
-        return cls(**{**entry, **own})
+        """Return the record that `as_json` wrote."""
+        first, second = map(base64.b64decode, entry["digests"])
+        return cls(
+            ShardId(*entry["id"]),
+            entry["name"],
+            SplitCounts(*entry["train"]),
+            SplitCounts(*entry["validation"]),
+            (first, second),
+            tuple(SourceCounts(*counts) for counts in entry["sources"]),
+            IntakeCounts.from_json(entry["intake"]),
+            entry["is_last"],
+            entry["text_bytes"],
+        )
 
 
-def token_dtype(max_token_id: int) -> np.dtype[Any]:
-    """uint16 if ids up to `max_token_id` fit, else uint32."""
-    return np.dtype(np.uint16 if max_token_id < 1 << 16 else np.uint32)
+def padding_bytes(tokens: int) -> int:
+    """Return the bytes after some tokens up to a multiple of 8."""
+    return tokens % 2 * 4
+
+
+def digest_of(block: Buffer) -> bytes:
+    """Return the XXH64 of a block of a file."""
+    return xxh64(block, 0).to_bytes(DIGEST_BYTES, "big")

@@ -1,17 +1,12 @@
-"""Writing a shard while its text is encoded: items go to the files as they come, so a shard needs no memory.
-
-Much at once is written at once, from a buffer that is used again; little waits until there are FLUSH_BYTES of it. The
-parts that have not so many at the end lie in one file together. All files are this attempt's own
-(convert/shards/shard_files.py).
-Which split a document in pieces falls in is known when it ends. Its ids go where they most likely belong; if they were
-wrong there, they move, which costs one more copy.
-"""
+"""Writing a shard while its text is encoded. Memory holds the starts of its documents and a small buffer."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,69 +15,79 @@ from bpe.end_tokens import NO_ENDS, EndTokens, put_around
 from convert import _core
 from convert.errors import BrokenInvariant, naming
 from convert.planning.plan import ShardId
-from convert.shards.part_writer import PartWriter
-from convert.shards.shard import NOT_TRAINED, NOTHING, SPLITS, ShardRecord, SourceCounts, SplitCounts
-from convert.shards.shard_files import attempt_names
-from flat_tokens.storage.files import write_all
+from convert.shards.intake_counts import LONGEST_COUNT
+from convert.shards.shard import (
+    BLOCK_BYTES,
+    NOT_TRAINED,
+    REST,
+    TRAIN,
+    ShardRecord,
+    SourceCounts,
+    SplitCounts,
+    digest_of,
+    padding_bytes,
+)
 from tokenmill.inputs.buffers import thread_buffer
 
-LONGEST_COUNT = 3
 FIRST_IDS = 24
-INLINE_BYTES = 1024  # of starts that go with the record
+BUFFER_BYTES = 128 << 10
+MOVED_BYTES = 4 << 20
 
 
 class ShardWriter:
-    """One attempt at a shard, open as a context; without `finish` nothing stays of it.
+    """One attempt at a shard. Use it as a context manager: without `finish` its files are deleted.
 
-    dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises BrokenInvariant.
-    ends: ids around each document that has ids. spares: the names of files in `folder` to write over; those that are
-    used are taken out, another attempt may have taken them first. has_places: whether it is given where documents begin
-    in their source, and keeps it. has_mask: whether ids have NOT_TRAINED (convert/shards/shard.py), which those in
-    front of documents get; dtype is uint32 then. Splits: 0 train, 1 validation. OSError names the file. Up to 20 MiB of
-    memory.
+    max_token_id: of the tokenizer; a higher ID raises BrokenInvariant.
+    ends: tokens to add around each document that has tokens.
+    has_mask: whether bit 31 of an ID marks tokens that are not trained; tokens before a document are not.
+
+    Splits: 0 is train, 1 is validation. OSErrors name the file.
     """
 
     def __init__(
         self,
         folder: Path,
         shard: ShardId,
-        dtype: np.dtype[Any],
-        largest_id: int,
+        max_token_id: int,
         ends: EndTokens = NO_ENDS,
-        spares: list[str] | None = None,
-        has_places: bool = False,
         has_mask: bool = False,
     ) -> None:
-        self._shard, self._dtype = shard, dtype
-        self.has_places, self.has_mask = has_places, has_mask
+        self._shard, self._max_token_id, self._has_mask = shard, max_token_id, has_mask
         front, back = (np.array(ids, dtype=np.uint32) for ids in (ends.front_ids, ends.back_ids))
         self._front, self._back = front | NOT_TRAINED if has_mask else front, back
-        self._largest_id = largest_id
-        self.folder = folder
-        *names, self._small = attempt_names(shard)
-        spares = [] if spares is None else spares
-        self._parts = [PartWriter(folder, name, spares) for name in names]
-        self._ids, self._starts, self._places = self._parts[:2], self._parts[2:4], self._parts[4:]
-        self._counts = [NOTHING, NOTHING]  # of each split
-        # Of the sequences so far, up to LONGEST_COUNT lengths in tokens, falling.
-        self.longest: list[int] = []
-        self.first_ids: list[int] = []  # with which the first sequence of train begins
-        self._open_first: list[int] = []
+        self.name = f"{shard.chunk_index}.{shard.number}-{os.urandom(8).hex()}"
+        self._paths = [folder / (self.name + suffix) for suffix in (TRAIN, REST)]
+        self._files: list[BinaryIO] = []  # open ones, by split
+        self._starts: list[list[NDArray[np.uint64]]] = [[], []]
+        self._counts = [SplitCounts(), SplitCounts()]
+        self.longest: list[int] = []  # lengths of the longest sequences, in tokens
+        self.first_ids: list[int] = []  # of the first sequence of train
         self._sources: list[SourceCounts] = []
-        self._source_index = -1  # of what is added
-        self._before_source = (0, 0, 0, 0)  # sequences and tokens that were there when it began
-        self._guess: int | None = None  # the split in which the document lies that has not ended
-        self._open = NOTHING  # of that document
+        self._source_index = -1
+        self._before_source = (0, 0, 0, 0)
+        # The unfinished long document: the split that was guessed, its first byte in the file, counts, first IDs.
+        self._guess: int | None = None
+        self._mark = 0
+        self._open = SplitCounts()
+        self._open_ids: list[int] = []
+        self._is_finished = False
 
     def __enter__(self) -> ShardWriter:
+        for path in self._paths:
+            self._files.append(path.open("x+b", buffering=BUFFER_BYTES))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for part in self._parts:
-            part.discard()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for path, file in zip(self._paths, self._files, strict=True):
+            with suppress(OSError):  # a full disk rejects the buffered bytes
+                file.close()
+            if not self._is_finished:
+                path.unlink(missing_ok=True)
 
     def begin_source(self, source_index: int) -> None:
-        """What is added from now on is of this source."""
+        """Count the following documents for a source."""
         if source_index == self._source_index:
             return
         train, validation = self._counts
@@ -97,149 +102,145 @@ class ShardWriter:
         tokens: NDArray[np.uint32],
         offsets: NDArray[np.uint64],
         validation: NDArray[np.bool_],
-        places: NDArray[np.uint64] | None = None,
         has_ends: bool = False,
     ) -> None:
-        """Add whole documents, each to the split it belongs to, in order. Copies.
+        """Add whole documents in order. The arrays are copied.
 
-        tokens, offsets: as `bpe.Ragged`, empty documents too; validation: bool[documents]; places: uint64[documents],
-        where each begins in its source. has_ends: whether they need no tokens around them.
+        tokens, offsets: as in `bpe.Ragged`; documents may be empty.
+        validation: bool[documents].
+        has_ends: the documents contain their end tokens.
         """
-        if self._guess is not None:
-            raise BrokenInvariant("add() was called before end_document()")
-        documents = len(validation)
         front, back = (self._front[:0], self._back[:0]) if has_ends else (self._front, self._back)
-        if len(front) > 1 or len(back) > 1:
+        if max(len(front), len(back)) > 1:
             tokens, offsets, _ = put_around(tokens, offsets, front, back)
             front, back = front[:0], back[:0]
-        end_count = len(front) + len(back)
-        ids = thread_buffer("narrow ids", len(tokens) + documents * end_count, self._dtype)
-        starts = thread_buffer("starts", documents, np.uint64)
-        before = (self._counts[0].tokens, self._counts[1].tokens)
+        ends = len(front) + len(back)
+        words = thread_buffer("words", len(tokens) + len(validation) * ends, np.uint32)
+        starts = thread_buffer("starts", len(validation), np.uint64)
         stats = _core.partition_by_split(
             tokens,
             offsets,
             validation,
-            before,
-            ids,
+            (self._counts[0].tokens, self._counts[1].tokens),
+            words,
             starts,
             int(front[0]) if len(front) else None,
             int(back[0]) if len(back) else None,
+            self._has_mask,
         )
-        self._see_lengths(max(stats[0][2], stats[1][2]), offsets, end_count)
+        lengths = np.diff(offsets)
+        self._note_lengths(lengths[lengths > 0] + np.uint64(ends))
         held_out = int(np.count_nonzero(validation))
-        for split, (count, sequences, _, highest) in enumerate(stats):
-            self._require_known(highest)
-            own_ids, own_starts = ids[:count], starts[:sequences]
+        documents = (len(validation) - held_out, held_out)
+        for split, (count, sequences, not_trained, highest) in enumerate(stats):
+            own_starts = starts[:sequences].copy()
             if split == 0 and sequences and not self.first_ids:
                 first = int(own_starts[1] - own_starts[0]) if sequences > 1 else count
-                self.first_ids = (own_ids[: min(FIRST_IDS, first)] & ~NOT_TRAINED).tolist()
-            self._ids[split].add(own_ids)
-            self._starts[split].add(own_starts)
-            taken = held_out if split else documents - held_out
-            not_trained = self._count_not_trained(own_ids)
-            self._count(split, SplitCounts(taken, taken - sequences, sequences, count, highest, not_trained))
-            ids, starts = ids[count:], starts[sequences:]
-        if self.has_places:
-            if places is None or len(places) != documents:
-                raise BrokenInvariant(
-                    f"{documents} documents, but {0 if places is None else len(places)} source offsets"
-                )
-            is_sequence = offsets[1:] > offsets[:-1]
-            for part, is_own in zip(self._places, (~validation, validation), strict=True):
-                part.add(places[is_sequence & is_own])
+                stored = words[: min(first, FIRST_IDS)]
+                self.first_ids = (
+                    (stored & ~NOT_TRAINED if self._has_mask else stored) >> np.uint32(1)
+                ).tolist()
+            self._write(split, words[:count])
+            self._starts[split].append(own_starts)
+            empty = documents[split] - sequences
+            self._count(split, SplitCounts(documents[split], empty, sequences, count, highest, not_trained))
+            words, starts = words[count:], starts[sequences:]
 
     def extend(self, tokens: NDArray[np.uint32], guess: int = 0) -> None:
-        """Add the next ids of a document that comes in pieces and most likely falls in the split `guess`. Copies."""
-        if self._guess is None:
-            if not len(tokens):
-                return
-            self._guess = guess
-            self._open_first = []
-            self._ids[guess].mark()
-            self._extend(self._front)
-        self._extend(tokens)
+        """Add the next tokens of a long document. guess: the split that it most likely belongs to."""
+        if not len(tokens):
+            return
+        is_first = self._guess is None
+        if is_first:
+            self._guess, self._mark, self._open_ids = guess, self._files[guess].tell(), []
+            tokens = np.concatenate([self._front, tokens])
+        self._append(tokens, is_first)
 
-    def end_document(self, split: int, place: int = 0) -> None:
-        """The document of the pieces since the last one ends and belongs to this split; without ids it is empty. place:
-        where it begins in its source."""
-        if self._guess is not None:
-            self._extend(self._back)
-        if self._guess not in (None, split):
-            self._ids[1 - split].move_marked(self._ids[split])
-        tokens = self._open.tokens
-        if split == 0 and tokens and not self.first_ids:
-            self.first_ids = self._open_first
-        if tokens:
-            self._see_lengths(tokens, np.array([0, tokens], dtype=np.uint64), 0)
-            self._starts[split].add(np.array([self._counts[split].tokens], dtype=np.uint64))
-            if self.has_places:
-                self._places[split].add(np.array([place], dtype=np.uint64))
-        self._count(split, self._open._replace(documents=1, empty=int(not tokens), sequences=int(tokens > 0)))
-        self._guess, self._open = None, NOTHING
+    def end_document(self, split: int) -> None:
+        """End the document of the last calls of `extend`. It belongs to this split; without tokens it is empty."""
+        if self._guess is None:
+            self._count(split, SplitCounts(documents=1, empty=1))
+            return
+        self._append(self._back, is_first=False)
+        if self._guess != split:
+            file = self._files[self._guess]
+            with naming(self._paths[self._guess]):
+                file.seek(self._mark)
+                while data := file.read(MOVED_BYTES):
+                    self._files[split].write(data)
+            self._cut()
+        self._starts[split].append(np.array([self._counts[split].tokens], dtype=np.uint64))
+        self._note_lengths(np.array([self._open.tokens], dtype=np.uint64))
+        if split == 0 and not self.first_ids:
+            self.first_ids = self._open_ids
+        self._count(split, self._open._replace(documents=1, sequences=1))
+        self._guess, self._open = None, SplitCounts()
 
     def drop_document(self) -> None:
-        """The document of the pieces since the last one is a bad record after all: nothing of it counts."""
+        """Forget the document of the last calls of `extend`."""
         if self._guess is not None:
-            self._ids[self._guess].drop_marked()
-        self._guess, self._open = None, NOTHING
+            self._cut()
+        self._guess, self._open = None, SplitCounts()
 
     def finish(self) -> ShardRecord:
-        """Complete the files; the record, but for what is not in them."""
+        """Complete the files and return the record, without the facts about the chunk."""
         if self._guess is not None:
             raise BrokenInvariant("finish() was called before end_document()")
         self.begin_source(-1)
-        small = [part.take_small() for part in self._parts]
-        inline = [b""] * len(small)
-        for index in range(len(SPLITS), len(small)):
-            if len(small[index]) <= INLINE_BYTES:
-                inline[index], small[index] = small[index], b""
-        if any(small):
-            path = self.folder / self._small
-            with naming(path):
-                write_all(path, b"".join(small), os.O_EXCL)
-        places, offset = [], 0
-        for part, data in zip(self._parts, small, strict=True):
-            places.append((self._small, offset) if data else part.finish())
-            offset += len(data)
         train, validation = self._counts
-        return ShardRecord(
-            self._shard,
-            self._dtype.itemsize,
-            tuple(part.digests() for part in self._parts),
-            train,
-            validation,
-            sources=tuple(self._sources),
-            places=tuple(places),
-            inline=tuple(inline),
-        )
+        self._write(1, np.zeros(padding_bytes(validation.tokens), dtype=np.uint8))
+        for starts in (*self._starts[0], *self._starts[1]):
+            self._write(1, starts)
+        first, second = map(self._complete, self._paths, self._files)
+        self._is_finished = True
+        return ShardRecord(self._shard, self.name, train, validation, (first, second), tuple(self._sources))
 
-    def _extend(self, tokens: NDArray[np.uint32]) -> None:
+    def _complete(self, path: Path, file: BinaryIO) -> bytes:
+        """Close a file and return the digests of its blocks. An empty file is removed."""
+        digests = bytearray()
+        with naming(path):
+            file.seek(0)
+            while block := file.read(BLOCK_BYTES):
+                digests += digest_of(block)
+            file.close()
+        if not digests:
+            path.unlink()
+        return bytes(digests)
+
+    def _write(self, split: int, values: NDArray[Any]) -> None:
+        with naming(self._paths[split]):
+            self._files[split].write(values.data)
+
+    def _append(self, tokens: NDArray[np.uint32], is_first: bool) -> None:
+        """Append tokens of a long document, which never has a loss mask."""
         assert self._guess is not None
-        if len(self._open_first) < FIRST_IDS:
-            self._open_first += (tokens[: FIRST_IDS - len(self._open_first)] & ~NOT_TRAINED).tolist()
-        highest = int((tokens & ~NOT_TRAINED).max(initial=0))
-        self._require_known(highest)
-        not_trained = self._count_not_trained(tokens)
-        self._open = self._open.plus(SplitCounts(0, 0, 0, len(tokens), highest, not_trained))
-        self._ids[self._guess].add(tokens.astype(self._dtype, copy=False))
+        words = tokens << np.uint32(1)
+        if is_first:
+            words[0] |= np.uint32(1)
+        self._open_ids += tokens[: FIRST_IDS - len(self._open_ids)].tolist()
+        self._write(self._guess, words)
+        highest = int(tokens.max(initial=0))
+        self._open = self._open.plus(SplitCounts(tokens=len(tokens), max_token_id=highest))
+
+    def _cut(self) -> None:
+        """Remove the unfinished document from its file."""
+        assert self._guess is not None
+        file = self._files[self._guess]
+        with naming(self._paths[self._guess]):
+            file.seek(self._mark)
+            file.truncate()
 
     def _count(self, split: int, more: SplitCounts) -> None:
+        if more.max_token_id > self._max_token_id:
+            raise BrokenInvariant(
+                f"the encoder returned ID {more.max_token_id}, above the tokenizer's highest ID {self._max_token_id}"
+            )
         self._counts[split] = self._counts[split].plus(more)
 
-    def _count_not_trained(self, ids: NDArray[Any]) -> int:
-        return int(np.count_nonzero(ids & NOT_TRAINED)) if self.has_mask else 0
-
-    def _require_known(self, highest: int) -> None:
-        if highest > self._largest_id:
-            raise BrokenInvariant(
-                f"the encoder returned ID {highest}, above the tokenizer's highest ID {self._largest_id}"
-            )
-
-    def _see_lengths(self, longest: int, offsets: NDArray[np.uint64], end_count: int) -> None:
-        """Of most documents it is enough to know the longest: it is not among the LONGEST_COUNT of the shard."""
-        if longest and (len(self.longest) < LONGEST_COUNT or longest > self.longest[-1]):
-            lengths = np.diff(offsets)
-            top = lengths if len(lengths) <= LONGEST_COUNT else np.partition(lengths, -LONGEST_COUNT)
-            found = [length + end_count for length in top[-LONGEST_COUNT:].tolist() if length]
-            self.longest = sorted(self.longest + found, reverse=True)[:LONGEST_COUNT]
+    def _note_lengths(self, lengths: NDArray[np.uint64]) -> None:
+        top = (
+            np.partition(lengths, -LONGEST_COUNT)[-LONGEST_COUNT:]
+            if len(lengths) > LONGEST_COUNT
+            else lengths
+        )
+        self.longest = sorted(self.longest + top.tolist(), reverse=True)[:LONGEST_COUNT]

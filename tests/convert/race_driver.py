@@ -26,7 +26,7 @@ import convert.driver.pipeline
 from convert.__main__ import flush_and_leave, main
 from convert.places import store_log
 from convert.planning.plan import Plan
-from convert.shards import part_writer, runs, shard_files
+from convert.shards import shard_writer, write_units
 from tokenmill.engines import stop_signals
 from tokenmill.stores import lease
 
@@ -89,7 +89,7 @@ def _nobody_looks() -> None:
 
 
 def _one_name() -> None:
-    shard_files.os = SimpleNamespace(urandom=bytes)  # type: ignore[assignment]
+    shard_writer.os = SimpleNamespace(urandom=bytes)  # type: ignore[assignment]
 
 
 PLANTED: dict[str, Callable[[], None]] = {
@@ -104,9 +104,9 @@ def _set(settings: dict[str, Any]) -> None:
     if settings.get("planted"):
         PLANTED[settings["planted"]]()
     if settings["flush_bytes"]:
-        part_writer.FLUSH_BYTES = settings["flush_bytes"]
+        shard_writer.BUFFER_BYTES = settings["flush_bytes"]
     if settings["run_tokens"]:
-        runs.RUN_TOKENS = (settings["run_tokens"],) * 2
+        write_units.MERGE_TOKENS = (settings["run_tokens"],) * 2
     if seconds := settings.get("lease_seconds"):
         lease.TAKEN_OVER_SECONDS, lease.RENEWAL_SECONDS, lease.WATCHED_SECONDS = (
             seconds,

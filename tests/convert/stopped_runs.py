@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-import convert.encode.worker
+import convert.shards.merge_task
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.encode.worker import ChunkResult, encode_chunk, merge_run
+from convert.encode.encode_task import ChunkResult, encode_chunk
 from convert.errors import BadInput
 from convert.places.log import Log
-from convert.planning.plan import TextChunk
-from convert.shards.runs import Run
-from convert.shards.shard_reader import Damage
-from convert.shards.write_run import WrittenFile
+from convert.planning.plan import ShardId, TextChunk
+from convert.shards.merge_task import merge
+from convert.shards.shard import ShardRecord
+from convert.shards.write_units import MergeTask
+from convert.shards.written_files import WrittenFiles
 from tokenmill.engines.inline_engine import InlineEngine
 
 
@@ -31,33 +32,33 @@ def options(**more: Any) -> ConvertOptions:
     return ConvertOptions(**{**base, "text_chunk_bytes": 200, "workers": 2, **more})
 
 
-def encode_or_fail(chunk: TextChunk, *more: Any) -> ChunkResult:
+def encode_or_fail(chunk: TextChunk, *more: Any, **named: Any) -> ChunkResult:
     """A worker that meets a bad record in text chunk 5."""
     if chunk.index == 5:
         raise BadInput("no more")
-    return encode_chunk(chunk, *more)
+    return encode_chunk(chunk, *more, **named)
 
 
 def merge_fails(*_: object) -> None:
     raise BadInput("no merge")
 
 
-def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more: Any) -> list[Run]:
-    """Leave out.partial as it is when so many runs are merged, and return them. Runs are long: unless a test makes them
-    shorter, all text chunks are encoded before the first."""
-    merged: list[Run] = []
+def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_count: int = 0, **more: Any) -> list[MergeTask]:
+    """Leave out.partial with so many finished merge tasks, and return them. Unless a test makes them shorter, the first
+    one starts when all text chunks are encoded."""
+    merged: list[MergeTask] = []
 
-    def merge_a_few(run: Run, *more: Any) -> list[WrittenFile] | Damage:
-        if len(merged) == merged_runs:
+    def merge_a_few(task: MergeTask, *more: Any) -> list[WrittenFiles]:
+        if len(merged) == merged_count:
             merge_fails()
-        merged.append(run)
-        return merge_run(run, *more)
+        merged.append(task)
+        return merge(task, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "merge_run", merge_a_few)
+        patch.setattr(convert.shards.merge_task, "merge", merge_a_few)
         with pytest.raises(BadInput):
             run_conversion(options(**more), InlineEngine())
-    assert len(merged) == merged_runs
+    assert len(merged) == merged_count
     return merged
 
 
@@ -67,3 +68,17 @@ def forget(shards: Path, chunk_index: int) -> None:
     begin = f'"id": [{chunk_index}, '.encode()
     assert begin in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(begin, begin.upper()))
+
+
+def records_of(shards: Path) -> dict[ShardId, ShardRecord]:
+    """The shards in the journal of an unfinished run."""
+    recorded = Log(shards).recorded()
+    found = {shard: recorded.shard(shard) for shard in recorded.shards}
+    return {shard: record for shard, record in found.items() if record is not None}
+
+
+def flip_bit(path: Path, place: int) -> None:
+    """Change one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[place] ^= 4
+    path.write_bytes(data)

@@ -16,7 +16,7 @@ from stopped_runs import encode_or_fail, options
 import bpe
 import convert.driver.append
 import convert.driver.conversion
-import convert.encode.worker
+import convert.encode.encode_task
 import flat_tokens
 from convert import append
 from convert import convert as run_conversion
@@ -119,22 +119,6 @@ def test_compacted_it_is_one_conversion_of_both(grown: Path, capsys: pytest.Capt
     assert "error: --output: " in capsys.readouterr().err
 
 
-def test_compacting_lost_where_sequences_come_from(grown: Path) -> None:
-    """And its manifest said that it was there. Parts without it: none is kept, and the manifest says so."""
-    run_conversion(options(output="told", source_places="yes"), InlineEngine())
-    append(more(output="told", source_places="yes"), InlineEngine())
-    run_conversion(more(inputs=["en.txt", "more.txt"], output="both", source_places="yes"), InlineEngine())
-    assert flat_tokens_main(["compact", "told", "-o", "whole"]) == 0
-    assert tree(grown / "whole") == tree(grown / "both")
-    assert flat_tokens.open("whole").train.source_of(-1).path == "more.txt"
-    append(more(output="told", source_places="no"), InlineEngine())
-    assert flat_tokens_main(["compact", "told", "-o", "untold"]) == 0
-    manifest = flat_tokens.open("untold").manifest
-    assert manifest is not None
-    assert manifest.options["source_places"] == "no"
-    assert verify_dataset("untold").ok
-
-
 def test_a_view_is_not_compacted_with_all_sources(grown: Path) -> None:
     append(more(), InlineEngine())
     with pytest.raises(flat_tokens.ArgumentError, match="out/train"):
@@ -204,7 +188,7 @@ def test_the_tokenizer_of_a_dataset_on_a_store_is_its_default(grown: Path) -> No
 
 def test_an_interrupted_one_goes_on(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
+        patch.setattr(convert.encode.encode_task, "encode_chunk", encode_or_fail)
         with pytest.raises(BadInput):
             append(more(), InlineEngine())
     assert flat_tokens.open("out").version == 0
@@ -274,17 +258,17 @@ def test_a_part_that_was_finished_of_other_text_is_listed_and_told(
 
 
 def test_of_two_at_once_one_is_refused(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = convert.encode.worker.encode_chunk
+    real = convert.encode.encode_task.encode_chunk
     refused: list[Refused] = []
 
-    def encode(*given: Any) -> Any:
+    def encode(*given: Any, **named: Any) -> Any:
         if not refused:
             with pytest.raises(Refused) as found:
                 append(more(), InlineEngine())
             refused.append(found.value)
-        return real(*given)
+        return real(*given, **named)
 
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode)
+    monkeypatch.setattr(convert.encode.encode_task, "encode_chunk", encode)
     append(more(), InlineEngine())
     assert refused
     assert flat_tokens.open("out").version == 1

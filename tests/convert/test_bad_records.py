@@ -225,8 +225,8 @@ def test_a_long_document_that_is_not_utf8(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 50)
-    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 50)
-    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 40)
+    monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", 50)
+    monkeypatch.setattr("convert.shards.shard_writer.BUFFER_BYTES", 40)
     monkeypatch.setattr("tokenmill.inputs.blocks.record_blocks.__defaults__", (0, 50))
     long_text = b"some words " * 50
     bad = long_text[:place] + b"\xff" + long_text[place:]

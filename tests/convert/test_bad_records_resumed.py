@@ -14,7 +14,7 @@ from naive_conversion import Naive, tree
 from test_bad_records import good
 from test_input_kinds import check, run
 
-import convert.encode.worker
+import convert.shards.merge_task
 from convert.errors import BadInput, DataLost, Refused
 from convert.places.log import Log
 
@@ -77,9 +77,9 @@ def test_lost_shards_of_a_run_with_quarantine_are_made_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 300)
+    monkeypatch.setattr("convert.planning.plan.MIN_GIVEN_SHARD_BYTES", 300)
     monkeypatch.setattr("tokenmill.inputs.blocks.BLOCK_BYTES", 100)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
+    monkeypatch.setattr("convert.shards.write_units.MERGE_TOKENS", (64, 64))
     lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
     path = tmp_path / ("in.jsonl.gz" if compression == "gz" else "in.jsonl")
     path.write_bytes(compressed(b"\n".join(lines), compression))
@@ -121,7 +121,7 @@ def test_quarantined_records_that_change_before_the_end_are_noticed_and_made_aga
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"\n".join(lines))
     run(path, tokenizer_path, tmp_path / "clean", on_error="quarantine", text_chunk_bytes=600)
-    write_run = convert.encode.worker.merge_run
+    write_run = convert.shards.merge_task.merge
 
     def merge_after_damage(*arguments: Any) -> Any:
         for file in sorted((tmp_path / "out.partial/shards").glob("*.quarantine"))[:1]:
@@ -132,8 +132,8 @@ def test_quarantined_records_that_change_before_the_end_are_noticed_and_made_aga
         return write_run(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("convert.encode.worker.merge_run", merge_after_damage)
-        with pytest.raises(DataLost, match=r"0-0\.quarantine"):
+        patch.setattr("convert.shards.merge_task.merge", merge_after_damage)
+        with pytest.raises(DataLost, match=r"0\.0-\w+\.quarantine"):
             run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", text_chunk_bytes=600)
     run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", text_chunk_bytes=600)
     assert tree(tmp_path / "out") == tree(tmp_path / "clean")

@@ -1,148 +1,155 @@
-"""What of a partial folder the next run takes over, makes again or refuses: damaged files, another plan."""
+"""Parts of a partial folder that a run reuses, rebuilds or refuses: damaged files, another plan."""
 
 from __future__ import annotations
 
+import os
 import random
-import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from naive_conversion import tree
-from shards import ledger_of, records_of
-from stopped_runs import forget, leave_partial, options
+from stopped_runs import flip_bit, forget, leave_partial, options, records_of
 
-import convert.encode.worker
+import convert.encode.encode_task
+import convert.shards.merge_task
 from convert import convert as run_conversion
-from convert.encode.worker import merge_run
-from convert.errors import Refused
-from convert.places.log import Log
-from convert.planning.plan import ShardId
-from flat_tokens.storage.layout import ArrayLayout
+from convert.encode.encode_task import ChunkResult, encode_chunk
+from convert.errors import BadInput, DataLost, Refused, StorageError
+from convert.planning.plan import ShardId, TextChunk
+from convert.shards.merge_task import merge
+from convert.shards.write_units import MergeTask
 from tokenmill.engines.inline_engine import InlineEngine
 
+SMALL: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
 
-def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
-    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+
+def test_finished_merge_tasks_are_reused_unless_their_files_are_damaged(
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small: dict[str, Any] = {"chunk_tokens": 64}
-    run_conversion(options(output="clean2", **small), InlineEngine())
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
-    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
-    first = [run.describe() for run in leave_partial(monkeypatch, 12, **small)]
+    run_conversion(options(output="clean2", **SMALL), InlineEngine())
+    monkeypatch.setattr("convert.shards.write_units.MERGE_TOKENS", (64, 64))
+    first = [task.describe() for task in leave_partial(monkeypatch, 12, **SMALL)]
     partial = here / "out.partial"
-    # Ids that are merged do not lie there twice.
-    recorded = Log(partial / "shards").recorded()
-    assert 0 < len(list(partial.glob("shards/*.train"))) < len(recorded.shards)
+    # Merged tokens are deleted.
+    assert 0 < len(list(partial.glob("shards/*.train"))) < len(records_of(partial / "shards"))
     files = sorted(partial.glob("dataset/train/encoded_tokens/*"))
     files[0].write_bytes(files[0].read_bytes()[:-1])
     files[1].unlink()
     (partial / "dataset/train/encoded_tokens/.99.1.partial").touch()
-
     written: list[str] = []
 
-    def count(run: Any, *more: Any) -> Any:
-        written.append(run.describe())
-        return merge_run(run, *more)
+    def count(task: MergeTask, *more: Any) -> Any:
+        written.append(task.describe())
+        return merge(task, *more)
 
-    monkeypatch.setattr(convert.encode.worker, "merge_run", count)
-    summary = run_conversion(options(**small), InlineEngine())
+    monkeypatch.setattr(convert.shards.merge_task, "merge", count)
+    summary = run_conversion(options(**SMALL), InlineEngine())
     assert 0 < summary.reused_shards < summary.text_chunks
     assert set(written).intersection(first) == {"train tokens from 0", "train tokens from 64"}
     assert tree(here / "out") == tree(here / "clean2")
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "delete", "zeros", "record"])
-def test_damaged_shards_are_made_again(
-    damage: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("verify", ["sample", "full"])
+def test_a_changed_byte_outside_of_the_sample_is_found_by_verify_full_or_at_the_end(
+    verify: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
+    run_conversion(options(output="clean2", **SMALL), InlineEngine())
+    monkeypatch.setattr("convert.shards.write_units.MERGE_TOKENS", (64, 64))
+    monkeypatch.setattr("convert.driver.resume.LAST_TASKS", 1)
+    leave_partial(monkeypatch, 12, **SMALL)
+    flip_bit(here / "out.partial/dataset/train/encoded_tokens/1", 20)
+    if verify == "sample":
+        with pytest.raises(StorageError, match="train/encoded_tokens/1"):
+            run_conversion(options(**SMALL), InlineEngine())
+    run_conversion(options(**SMALL, verify="full"), InlineEngine())
+    assert tree(here / "out") == tree(here / "clean2")
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "delete", "zeros", "record"])
+def test_damaged_shards_are_encoded_again(
+    damage: str,
+    here: Path,
+    clean: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
-    path = shards / records_of(Log(shards).recorded())[ShardId(3)].part("train").file
-    data = path.read_bytes()
+    path = shards / (records_of(shards)[ShardId(3)].name + ".train")
+    size = path.stat().st_size
     if damage == "flip":
-        path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])
+        flip_bit(path, 9)
     elif damage == "cut":
-        path.write_bytes(data[:-1])
+        os.truncate(path, size - 1)
     elif damage == "zeros":
-        path.write_bytes(bytes(len(data)))
+        path.write_bytes(bytes(size))
     elif damage == "delete":
         path.unlink()
     else:
         forget(shards, 3)
-    summary = run_conversion(options(), InlineEngine())
+    summary = run_conversion(options(progress="auto"), InlineEngine())
     assert summary.reused_shards == summary.text_chunks - 1
+    assert tree(here / "out") == clean
+    assert ("rebuilt 1 temporary shard of out.partial" in capsys.readouterr().err) == (damage != "record")
+
+
+@pytest.mark.parametrize("suffix", [".train", ".rest"])
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_shard_that_is_damaged_before_it_is_merged_ends_the_run(
+    suffix: str, is_gone: bool, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def encode(chunk: TextChunk, *more: Any, **named: Any) -> ChunkResult:
+        result = encode_chunk(chunk, *more, **named)
+        if chunk.index == 4:
+            path = here / f"out.partial/shards/{result.records[0].name}{suffix}"
+            path.unlink() if is_gone else flip_bit(path, 3)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.encode.encode_task, "encode_chunk", encode)
+        patch.setattr("convert.driver.resume.LAST_SHARDS", 0)  # so that only the merge task finds out
+        with pytest.raises(
+            DataLost, match=rf"shards/4\.0-\w+{suffix}: .*Run the same command again"
+        ) as caught:
+            run_conversion(options(), InlineEngine())
+        assert caught.value.exit_code == 1
+        assert not (here / "out").exists()
+    run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean
 
 
-AFTER_A_POWER_LOSS = {
-    "empty": lambda data: b"",
-    "cut": lambda data: data[: len(data) // 2],
-    "zeros": lambda data: bytes(len(data)),
-    "gone": lambda data: None,
-}
-
-
-@pytest.mark.parametrize("loss", AFTER_A_POWER_LOSS)
-def test_names_that_outlast_a_power_loss_without_their_bytes(
-    loss: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_shard_that_was_encoded_again_from_other_text_is_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
-    run_conversion(options(output="clean2", **small), InlineEngine())
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
-    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
-    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
-    leave_partial(monkeypatch, 8, **small)
-    shutil.copytree(here / "out.partial", here / "kept")
-    needed = needed_files(here / "kept")
-    assert {name.rpartition(".")[2] for name in needed if "shards" in name} == {"train"}
-    names = sorted(
-        path.relative_to(here / "kept").as_posix()
-        for path in (here / "kept").rglob("*")
-        if path.is_file() and path.name not in ("plan.json", "lock", "job")  # the plan is synced at once
-    )
-    assert len(names) > 20
-    kinds = {"shards", "dataset"}
-    assert {name.split("/")[0] for name in names} == kinds
-    for damaged in ([name] for name in random.Random(loss).sample(names, 8)):
-        check_after_loss(here, damaged, loss, small, capsys)
-    check_after_loss(here, names, loss, small, capsys)
+    leave_partial(monkeypatch)
+    shards = here / "out.partial/shards"
+    (shards / (records_of(shards)[ShardId(4)].name + ".train")).unlink()
+    source, status = here / "en.txt", (here / "en.txt").stat()
+    data = source.read_bytes()
+    source.write_bytes(data[:800] + data[800:1000].replace(b"e", b"#") + data[1000:])
+    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))  # which no other check notices
+    with pytest.raises(BadInput, match=r"chunk 4.*en\.txt"):
+        run_conversion(options(), InlineEngine())
 
 
-def check_after_loss(
-    here: Path, damaged: list[str], loss: str, small: dict[str, Any], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("loss", ["empty", "cut", "zeros", "gone"])
+def test_a_power_failure_loses_the_bytes_of_shards(
+    loss: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("out", "out.partial"):
-        shutil.rmtree(here / name, ignore_errors=True)
-    shutil.copytree(here / "kept", here / "out.partial")
-    for name in damaged:
-        data = AFTER_A_POWER_LOSS[loss]((here / "kept" / name).read_bytes())
-        if data is None:
-            (here / "out.partial" / name).unlink()
-        else:
-            (here / "out.partial" / name).write_bytes(data)
-    run_conversion(options(**small), InlineEngine())
+    """Files of the dataset are on disk before the journal lists them; shards are not."""
+    run_conversion(options(output="clean2", **SMALL), InlineEngine())
+    monkeypatch.setattr("convert.shards.write_units.MERGE_TOKENS", (64, 64))
+    leave_partial(monkeypatch, 8, **SMALL)
+    paths = [path for path in (here / "out.partial/shards").iterdir() if path.name != "journal"]
+    assert len(paths) > 10
+    for path in random.Random(loss).sample(paths, 8):
+        data = path.read_bytes()
+        path.write_bytes({"empty": b"", "cut": data[: len(data) // 2]}.get(loss, bytes(len(data))))
+        if loss == "gone":
+            path.unlink()
+    run_conversion(options(**SMALL), InlineEngine())
     assert tree(here / "out") == tree(here / "clean2")
-    told = "damaged or missing" in capsys.readouterr().err
-    if len(damaged) == 1 and damaged[0] in needed_files(here / "kept"):
-        assert told
-
-
-def needed_files(partial: Path) -> set[str]:
-    """What would be missed if it were gone; of a file of small parts, a half may not be."""
-    recorded = Log(partial / "shards").recorded()
-    ledger = ledger_of(10, ArrayLayout.create(chunk_tokens=64))
-    for record in records_of(recorded).values():
-        ledger.add(replace(record, text_bytes=0, digests=b"", edges=()))
-    files = set()
-    for run in ledger.ready():
-        written = recorded.run(run)
-        if written is not None:
-            ledger.written(run, written)
-            files.update(f"dataset/{file.record.path}" for file in written)
-    return files | {f"shards/{name}" for name in ledger.needed_files() if "small" not in name}
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_document_in_pieces_has_them_once(
     stretch_bytes: int, ends: dict[str, Any], naive: Naive, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", stretch_bytes)
-    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
+    monkeypatch.setattr("convert.shards.shard_writer.BUFFER_BYTES", 100)
     monkeypatch.setattr("convert.shards.part_writer._MOVED_BYTES", 64)
     documents = make_documents(60, seed=8)
     documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -12,38 +11,40 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from naive_conversion import END, tree
+from naive_conversion import tree
 from stopped_runs import encode_or_fail, merge_fails, options
 
-import convert.encode.document_encoder
-import convert.encode.worker
+import convert.encode.encode_task
+import convert.shards.merge_task
 from convert import convert as run_conversion
-from convert.encode.worker import ChunkResult, encode_chunk, merge_run
+from convert.encode.encode_task import ChunkResult, encode_chunk
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, WorkerLost
 from convert.places.workspace import Workspace
 from convert.planning.plan import TextChunk
 from convert.planning.plan_record import PlanRecord
+from convert.shards.merge_task import merge
+from convert.shards.write_units import MergeTask
+from convert.shards.written_files import WrittenFiles
 from tokenmill.cli.failures import exit_code_of
 from tokenmill.engines.inline_engine import InlineEngine
-from tokenmill.inputs.documents import Text
 
 
-def encode_or_die(chunk: TextChunk, *more: Any) -> ChunkResult:
+def encode_or_die(chunk: TextChunk, *more: Any, **named: Any) -> ChunkResult:
     if chunk.index == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    return encode_chunk(chunk, *more)
+    return encode_chunk(chunk, *more, **named)
 
 
-def interrupt(chunk: TextChunk, *more: Any) -> ChunkResult:
+def interrupt(chunk: TextChunk, *more: Any, **named: Any) -> ChunkResult:
     if chunk.index == 5:
         raise KeyboardInterrupt
-    return encode_chunk(chunk, *more)
+    return encode_chunk(chunk, *more, **named)
 
 
 def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_die)
+    monkeypatch.setattr(convert.encode.encode_task, "encode_chunk", encode_or_die)
     with pytest.raises(WorkerLost, match=r"chunk 5.*en\.txt"):
         run_conversion(options(start_method="fork"))
     assert not (here / "out").exists()
@@ -55,68 +56,13 @@ def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     assert not (here / "out.partial").exists()
 
 
-def crash_at(poison: bytes, signal_number: int, chunk: TextChunk, *more: Any) -> ChunkResult:
-    """As a fault of the core would: the process dies in the middle of the stretch that holds the poison."""
-    encode = convert.encode.document_encoder.DocumentEncoder.stretch
-
-    def stretch(self: Any, index: int, source: Any, found: Text) -> None:
-        if poison in bytes(found.text):
-            os.kill(os.getpid(), signal_number)
-        encode(self, index, source, found)
-
-    convert.encode.document_encoder.DocumentEncoder.stretch = stretch  # type: ignore[method-assign]
-    try:
-        return encode_chunk(chunk, *more)
-    finally:
-        convert.encode.document_encoder.DocumentEncoder.stretch = encode  # type: ignore[method-assign]
-
-
-def encode_or_crash(chunk: TextChunk, *more: Any) -> ChunkResult:
-    return crash_at(b"poison", signal.SIGSEGV, chunk, *more)
-
-
-def encode_or_be_killed(chunk: TextChunk, *more: Any) -> ChunkResult:
-    return crash_at(b"poison", signal.SIGKILL, chunk, *more)
-
-
-@pytest.mark.parametrize("start_method", ["fork", "spawn"])
-def test_a_crash_names_its_text_and_keeps_it(
-    start_method: str, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = (
-        END.join(f"document {number}, " * 3 for number in range(80))
-        + END
-        + "the poison is here"
-        + END
-        + "end"
-    )
-    (here / "en.txt").write_text(text)
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_crash)
-    more: dict[str, Any] = {"start_method": start_method, "text_chunk_bytes": 1500}
-    with pytest.raises(WorkerLost) as lost:
-        run_conversion(options(**more))
-    found = re.search(r"^en\.txt, bytes (\d+) to (\d+): .*SIGSEGV.* (\S+crashed-text)\b", str(lost.value))
-    assert found, str(lost.value)
-    start, stop = int(found[1]), int(found[2])
-    kept = text.encode()[start:stop]
-    assert b"poison" in kept
-    assert Path(found[3]).read_bytes() == kept
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_be_killed)
-    with pytest.raises(WorkerLost, match=r"en\.txt"):
-        run_conversion(options(**more))
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    run_conversion(options(**more), InlineEngine())
-    assert not (here / "out.partial").exists()
-
-
 def test_the_standard_pool_can_stand_in_and_its_losses_are_told_too(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ProcessPoolExecutor(2, get_context("fork")) as pool:
         run_conversion(options(), pool)
     assert tree(here / "out") == clean
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_die)
+    monkeypatch.setattr(convert.encode.encode_task, "encode_chunk", encode_or_die)
     with (
         ProcessPoolExecutor(2, get_context("fork")) as pool,
         pytest.raises(WorkerLost),
@@ -128,13 +74,13 @@ def test_the_standard_pool_can_stand_in_and_its_losses_are_told_too(
 def test_after_any_stage_fails_the_same_call_goes_on(
     kind: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, broken, error = {
-        "encode": ("encode_chunk", encode_or_fail, BadInput),
-        "merge": ("merge_run", merge_fails, BadInput),
-        "interrupt": ("encode_chunk", interrupt, KeyboardInterrupt),
+    module, name, broken, error = {
+        "encode": (convert.encode.encode_task, "encode_chunk", encode_or_fail, BadInput),
+        "merge": (convert.shards.merge_task, "merge", merge_fails, BadInput),
+        "interrupt": (convert.encode.encode_task, "encode_chunk", interrupt, KeyboardInterrupt),
     }[kind]
     with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, name, broken)
+        patch.setattr(module, name, broken)
         for _ in range(2):  # twice: failing again loses nothing
             with pytest.raises(error):
                 run_conversion(options(), InlineEngine())
@@ -158,8 +104,8 @@ def test_two_runs_on_one_output(here: Path) -> None:
     assert (here / "out").exists()
 
 
-def lose_a_document(chunk: TextChunk, *more: Any) -> ChunkResult:
-    result = encode_chunk(chunk, *more)
+def lose_a_document(chunk: TextChunk, *more: Any, **named: Any) -> ChunkResult:
+    result = encode_chunk(chunk, *more, **named)
     if chunk.index != 4:
         return result
     (record,) = result.records
@@ -168,17 +114,17 @@ def lose_a_document(chunk: TextChunk, *more: Any) -> ChunkResult:
 
 
 def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", lose_a_document)
+    monkeypatch.setattr(convert.encode.encode_task, "encode_chunk", lose_a_document)
     with pytest.raises(BrokenInvariant, match="chunk 4") as caught:
         run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
     assert exit_code_of(caught.value) is None  # a command shows its traceback
 
 
-def merge_and_spoil(run: Any, *more: Any) -> Any:
-    written: Any = merge_run(run, *more)
-    if run.split == "train" and run.array == "tokens":
-        path = Path("out.partial/dataset") / written[0].record.path
+def merge_and_spoil(task: MergeTask, *more: Any) -> list[WrittenFiles]:
+    written = merge(task, *more)
+    if task.split == "train" and task.array == "tokens":
+        path = Path("out.partial/dataset") / next(written[0].records()).path
         data = path.read_bytes()
         path.write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
     return written
@@ -188,7 +134,7 @@ def test_a_byte_that_the_disk_changed_is_found_before_publishing(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "merge_run", merge_and_spoil)
+        patch.setattr(convert.shards.merge_task, "merge", merge_and_spoil)
         with pytest.raises(StorageError, match="train/encoded_tokens/0"):
             run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()

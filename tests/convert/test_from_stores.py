@@ -142,20 +142,6 @@ def test_markers_of_folders_were_taken_for_objects(here: Path, moto: str) -> Non
     assert verify_dataset(open_store(output, place.options)).problems == ()
 
 
-def test_copies_among_objects(here: Path, place: Place, capfd: pytest.CaptureFixture[str]) -> None:
-    for name in ("a.txt", "copy.txt"):
-        place.store.put(name, b"the same text")
-    settings = [f"--storage-option={name}={value}" for name, value in place.options.items()]
-    command = [f"{place.url}/", "--tokenizer", "tok.json", "--output", "out", "--workers", "1", *settings]
-    if not place.options:  # objects in memory have no hashes
-        with ThreadPoolExecutor(2) as executor:
-            convert(options(inputs=(place.url,), output="out", progress="bar"), executor)
-        assert f"\n{place.url}/a.txt: " in capfd.readouterr().err
-        return
-    assert main(command) == 0
-    assert f"{place.url}/copy.txt (copy of {place.url}/a.txt)" in capfd.readouterr().err
-
-
 @pytest.mark.parametrize("key", ["b//c.txt", "b/./c.txt"])
 def test_a_key_that_cannot_be_read_is_named(
     here: Path, moto: str, key: str, capfd: pytest.CaptureFixture[str]

@@ -50,9 +50,9 @@ def held_frames() -> Iterator[Callable[[], set[str]]]:
 def test_a_conversion_does_not_mind(
     here: Path, monkeypatch: pytest.MonkeyPatch, held_frames: Callable[[], set[str]]
 ) -> None:
-    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 2000)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (640, 640))
-    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 60)
+    monkeypatch.setattr("convert.planning.plan.MIN_GIVEN_SHARD_BYTES", 2000)
+    monkeypatch.setattr("convert.shards.write_units.MERGE_TOKENS", (640, 640))
+    monkeypatch.setattr("convert.shards.shard_writer.BUFFER_BYTES", 60)
     monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 500)
     (here / "in").mkdir()
     for number, kind in enumerate(KINDS):

@@ -75,7 +75,7 @@ def test_a_long_document_and_bad_ones(
     tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 50)
-    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", 50)
     documents = ["a", "long " * 100, "b", "c"]
     path = tmp_path / "in.txt"
     bad = ("bad " * 60).encode() + b"\xff"
@@ -111,12 +111,12 @@ def test_the_corpus_is_not_read_for_it_once_more_after_an_interruption(
     options = {"validation_docs": 7, "validation_fraction": None, "text_chunk_bytes": 100}
     run(path, tokenizer_path, tmp_path / "clean", **options)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise BadInput("no more")
 
     def fail_to_encode() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr("convert.encode.worker.encode_chunk", fail)
+            patch.setattr("convert.encode.encode_task.encode_chunk", fail)
             with pytest.raises(BadInput):
                 run(path, tokenizer_path, tmp_path / "out", **options)
 
@@ -127,6 +127,6 @@ def test_the_corpus_is_not_read_for_it_once_more_after_an_interruption(
         kept.write_text(damaged)
         fail_to_encode()
         assert kept.read_text() == damaged + text  # the corpus was read again
-    monkeypatch.setattr("convert.encode.worker.smallest_hashes", fail)
+    monkeypatch.setattr("convert.driver.choose_held_out.smallest_hashes", fail)
     run(path, tokenizer_path, tmp_path / "out", **options)
     assert tree(tmp_path / "out") == tree(tmp_path / "clean")

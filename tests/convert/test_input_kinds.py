@@ -72,7 +72,7 @@ def test_long_documents_between_others(
     long_bytes: int, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", long_bytes)
-    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", 50)
     documents = documents_of("jsonl.none")
     path = write_kind(tmp_path / "input", documents, "jsonl.none", members=1)
     summary = run(path, tokenizer_path, tmp_path / "out")
@@ -338,7 +338,7 @@ def test_long_documents_of_a_batch_go_in_pieces(
     path = write_kind(tmp_path / "input", documents, kind)
     expected = naive.convert_documents([d.encode() for d in documents], special == "encode", fraction=0.3)
     monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", long_bytes)
-    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 7)
+    monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", 7)
     for count, options in enumerate(
         ({"validation_fraction": 0.3}, {"validation_fraction": None, "validation_docs": 5})
     ):

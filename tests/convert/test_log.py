@@ -4,50 +4,63 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shards import records_of, shard_of
+from stopped_runs import records_of
 
-from convert.places.log import Log, Recorded, run_entry, threshold_entry
+from convert.places.log import Log, merge_entry, threshold_entry
 from convert.planning.plan import ShardId
-from convert.shards.runs import Run
-from convert.shards.shard import ShardRecord
-from convert.shards.write_run import WrittenFile
+from convert.shards.intake_counts import IntakeCounts
+from convert.shards.shard import ShardRecord, SourceCounts, SplitCounts
+from convert.shards.write_units import MergeTask
+from convert.shards.written_files import WrittenFiles
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
 
+Said = tuple[dict[ShardId, ShardRecord], list[WrittenFiles] | None, int | None]
 
-def said(
-    recorded: Recorded, run: Run
-) -> tuple[dict[ShardId, ShardRecord], list[WrittenFile] | None, int | None]:
-    files = recorded.run(run)
-    return records_of(recorded), files, recorded.threshold(7)
+
+def said(log: Log, task: MergeTask) -> Said:
+    recorded = log.recorded()
+    return records_of(log.path.parent), recorded.files(task), recorded.threshold(7)
+
+
+def shard_of(index: int, name: str = "a") -> ShardRecord:
+    train, validation = SplitCounts(3, 1, 2, 5, 9), SplitCounts(1, 0, 1, 4, 7, 2)
+    intake = IntakeCounts(5, 50, {"malformed": 1}, lines=((0, 3),), longest=(4, 3), unreadable=((1, "x"),))
+    digests = (bytes(range(8)), bytes(16))
+    sources = (SourceCounts(0, 2, 5, 1, 4),)
+    return ShardRecord(ShardId(index, 2), name, train, validation, digests, sources, intake, True, 60)
 
 
 def test_the_log_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: Path) -> None:
-    records = [shard_of(tmp_path, index, {"train": [[1, 2], [3]], "validation": [[4]]}) for index in (3, 1)]
-    run = Run("train", "tokens", 8, ())
-    files = [
-        WrittenFile(FileRecord("train/0", 5, "ab"), TokenFacts(4, 2, 2**64 - 1, 9)),
-        WrittenFile(FileRecord("train/1", 6, "cd")),
+    records = [shard_of(3, "3.2-ab"), shard_of(1, "1.2-cd")]
+    run = MergeTask("train", "tokens", 8, ())
+    written = [
+        (FileRecord("train/c/9", 5, f"{2**64 - 1:x}"), TokenFacts(4, 2, 2**64 - 1, 9)),
+        (FileRecord("train/c/10", 2**33, "0" * 15 + "d"), None),
     ]
+    files = [WrittenFiles.pack(written)]
+    assert list(zip(files[0].records(), [facts for _, facts in written], strict=True)) == written
+    assert list(files[0].facts()) == [("train/c/9", written[0][1])]
+    assert (len(files[0]), files[0].byte_count) == (2, 2**33 + 5)
     log = Log(tmp_path)
     assert not log.holds_work
-    assert said(log.recorded(), run) == ({}, None, None)
+    assert said(log, run) == ({}, None, None)
     sizes = [0]
     for write in (
         lambda: log.append([records[0].as_json()]),
-        lambda: log.append([run_entry(run, files)]),
+        lambda: log.append([merge_entry(run, files)]),
         lambda: log.append([threshold_entry(7, 2**64)]),
         lambda: log.append([records[1].as_json()]),
     ):
         write()
         sizes.append(log.path.stat().st_size)
     assert log.holds_work
-    everything = ({ShardId(3): records[0], ShardId(1): records[1]}, files, 2**64)
-    assert said(log.recorded(), run) == everything
-    assert list(log.recorded().shards) == [(3, 0), (1, 0)]  # the order in which they were finished
-    assert [record.places for record in records_of(log.recorded()).values()] == [r.places for r in records]
-    longer = Run("train", "tokens", 8, (), closing=9)
-    assert said(log.recorded(), longer)[1] is said(log.recorded(), Run("train", "starts", 8, ()))[1] is None
+    everything = ({record.id: record for record in records}, files, 2**64)
+    assert said(log, run) == everything
+    assert list(log.recorded().shards) == [(3, 2), (1, 2)]  # the order in which they were finished
+    assert [record.name for record in records_of(tmp_path).values()] == ["3.2-ab", "1.2-cd"]
+    longer = MergeTask("train", "tokens", 8, (), closing=9)
+    assert said(log, longer)[1] is said(log, MergeTask("train", "starts", 8, ()))[1] is None
 
     data = log.path.read_bytes()
     for length in range(
@@ -56,26 +69,21 @@ def test_the_log_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: Path
         log.path.write_bytes(data[:length])
         whole = sum(size <= length for size in sizes[1:])
         shards = {record.id: record for record in records[: (whole >= 1) + (whole >= 4)]}
-        assert said(log.recorded(), run)[0] == shards
+        assert said(log, run)[0] == shards
         log.append([threshold_entry(7, 5)])
-        assert said(log.recorded(), run) == (shards, files if whole >= 2 else None, 5)
+        assert said(log, run) == (shards, files if whole >= 2 else None, 5)
     for place in range(len(data)):  # one line at most is lost, and no other is made up
         log.path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        found = said(log.recorded(), run)
+        found = said(log, run)
         assert all(record in records for record in found[0].values())
         assert len(found[0]) + (found[1] == files) + (found[2] == 2**64) >= 3 - (data[place] == 10)
     log.path.write_bytes(bytes(5000))
-    assert said(log.recorded(), run) == ({}, None, None)
+    assert said(log, run) == ({}, None, None)
 
 
 def test_the_last_line_about_a_shard_counts(tmp_path: Path) -> None:
     log = Log(tmp_path)
-    records = [shard_of(tmp_path, index, {"train": [[1]], "validation": []}) for index in (0, 1, 0)]
-    assert len({record.places[0] for record in records}) == 3
-    for record in records:
+    for record in (shard_of(0, "first"), shard_of(1), shard_of(0, "last")):
         log.append([record.as_json()])
-    found = records_of(log.recorded())
-    assert [(shard, record.places) for shard, record in found.items()] == [
-        ((1, 0), records[1].places),
-        ((0, 0), records[2].places),
-    ]
+    found = [(shard.chunk_index, record.name) for shard, record in records_of(tmp_path).items()]
+    assert found == [(1, "a"), (0, "last")]

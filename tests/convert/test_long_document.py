@@ -22,7 +22,6 @@ from convert import ConvertOptions
 from convert import convert as run_conversion
 from tests.bpe.text_vocabularies import WORDS, text_vocabulary
 from tokenmill.engines.inline_engine import InlineEngine
-from tokenmill.inputs.documents import Buffers
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:
@@ -95,9 +94,8 @@ def test_conversions_do_not_depend_on_the_stretch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", stretch_bytes)
-    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
-    monkeypatch.setattr("convert.shards.part_writer._MOVED_BYTES", 64)
-    monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 24)
+    monkeypatch.setattr("convert.shards.shard_writer.BUFFER_BYTES", 100)
+    monkeypatch.setattr("convert.shards.shard_writer.MOVED_BYTES", 64)
     documents = make_documents(60, seed=8)
     documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")
     documents[30] = "x" * 700
@@ -129,7 +127,7 @@ def test_long_documents_of_other_families_failed_or_had_other_ids(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 400)
-    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 100)
+    monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", 100)
     (tmp_path / "tokenizer.json").write_text(text_vocabulary(name), encoding="utf-8")
     rng = random.Random(name)
     texts = ["".join(rng.choices([*WORDS, "        ", "\n"], k=size)) for size in (3, 300, 1, 900)]
@@ -184,7 +182,7 @@ def test_behind_a_document_in_pieces_the_memory_can_grow(
     rng = random.Random(second)
     for number in range(8):
         # As in a worker that has just begun.
-        monkeypatch.setattr("convert.encode.worker._worker.buffers", Buffers())
+        monkeypatch.setattr("convert.encode.encode_task._memory.buffers", None)
         folder = tmp_path / f"in-{number}"
         folder.mkdir()
         documents = [

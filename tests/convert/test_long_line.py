@@ -21,7 +21,7 @@ BLOCKS = [1, 3, 16, 64, 257]
 
 @pytest.fixture(params=BLOCKS)
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("convert.encode.worker._worker.buffers", Buffers(request.param))
+    monkeypatch.setattr("convert.encode.encode_task._memory.buffers", Buffers(request.param))
     return int(request.param)
 
 
@@ -64,7 +64,7 @@ def test_bad_lines_are_the_same_bad_lines(
     data = b"\n".join(lines)
     options: dict[str, Any] = {"on_error": "quarantine", "max_record_bytes": 5000, "invalid": invalid}
     output, summary = converted(tmp_path, "pieces", data, tokenizer_path, **options)
-    monkeypatch.setattr("convert.encode.worker._worker.buffers", Buffers())
+    monkeypatch.setattr("convert.encode.encode_task._memory.buffers", Buffers())
     whole, expected = converted(tmp_path, "whole", data, tokenizer_path, **options)
     assert (summary.intake, summary.replaced) == (expected.intake, expected.replaced)
     for split in ("train", "validation"):
@@ -87,7 +87,7 @@ def test_the_error_is_the_same(
     data = b"\n".join([good("a"), b"", good("b" * 50), BAD_LINES[name][0], good("c")])
     messages = set()
     for block_bytes in (1, 4, 21, 4 << 20):
-        monkeypatch.setattr("convert.encode.worker._worker.buffers", Buffers(block_bytes))
+        monkeypatch.setattr("convert.encode.encode_task._memory.buffers", Buffers(block_bytes))
         with pytest.raises(BadInput) as caught:
             converted(tmp_path, f"out-{block_bytes}", data, tokenizer_path, max_record_bytes=5000)
         message = str(caught.value)
@@ -106,7 +106,7 @@ def test_special_tokens_in_long_lines(
     data = b"\n".join(map(good, texts))
     options: dict[str, Any] = {"special_in_text": mode, "on_error": "skip"}
     output, summary = converted(tmp_path, "pieces", data, tokenizer_path, **options)
-    monkeypatch.setattr("convert.encode.worker._worker.buffers", Buffers())
+    monkeypatch.setattr("convert.encode.encode_task._memory.buffers", Buffers())
     whole, expected = converted(tmp_path, "whole", data, tokenizer_path, **options)
     assert tree(output) == tree(whole)
     assert summary.intake == expected.intake
@@ -118,6 +118,6 @@ def test_documents_held_out_by_number_are_the_same(
     data = json_lines(make_documents(20, seed=2))
     options: dict[str, Any] = {"validation_docs": 5, "validation_fraction": None}
     output, _ = converted(tmp_path, "pieces", data, tokenizer_path, **options)
-    monkeypatch.setattr("convert.encode.worker._worker.buffers", Buffers())
+    monkeypatch.setattr("convert.encode.encode_task._memory.buffers", Buffers())
     whole, _ = converted(tmp_path, "whole", data, tokenizer_path, **options)
     assert tree(output) == tree(whole)

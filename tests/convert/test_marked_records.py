@@ -22,6 +22,7 @@ import tokenmill.inputs.read_jsonl
 from bpe.tokenizer import Tokenizer
 from convert import append, convert
 from convert.__main__ import main
+from convert.encode.job import MASK_ID_LIMIT
 from convert.encode.marked_text import MarkedText
 from convert.errors import BadInput, Refused, UsageError
 from flat_tokens.storage.manifest import read_manifest
@@ -312,7 +313,7 @@ def test_special_tokens_in_records(here: Path, naive: Naive) -> None:
 
 def test_the_largest_id_took_memory_for_all_below(here: Path, naive: Naive, vocab: dict[int, bytes]) -> None:
     """17 GB of addresses, which a machine may refuse."""
-    largest = flat_tokens.format.LARGEST_TOKEN_ID
+    largest = MASK_ID_LIMIT - 1
     described = json.loads((here / "tok.json").read_text())
     described["added_tokens"].append(
         {**described["added_tokens"][0], "id": largest, "content": "<|far|>", "special": True}
@@ -388,7 +389,7 @@ def test_records_longer_than_blocks(
     records = [{"prompt": "a", "completion": " b"}, {"prompt": "the " * 70, "completion": "of " * 800}]
     write_records(here / "r.jsonl.gz", records)
     more = FIELDS | {"inputs": ["r.jsonl.gz"]}
-    monkeypatch.setattr("convert.encode.worker.BLOCK_BYTES", 256)
+    monkeypatch.setattr("convert.encode.encode_task.READ_BYTES", 256)
     convert(options(**more), InlineEngine())
     assert rows_of(here / "out") == naive_rows(naive, vocab, records)
     monkeypatch.setattr(tokenmill.inputs.read_jsonl, "RECORD_BYTES", len(json.dumps(records[1])))
@@ -420,6 +421,5 @@ def test_masks_do_not_hang_on_the_blocks_in_which_shards_are_read(
 ) -> None:
     write_records(here / "r.jsonl", make_records(30, 2))
     convert(options(output="whole", **FIELDS), InlineEngine())
-    monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
     convert(options(output="blocks", **FIELDS), InlineEngine())
     assert tree(here / "blocks") == tree(here / "whole")

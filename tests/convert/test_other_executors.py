@@ -39,8 +39,8 @@ def run(output: str, executor: Executor, **more: Any) -> Summary:
 
 @pytest.mark.parametrize("options", [{}, {"validation_docs": 30, "validation_fraction": None}])
 def test_threads(options: dict[str, Any], corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 2000)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (640, 640))
+    monkeypatch.setattr("convert.planning.plan.MIN_GIVEN_SHARD_BYTES", 2000)
+    monkeypatch.setattr("convert.shards.write_units.MERGE_TOKENS", (640, 640))
     run("clean", InlineEngine(), **options)
     for count in (1, 2, 8):
         with ThreadPoolExecutor(count) as pool:

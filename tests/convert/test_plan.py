@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from convert.planning.plan import default_chunk_bytes, make_plan
-from tokenmill.inputs.digest import BLOCK_BYTES
 from tokenmill.inputs.kinds import Kind
 from tokenmill.inputs.source_list import Piece, Source, SourceList
+
+STEP = 4 << 20
 
 
 def sources(*sizes: int) -> SourceList:
@@ -66,10 +67,10 @@ def test_chunks_lie_across_files() -> None:
 
 @pytest.mark.parametrize(
     ("total", "blocks"),
-    [(0, 1), (1, 1), (64 * BLOCK_BYTES, 1), (64 * BLOCK_BYTES + 1, 2), (12 * 10**9, 8), (12 * 10**12, 8)],
+    [(0, 1), (1, 1), (64 * STEP, 1), (64 * STEP + 1, 2), (12 * 10**9, 8), (12 * 10**12, 8)],
 )
 def test_default_chunk_size(total: int, blocks: int) -> None:
-    assert default_chunk_bytes(total) == blocks * BLOCK_BYTES
+    assert default_chunk_bytes(total) == blocks * STEP
 
 
 def test_a_plan_of_12_terabytes_is_only_arithmetic() -> None:
@@ -79,11 +80,15 @@ def test_a_plan_of_12_terabytes_is_only_arithmetic() -> None:
     assert last == Piece(11, last.start, 10**12)
 
 
-@pytest.mark.parametrize("chunk_bytes", [1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES])
-def test_every_block_begins_in_one_chunk(chunk_bytes: int) -> None:
-    sizes = (BLOCK_BYTES, 0, 1, 2 * BLOCK_BYTES + 1) if chunk_bytes > 1 else (0, 1, 3)
-    plan = make_plan(sources(*sizes), chunk_bytes)
-    found = [block for chunk in plan.chunks() for block in plan.blocks(chunk)]
-    assert found == [
-        (index, block) for index, size in enumerate(sizes) for block in range(-(-size // BLOCK_BYTES))
+def test_a_large_compressed_file_is_a_chunk_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convert.planning.plan.LARGE_FILE_BYTES", 20)
+    packed = [
+        Source(name, 21, 0, kind=Kind(kind, "gz")) for name, kind in (("b.gz", "text"), ("d.gz", "csv"))
     ]
+    files = SourceList([Source("a", 5, 0), packed[0], Source("c", 30, 0), packed[1], Source("e.gz", 0, 0)])
+    plan = make_plan(files, 8)
+    chunks = [(chunk.start, chunk.stop) for chunk in plan.chunks()]
+    assert chunks == [(0, 5), (5, 26), (26, 34), (34, 42), (42, 50), (50, 56), (56, 77)]
+    assert [plan.can_unpack(chunk) for chunk in plan.chunks()] == [False, True, *[False] * 5]
+    assert [list(plan.chunks_of(number)) for number in range(4)] == [[0], [1], [2, 3, 4, 5], [6]]
+    assert sum(map(plan.work_bytes, plan.chunks())) == plan.total_bytes == 77

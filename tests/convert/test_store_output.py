@@ -19,7 +19,7 @@ from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from stopped_runs import options
 from store_runs import MORE, Place, whole
 
-import convert.encode.worker
+import convert.encode.encode_task
 from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.driver.pipeline import dry_run
@@ -171,12 +171,12 @@ def test_two_runs_at_a_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(lease, "TAKEN_OVER_SECONDS", 60.0)
     at_work, may_end = threading.Event(), threading.Event()
 
-    def wait(*arguments: Any) -> Any:
+    def wait(*arguments: Any, **named: Any) -> Any:
         at_work.set()
         assert may_end.wait(30)
         raise BadInput("enough")
 
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", wait)
+    monkeypatch.setattr(convert.encode.encode_task, "encode_chunk", wait)
 
     def first() -> None:
         with pytest.raises(BadInput, match="enough"):

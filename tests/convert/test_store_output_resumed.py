@@ -11,7 +11,8 @@ import pytest
 from stopped_runs import encode_or_fail
 from store_runs import MORE, Harm, HarmedStore, Killed, Place, in_memory, whole
 
-import convert.encode.worker
+import convert.encode.encode_task
+import convert.shards.merge_task
 from convert.driver import finalizer
 from convert.errors import BadInput, Refused, StorageError
 from convert.places import store_log
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("at_once")
 def stop(place: Place, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
     """A run that ends at a bad record."""
     with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
+        patch.setattr(convert.encode.encode_task, "encode_chunk", encode_or_fail)
         with pytest.raises(BadInput):
             place.run(**MORE, **more)
 
@@ -66,10 +67,10 @@ def test_other_options_are_refused_and_overwrite_begins_anew(
 
 
 def test_a_run_without_results_leaves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: Any) -> Any:
+    def fail(*arguments: Any, **named: Any) -> Any:
         raise BadInput("no")
 
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", fail)
+    monkeypatch.setattr(convert.encode.encode_task, "encode_chunk", fail)
     with pytest.raises(BadInput):
         place.run(**MORE)
     assert place.dataset() == {}
@@ -146,16 +147,16 @@ def test_an_object_of_another_run_is_never_replaced(place: Place) -> None:
 def test_a_late_worker_of_another_plan_ends_the_run_and_the_next_one_is_right(
     place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    merge = convert.encode.worker.merge_run
+    merge = convert.shards.merge_task.merge
 
     def late_merge(*arguments: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(convert.encode.worker, "merge_run", merge)
+            patch.setattr(convert.shards.merge_task, "merge", merge)
             place.target.put("train/encoded_tokens/c/0", b"of another plan")
             return merge(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "merge_run", late_merge)
+        patch.setattr(convert.shards.merge_task, "merge", late_merge)
         with pytest.raises(StorageError):
             place.run(**MORE)
     assert place.run(**MORE).reused_shards > 10
@@ -166,17 +167,17 @@ def test_a_run_that_was_taken_over_ends_and_harms_nothing(
     place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first run stands still for long in the middle: meanwhile another begins, and finishes."""
-    encode = convert.encode.worker.encode_chunk
+    encode = convert.encode.encode_task.encode_chunk
 
-    def stand_still(chunk: Any, *more: Any) -> Any:
+    def stand_still(chunk: Any, *more: Any, **named: Any) -> Any:
         if chunk.index == 9:
             with monkeypatch.context() as patch:
-                patch.setattr(convert.encode.worker, "encode_chunk", encode)
+                patch.setattr(convert.encode.encode_task, "encode_chunk", encode)
                 place.run(**MORE)
-        return encode(chunk, *more)
+        return encode(chunk, *more, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "encode_chunk", stand_still)
+        patch.setattr(convert.encode.encode_task, "encode_chunk", stand_still)
         with pytest.raises(Refused):
             place.run(**MORE)
     with pytest.raises(Refused):  # and removes what was put late

@@ -25,7 +25,7 @@ import flat_tokens
 from bpe import reference
 from bpe.tokenizer import Tokenizer
 from convert.planning import plan
-from convert.shards import part_writer
+from convert.shards import shard_writer
 from flat_tokens.errors import FlatTokensError
 from tokenmill.errors import TokenmillError
 
@@ -80,8 +80,8 @@ def command(words: Sequence[str]) -> int:
     """`tokenmill` with these words, with small shards."""
     from tokenmill.__main__ import main
 
-    part_writer.FLUSH_BYTES = 60
-    plan.LEAST_SHARD_BYTES = 700
+    shard_writer.BUFFER_BYTES = 60
+    plan.MIN_GIVEN_SHARD_BYTES = 700
     return main(list(words)) or 0
 
 

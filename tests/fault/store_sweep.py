@@ -44,7 +44,7 @@ from tokenmill.stores import lease
 from convert.planning import plan
 from tokenmill.engines.inline_engine import InlineEngine
 lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = store_log.PUT_SECONDS = 0.0
-plan.LEAST_SHARD_BYTES = 700
+plan.MIN_GIVEN_SHARD_BYTES = 700
 if sys.argv[1] == "inline":
     pipeline.convert = partial(pipeline.convert, executor=InlineEngine())
 flush_and_leave(main(sys.argv[2:]))

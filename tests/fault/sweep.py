@@ -29,9 +29,9 @@ SMALL_SHARDS = """
 import sys
 from convert.planning import plan
 from convert.__main__ import main
-from convert.shards import part_writer
-part_writer.FLUSH_BYTES = 60
-plan.LEAST_SHARD_BYTES = 700
+from convert.shards import shard_writer
+shard_writer.BUFFER_BYTES = 60
+plan.MIN_GIVEN_SHARD_BYTES = 700
 sys.exit(main())
 """
 

@@ -21,11 +21,11 @@ from mutations import change_bytes, change_json
 sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
 from naive_conversion import END, make_documents, train_tokenizer, tree
 
-import convert.encode.worker
+import convert.shards.merge_task
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.encode.worker import merge_run
 from convert.errors import BadInput, ConvertError
+from convert.shards.merge_task import merge
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.errors import TokenmillError
 
@@ -57,10 +57,10 @@ def sound(stage: int, attempt: int) -> dict[str, bytes]:
         if len(merged) == stage:
             raise BadInput("no more")
         merged.append(task)
-        return merge_run(*task)  # type: ignore[arg-type]
+        return merge(*task)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convert.encode.worker, "merge_run", merge_a_few)
+        patch.setattr(convert.shards.merge_task, "merge", merge_a_few)
         with pytest.raises(BadInput):
             run_conversion(options(left), InlineEngine())
     return tree(left.with_name(f"{left.name}.partial"))

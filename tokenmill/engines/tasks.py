@@ -52,6 +52,7 @@ class TaskPool:
         function: Callable[..., Any],
         *args: Any,
         sticky: Hashable = None,
+        name: str | None = None,
     ) -> None:
         """Begin function(*args); `task` comes back with its result, describe() names it in an error.
 

@@ -72,6 +72,17 @@ Event = Text | Documents | LongText | LongLine | None
 DAMAGE = (BadInput, InvalidText)  # what reading a damaged file raises
 
 
+class UnpackedBlock(NamedTuple):
+    """A part of a compressed source that was unpacked to a file of its own (unpack.py): whole records.
+
+    start: offset of the block in the decompressed source. size: bytes in `file`.
+    """
+
+    file: RandomFile
+    start: int
+    size: int
+
+
 class Buffers:
     """Memory kept from piece to piece, so that its pages are touched once. block_bytes: so much is read at a time."""
 
@@ -110,13 +121,15 @@ class Reading:
         need: Callable[[int, int], None] | None = None,
         step: Callable[[tuple[int, int] | None, int], None] | None = None,
         decompress_ahead: bool = False,
+        block: UnpackedBlock | None = None,
     ) -> None:
         self.source_index, self.source, self.piece = source_index, source, piece
         self.intake, self.rules = intake, intake.rules
         self.separator, self.buffers = separator, buffers
         self.window = TextWindow(source, buffers.text, seen)
         self.file = self.window.file
-        self.decoded_bytes = 0
+        self.decoded_bytes = self.done_bytes = 0
+        self.block, self.block_start = block, 0 if block is None else block.start
         self.seen, self._need, self._step = seen, need, step
         self._decompress_ahead = decompress_ahead
 
@@ -161,6 +174,8 @@ class Reading:
     def stream(self) -> AbstractContextManager[FileStream]:
         """All bytes of the source, decompressed if it is compressed."""
         source = self.source
+        if self.block is not None:
+            return nullcontext(FileRange(self.block.file, source.shown, 0, self.block.size))
         if source.kind.compression == "none":
             return nullcontext(FileRange(self.file, source.shown, 0, source.size_bytes, self.seen))
         return decompressed(source, self.rules.max_window_bytes, self._decompress_ahead, self.seen)

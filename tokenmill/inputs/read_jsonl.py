@@ -76,7 +76,7 @@ class _LineNumbers:
 
 def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the piece: the lines that begin in it, all of a compressed file or an array."""
-    start, source, buffers = 0, reading.source, reading.buffers
+    start, source, buffers = reading.block_start, reading.source, reading.buffers
     with ExitStack() as stack:
         stream: FileStream
         file, path, piece = reading.file, source.shown, reading.piece

@@ -23,7 +23,8 @@ def documents(reading: Reading) -> Iterator[Event]:
         return
     buffers = reading.buffers
     with reading.stream() as stream:
-        blocks = record_blocks(stream, reading.separator, buffers.text, block_bytes=buffers.block_bytes)
+        start = reading.block_start
+        blocks = record_blocks(stream, reading.separator, buffers.text, start, buffers.block_bytes)
         blocks = watched(blocks, stream, reading.block_seen)
         for block in blocks:
             if block.start == 0:

@@ -1,0 +1,314 @@
+"""The main stage of a conversion: text chunks are encoded into shards while finished shards are merged into arrays.
+
+    work = EncodeAndMerge(context, recorded, resume(context, recorded, threshold), threshold)
+    work.begin(stage)                the workers get their first tasks
+    work.encode()                    returns when all text chunks are encoded
+    work.merge(stage)                returns when all arrays are written
+
+Merge tasks come first, because they free scratch space, then unpacked blocks, then text chunks. No text chunk starts
+while too many bytes wait to be merged. A large compressed file is unpacked by one task into blocks, which other tasks
+encode while it unpacks the next ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from convert.driver.context import Context
+from convert.driver.resume import Resumed
+from convert.encode import encode_task
+from convert.errors import BadInput, DataLost, StorageError
+from convert.places.log import Recorded, merge_entry
+from convert.planning.plan import ShardId, TextChunk
+from convert.shards import merge_task
+from convert.shards.unpacked_block import is_unpacked
+from convert.shards.write_units import MergeTask
+from flat_tokens.format import SPLITS
+from flat_tokens.writer import create_arrays
+from tokenmill.cli.progress import Stage
+from tokenmill.engines.tasks import SHOW_SECONDS
+from tokenmill.inputs.intake import check_error_count
+from tokenmill.stores import StoreError
+
+LOG_SYNC_SECONDS = 1.0  # a power failure may lose this much of the log
+UNMERGED_BYTES = 256 << 20  # of shards per worker
+POLL_SECONDS = 0.1  # between two looks for unpacked blocks in a folder; on a store, SHOW_SECONDS
+UNPACKED_SHARE = 2  # files larger than the corpus / (this * workers) are unpacked
+
+
+class EncodeTask(NamedTuple):
+    """Encodes a text chunk, or with a number one unpacked block of it."""
+
+    chunk: TextChunk
+    number: int | None = None
+
+
+class UnpackTask(NamedTuple):
+    """Unpacks the file of a text chunk."""
+
+    chunk: TextChunk
+    number: None = None
+
+
+@dataclass
+class _OpenChunk:
+    """A text chunk that was started.
+
+    tasks: in flight.
+    done: numbers of its shards from an earlier run.
+    next_block, block_count, next_poll: for a chunk that is being unpacked, the next block to encode, the number of
+    blocks once it is known, and when to look for the next block.
+    """
+
+    chunk: TextChunk
+    done: frozenset[int]
+    tasks: int = 0
+    next_block: int | None = None
+    block_count: int | None = None
+    next_poll: float = 0.0
+
+
+class EncodeAndMerge:
+    """Encodes all text chunks and writes all arrays with the tasks of the context's pool.
+
+    threshold: from --validation-docs, or None.
+    share: (index, count) to encode only each count-th text chunk, without merging.
+
+    ledger: the state of all shards and arrays.
+    seconds: of the workers, by step.
+    reused: shards of an earlier run.
+    run_bytes: of merge tasks that are not finished.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        recorded: Recorded,
+        resumed: Resumed,
+        threshold: int | None = None,
+        share: tuple[int, int] | None = None,
+    ) -> None:
+        self._context, self._recorded, self._threshold = context, recorded, threshold
+        self._log, self._merges_nothing = context.workspace.log, share is not None
+        self.ledger, self._merges = resumed.ledger, deque(resumed.tasks)
+        self.seconds: dict[str, float] = {}
+        self.reused = self.ledger.shard_count - resumed.lost["temporary shard"]
+        self.run_bytes = sum(task.raw_bytes for task in self._merges)
+        index, count = share or (0, 1)
+        self._remaining = map(context.plan.chunk, range(index, context.plan.chunk_count, count))
+        self._all_started = False
+        self._open: dict[int, _OpenChunk] = {}
+        self._in_flight = 0  # tasks of chunks
+        self._unneeded: list[str] = []  # files of merged shards, to be deleted by the next tasks
+        self._entries: list[dict[str, Any]] = []  # for the log
+        self._next_sync = self._next_show = 0.0
+        is_local = context.workspace.shard_store.store.is_local
+        self._poll_seconds = 0.0 if is_local else SHOW_SECONDS
+        self._encoding = Stage("encode", 0)
+
+    def begin(self, stage: Stage) -> None:
+        """Submit the first tasks. stage: of the encoding."""
+        context = self._context
+        for split in SPLITS:
+            create_arrays(context.workspace.dataset, split, context.layout, has_mask=context.options.has_mask)
+        self._encoding = stage
+        stage.advance(0, self.ledger.token_count)
+        self._submit()
+
+    def encode(self) -> None:
+        """Return when all text chunks are encoded. Merge tasks run at the same time."""
+        while self._open or not self._all_started:
+            is_polling = any(opened.next_block is not None for opened in self._open.values())
+            self._take_results(POLL_SECONDS if is_polling else SHOW_SECONDS)
+            self._show_running()
+            self._submit()
+
+    def merge(self, stage: Stage) -> None:
+        """Return when all arrays are written."""
+        self._submit()
+        while len(self._context.pool):
+            for task in self._take_results(SHOW_SECONDS):
+                stage.advance(task.raw_bytes, task.item_count if task.array == "tokens" else 0)
+            self._submit()
+        self._log.flush()
+
+    @contextmanager
+    def noting_finished(self) -> Iterator[None]:
+        """Record tasks that finish while an error ends the run. Keep it open as long as the workers run.
+
+        If the error is about data and another run has taken over, raise Refused instead.
+        """
+        try:
+            yield
+        except BaseException as error:
+            with suppress(OSError, StoreError):  # the error may prevent this, too
+                for task, outcome in self._context.pool.finished():
+                    if isinstance(task, EncodeTask):
+                        self._entries += (record.as_json() for record in outcome.records)
+                    elif isinstance(task, MergeTask):
+                        self._entries.append(merge_entry(task, outcome))
+                self._note()
+                self._log.flush()
+                of_data = (BadInput.exit_code, DataLost.exit_code, StorageError.exit_code)
+                if getattr(error, "exit_code", 0) in of_data:
+                    self._log.confirm()
+            raise
+
+    # Submitting tasks
+
+    def _submit(self) -> None:
+        """Submit all merge tasks, and as much text as there is room for."""
+        for task in self.ledger.ready():
+            if not self._merges_nothing:
+                self.run_bytes += task.raw_bytes
+                self._merges.append(task)
+        while self._merges:
+            self._submit_merge(self._merges.popleft())
+        for opened in list(self._open.values()):
+            self._submit_blocks(opened)
+            if not opened.tasks and opened.next_block == opened.block_count:
+                del self._open[opened.chunk.index]
+                self._encoding.advance(self._context.plan.work_bytes(opened.chunk))
+        while not self._all_started and self._in_flight < self._window and (self._has_room or not self._open):
+            chunk = next(self._remaining, None)
+            if chunk is None:
+                self._all_started = True
+            else:
+                self._start(chunk)
+
+    @property
+    def _window(self) -> int:
+        """The number of tasks of text chunks in flight: few, because merge tasks queue after them."""
+        return self._context.engine.worker_count + 2
+
+    @property
+    def _has_room(self) -> bool:
+        limit = UNMERGED_BYTES * max(4, self._context.engine.worker_count)
+        return self._merges_nothing or self.ledger.unmerged_bytes < limit
+
+    def _submit_merge(self, task: MergeTask) -> None:
+        unneeded, self._unneeded = self._unneeded, []
+        self._context.pool.submit(
+            task, task.describe, merge_task.merge, task, self._context.job_key, unneeded, name=task.name
+        )
+
+    def _start(self, chunk: TextChunk) -> None:
+        """Submit the first task of a text chunk, unless an earlier run has encoded it."""
+        done, is_whole = self.ledger.done(chunk.index)
+        if is_whole:
+            self._encoding.advance(self._context.plan.work_bytes(chunk))
+            return
+        opened = self._open[chunk.index] = _OpenChunk(chunk, done)
+        if self._is_to_be_unpacked(chunk):
+            opened.next_block = 0
+            self._submit_task(opened, UnpackTask(chunk), encode_task.unpack_chunk, chunk, done)
+        else:
+            self._submit_task(opened, EncodeTask(chunk), encode_task.encode_chunk, chunk, done)
+
+    def _show_running(self) -> None:
+        """Show the progress of running tasks, about twice per second. Unpacking includes its blocks."""
+        if (now := time.monotonic()) < self._next_show:
+            return
+        self._next_show = now + SHOW_SECONDS
+        running = self._context.pool.running()
+        self._encoding.show_running(
+            sum(done for task, done in running if not isinstance(task, MergeTask) and task.number is None)
+        )
+
+    def _is_to_be_unpacked(self, chunk: TextChunk) -> bool:
+        """Return whether other workers would be idle at the end if one of them encoded this chunk alone."""
+        plan, workers = self._context.plan, self._context.engine.worker_count
+        unpacking = sum(opened.next_block is not None for opened in self._open.values())
+        is_long = chunk.text_bytes * UNPACKED_SHARE * workers > plan.total_bytes
+        return is_long and unpacking < workers - 1 and plan.can_unpack(chunk)
+
+    def _submit_blocks(self, opened: _OpenChunk) -> None:
+        """Submit tasks for the blocks of a chunk that are unpacked by now."""
+        if opened.next_block is None:
+            return
+        shards, has_room = self._context.workspace.shard_store, self._has_room
+        while True:
+            while opened.next_block in opened.done:
+                opened.next_block += 1
+            if self._in_flight >= self._window or not (
+                has_room or opened.chunk.index == self.ledger.next.chunk_index
+            ):
+                return
+            shard = ShardId(opened.chunk.index, opened.next_block)
+            if opened.block_count is not None:
+                if shard.number >= opened.block_count:
+                    return
+            elif time.monotonic() < opened.next_poll:
+                return
+            elif not is_unpacked(shards, shard):
+                opened.next_poll = time.monotonic() + self._poll_seconds
+                return
+            opened.next_block += 1
+            self._submit_task(opened, EncodeTask(opened.chunk, shard.number), encode_task.encode_block, shard)
+
+    def _submit_task(
+        self, opened: _OpenChunk, task: EncodeTask | UnpackTask, function: Callable[..., Any], *args: Any
+    ) -> None:
+        context = self._context
+        opened.tasks += 1
+        self._in_flight += 1
+        context.pool.submit(
+            task,
+            partial(context.plan.describe, task.chunk),
+            partial(function, *args, key=context.job_key, threshold=self._threshold),
+            name=f"encode-{task.chunk.index}",
+        )
+
+    # Results
+
+    def _take_results(self, seconds: float) -> list[MergeTask]:
+        """Wait for results, at most so many seconds, and process them. Return the finished merge tasks."""
+        written = []
+        try:
+            for task, outcome in self._context.pool.done(seconds):
+                if isinstance(task, MergeTask):
+                    self._entries.append(merge_entry(task, outcome))
+                    self.run_bytes -= task.raw_bytes
+                    self._unneeded += self.ledger.written(task, outcome)
+                    written.append(task)
+                else:
+                    self._finish_task(task, outcome)
+        finally:
+            self._note()
+        return written
+
+    def _finish_task(self, task: EncodeTask | UnpackTask, outcome: Any) -> None:
+        opened = self._open[task.chunk.index]
+        opened.tasks -= 1
+        self._in_flight -= 1
+        if isinstance(task, UnpackTask):
+            opened.block_count = outcome
+        else:
+            self._add(task.chunk, outcome)
+
+    def _add(self, chunk: TextChunk, result: encode_task.ChunkResult) -> None:
+        """Add the shards of a task to the ledger and to the log."""
+        context = self._context
+        for record in result.records:
+            if self._recorded.shard(record.id) not in (None, record):
+                raise encode_task.changed_chunk(context.plan, chunk)
+            self._entries.append(record.as_json())
+            self.ledger.add(record)
+            self._encoding.advance(0, record.train.tokens + record.validation.tokens)
+        check_error_count(self.ledger.bad_count, context.options.max_errors)
+        for step, seconds in result.seconds.items():
+            self.seconds[step] = self.seconds.get(step, 0.0) + seconds
+
+    def _note(self) -> None:
+        """Append the entries since the last call to the log, and sync it about once per second."""
+        entries, self._entries = self._entries, []
+        self._log.append(entries)
+        if entries and (now := time.monotonic()) >= self._next_sync:
+            self._next_sync = now + LOG_SYNC_SECONDS
+            self._context.syncer.add([self._log.path], stays=True)

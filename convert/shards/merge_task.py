@@ -1,0 +1,150 @@
+"""The tasks of merging: shards become files of the dataset, and a resumed run checks both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from convert.errors import naming
+from convert.planning.plan import ShardId
+from convert.shards.shard import NOT_TRAINED, ShardFile
+from convert.shards.shard_reader import is_intact, read_slice
+from convert.shards.shard_store import ShardStore
+from convert.shards.write_units import MergeTask
+from convert.shards.written_files import WrittenFiles
+from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
+from flat_tokens.verify_units import verify_files
+from flat_tokens.writer import place_of, write_mask, write_starts, write_tokens_with_facts
+from tokenmill.engines.job import JobKey, find_job
+from tokenmill.engines.worker_process import take_step
+from tokenmill.inputs.buffers import thread_buffer
+from tokenmill.stores.durability import Syncer
+
+if TYPE_CHECKING:
+    from convert.encode.job import Job
+
+SAMPLED_SHARE = 16  # one file in so many is read back
+Files = list[tuple[FileRecord, TokenFacts | None]]
+
+
+def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFiles]:
+    """Write one part of an array, and the loss mask of its tokens. unneeded: files of merged shards to delete.
+
+    Files are on disk when this returns. They get their names when they are complete, and every attempt writes the same
+    bytes, so a late attempt does no harm. DataLost if a shard is missing or damaged.
+    """
+    job: Job = find_job(key)
+    job.shards.delete(unneeded)
+    place = place_of(job.dataset)
+    written: dict[str, Files] = {}
+    syncer = Syncer()
+    try:
+        with naming(f"{place}/{task.split}"):
+            for files in _write(job, task):
+                written.setdefault(files[0][0].path.rpartition("/")[0], []).extend(files)
+                if isinstance(place, Path):
+                    syncer.add(f"{place}/{record.path}" for record, _ in files)
+    finally:
+        syncer.wait()
+    return [WrittenFiles.pack(files) for files in written.values()]
+
+
+class FileCheck(NamedTuple):
+    """Files of merge task `number` of an earlier run. reads_all: compare the content of all of them."""
+
+    number: int
+    files: Sequence[WrittenFiles]
+    reads_all: bool
+
+
+class ShardCheck(NamedTuple):
+    """Files of a shard of an earlier run. reads_all: compare their content, not only their size."""
+
+    shard: ShardId
+    files: Sequence[ShardFile]
+    reads_all: bool
+
+
+def check_files(check: FileCheck, key: JobKey) -> bool:
+    """Return whether files of the dataset have their sizes, and a sample of them their content."""
+    place = place_of(find_job(key).dataset)
+    sample: list[FileRecord] = []
+    for files in check.files:
+        for number, record in enumerate(files.records(), files.first):
+            if check.reads_all or number % SAMPLED_SHARE == 0:
+                sample.append(record)
+            elif isinstance(place, Path) and _size_of(place / record.path) != record.bytes:
+                return False
+    return not verify_files(place, tuple(sample)).problems
+
+
+def lost_shards(checks: Sequence[ShardCheck], key: JobKey) -> list[ShardId]:
+    """Return the shards with a missing or damaged file."""
+    shards: ShardStore = find_job(key).shards
+    return [
+        check.shard
+        for check in checks
+        if not all(is_intact(shards, file, check.reads_all) for file in check.files)
+    ]
+
+
+def _write(job: Job, task: MergeTask) -> Iterator[Files]:
+    """Write the files of a task and yield their records, some files of one array at a time."""
+    to = (job.dataset, task.split, job.layout)
+    if task.array == "starts":
+        written = write_starts(*to, task.first, _starts(job.shards, task), job.temporary)
+        yield [(record, None) for record in written]
+        return
+    first = task.first
+    for unit in _units(job.shards, task, job.layout.write_unit_tokens):
+        take_step()  # a worker without a parent must not write into the output of a later run
+        if job.has_mask:
+            trained = unit < NOT_TRAINED
+            unit &= ~NOT_TRAINED
+            yield [(record, None) for record in write_mask(*to, first, trained, job.temporary)]
+        yield write_tokens_with_facts(*to, first, unit, job.temporary)
+        first += len(unit)
+
+
+def _units(shards: ShardStore, task: MergeTask, unit_tokens: int) -> Iterator[NDArray[np.uint32]]:
+    """Yield the tokens of a task, a write unit at a time, each valid until the next."""
+    unit = thread_buffer("write unit", unit_tokens, np.uint32)
+    filled = 0
+    for own in task.slices:
+        for data in read_slice(shards, own):
+            words = data.view(np.uint32)
+            while len(words):
+                some = words[: unit_tokens - filled]
+                unit[filled : filled + len(some)] = some
+                filled += len(some)
+                words = words[len(some) :]
+                if filled == unit_tokens:
+                    yield unit
+                    filled = 0
+    if filled:
+        yield unit[:filled]
+
+
+def _starts(shards: ShardStore, task: MergeTask) -> NDArray[np.uint64]:
+    starts = np.empty(task.item_count, dtype=np.uint64)
+    filled = 0
+    for own in task.slices:
+        for data in read_slice(shards, own):
+            some = data.view(np.uint64)
+            np.add(some, np.uint64(own.added), out=starts[filled : filled + len(some)])
+            filled += len(some)
+    if task.closing is not None:
+        starts[filled] = task.closing
+    return starts
+
+
+def _size_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
