@@ -164,6 +164,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
     check_space(tokenizer, plan, layout, options)
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"resuming from {workspace.root}")
+    recorded["source_places"] = "no"
     recorded |= ends.recorded()
     job = Job(
         tokenizer,

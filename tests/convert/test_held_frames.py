@@ -65,7 +65,7 @@ def test_a_conversion_does_not_mind(
     names = held_frames()
     run_conversion(ConvertOptions(["in/*"], output="out", **options), ThreadPoolExecutor(3))
     assert tree(here / "out") == tree(here / "clean")
-    assert "_flush" in names
+    assert "_encode" in names
 
 
 def test_a_long_document_does_not_mind(
