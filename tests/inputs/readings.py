@@ -28,23 +28,6 @@ class KeptIntake(Intake):
         self.kept.append(record)
 
 
-def needed(path: Path, **rules: Any) -> list[tuple[int, int]]:
-    """The ranges of the file that its documents depend on."""
-    status, ranges = os.stat(path), list[tuple[int, int]]()  # noqa: PTH116
-    source = Source(str(path), status.st_size, status.st_mtime_ns, kind=kind_of(str(path), "auto"))
-    with Reading(
-        0,
-        source,
-        Piece(0, 0, status.st_size),
-        KeptIntake(IntakeRules(**rules)),
-        SEPARATOR,
-        Buffers(1 << 16),
-        need=lambda start, stop: ranges.append((start, stop)),
-    ) as reading:
-        list(reading.documents())
-    return ranges
-
-
 def read(
     path: Path, pieces: int = 1, input_format: str = "auto", block_bytes: int = 1 << 16, **rules: Any
 ) -> tuple[list[str], KeptIntake]:

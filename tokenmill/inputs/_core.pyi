@@ -1,4 +1,4 @@
-"""The C++ loops of corpus as Python sees them: UTF-8, separators, special tokens, hashes, JSON Lines, Parquet.
+"""The C++ loops of corpus as Python sees them: UTF-8, separators, special tokens, hashes, JSON Lines.
 
 Offsets are 64-bit. The GIL is released; buffers are bytes-like and contiguous.
 """
@@ -101,14 +101,6 @@ class JsonArray:
     @property
     def is_cut(self) -> bool:
         """Whether the closing bracket is missing so far."""
-
-def parquet_chunks(footer: Buffer, columns: int) -> NDArray[np.int64]:
-    """Four numbers for each column chunk of a Parquet file, row group by row group: the byte its pages begin at, the
-    byte behind them, their bytes before compression, and its encodings, a bit each. -1, -1, 0, 0 for an encrypted one.
-
-    footer: the metadata (FileMetaData of parquet.thrift in the compact protocol); what follows them does not matter.
-    Raises ValueError, with the byte, for what is none, and for a row group of another number of columns.
-    """
 
 def simd_variants() -> list[str]:
     """As bpe._core.simd_variants."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -49,10 +49,12 @@ class Intake:
     skipped: bad records by reason. unreadable: (source, error) of files that were left out from the damage on.
     messages: messages of chats by role. dropped: messages that the template leaves out, by role. replaced: U+FFFD that
     were put in. lines: (source, how many lines of it) where a source of lines goes on behind what was read.
+    rows_before: counts the rows of the source before the piece, if the places of its records begin at 0.
     """
 
     def __init__(self, rules: IntakeRules) -> None:
         self.rules = rules
+        self.rows_before: Callable[[], int] | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -79,11 +81,16 @@ class Intake:
         """Count a bad record, and keep it under "quarantine"; FatalInput (exit 3) under "fail" or beyond max_errors."""
         tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
         if self.rules.on_error == "fail" and not tolerated:
-            raise FatalInput(_message(source, record))
+            raise FatalInput(_message(source, self._located(record)))
         self.skipped[record.reason] = self.skipped.get(record.reason, 0) + 1
         check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)
         if self.rules.on_error == "quarantine":
-            self.set_aside(source_index, record)
+            self.set_aside(source_index, self._located(record))
+
+    def _located(self, record: BadRecord) -> BadRecord:
+        if self.rows_before is None or not record.is_row:
+            return record
+        return record._replace(place=record.place + self.rows_before())
 
     def bad_file(self, source_index: int, source: Source, error: Exception) -> None:
         """Count a file that cannot be read, or not to its end; the documents before the damage stay.

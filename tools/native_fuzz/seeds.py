@@ -96,7 +96,6 @@ KINDS: Final = {
             "utf8",
             "content_hash",
             "matches",
-            "parquet_footer",
             "rows",
             "vocabulary_image",
             "charsmap",

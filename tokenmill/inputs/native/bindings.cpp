@@ -1,9 +1,8 @@
-// The module tokenmill.inputs._core: UTF-8, separators, special tokens, hashes, JSON Lines and Parquet. Calls
+// The module tokenmill.inputs._core: UTF-8, separators, special tokens, hashes and JSON Lines. Calls
 // check their arguments and release the GIL around loops; tokenmill/inputs/_core.pyi describes each.
 #include "json_array.hpp"
 #include "json_line.hpp"
 #include "json_lines.hpp"
-#include "parquet_footer.hpp"
 
 #include "bindings/arguments.hpp"
 #include "common/content_hash.hpp"
@@ -226,20 +225,6 @@ NB_MODULE(_core, m) {
           nb::arg("bytes").noconvert())
       .def_prop_ro("is_array", &JsonArray::is_array)
       .def_prop_ro("is_cut", &JsonArray::is_cut);
-  m.def(
-      "parquet_chunks",
-      [](nb::object footer, size_t columns) {
-        const BufferView bytes(footer);
-        std::vector<int64_t> facts;
-        {
-          nb::gil_scoped_release unlocked;
-          for (const auto &[start, stop, unpacked, encodings] :
-               parquet_chunks(bytes.data(), bytes.size(), columns))
-            facts.insert(facts.end(), {start, stop, unpacked, encodings});
-        }
-        return owned_array(std::move(facts));
-      },
-      nb::arg("footer"), nb::arg("columns"));
   m.def("simd_variants", &bpe::simd_variant_names);
   m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
   if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
