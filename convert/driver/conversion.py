@@ -24,7 +24,6 @@ from convert.driver.context import Context
 from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space
-from convert.driver.modified_sources import check_modified_during_run
 from convert.driver.source_places import has_places
 from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
@@ -46,7 +45,7 @@ from tokenmill.inputs.kinds import markup_note
 from tokenmill.inputs.marked_records import MARKED_FORMATS
 from tokenmill.inputs.sizes import counted
 from tokenmill.inputs.source_list import Source, SourceList
-from tokenmill.inputs.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
+from tokenmill.inputs.sources import STANDARD_INPUT, refuse, search_sources
 from tokenmill.stores.durability import Syncer
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
         layout,
         places,
         has_template=options.template,
-        decompress_ahead=plan.compressed_count < engine.worker_count,
+        decompress_ahead=engine.worker_count > 1,
     )
     pool = TaskPool(engine)
     with ExitStack() as finished, ending(engine, progress.note), pool:
@@ -201,8 +200,6 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
 
                 finalizer = Finalizer(context, tokenizer, ends, source)
                 work.encode()
-            if maybe_modified := check_unchanged(plan.sources):
-                check_modified_during_run(context, maybe_modified, work.ledger)
             times.lap("encode")
             with progress.stage("merge", work.run_bytes) as stage:
                 work.merge(stage)

@@ -28,7 +28,7 @@ def copies(sources: SourceList, block_digests: bytes, has_documents: NDArray[np.
     suspects = np.flatnonzero((size_counts[size_numbers] > 1) & has_documents)
     if not len(suspects):
         return
-    are_objects = sources.are_objects()
+    are_objects = np.array([bool(source.version) for source in sources], np.bool_)
     block_counts = np.where(are_objects, 0, -(-sizes // BLOCK_BYTES))
     stops = np.cumsum(block_counts) * DIGEST_BYTES
     digests = np.zeros(len(suspects), np.uint64)

@@ -187,9 +187,7 @@ class EncodeAndMerge:
         gaps, following = self.ledger.missing(chunk.index)
         lanes = [Lane(chunk, number, 0) for number in gaps]
         if following is not None:
-            engine = self._context.engine
-            count = self._context.plan.lane_count(chunk, engine.worker_count) if engine.can_stick else 1
-            lanes += [Lane(chunk, following + lane, count) for lane in range(count)]
+            lanes.append(Lane(chunk, following, 1))
         if not lanes:
             self._encoding.advance(self._context.plan.work_bytes(chunk))
             return

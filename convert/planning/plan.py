@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tokenmill.inputs.chunks import Chunks, compressed_count
+from tokenmill.inputs.chunks import Chunks
 from tokenmill.inputs.chunks import TextChunk as TextChunk
 from tokenmill.inputs.digest import BLOCK_BYTES  # chunks of whole blocks read no byte twice
 from tokenmill.inputs.source_list import Piece, SourceList
@@ -50,7 +50,7 @@ class Plan(Chunks):
     def blocks(self, chunk: TextChunk) -> Iterator[tuple[int, int]]:
         """(source, block) of the blocks that begin in a text chunk, in order: those that its worker hashes."""
         for source_index, start, stop in self.pieces(chunk):
-            if self.sources.is_remote(source_index):
+            if self.sources[source_index].version:
                 continue  # the version of an object says if its bytes are others
             for block in range(-(-start // BLOCK_BYTES), -(-stop // BLOCK_BYTES)):
                 yield source_index, block
@@ -59,14 +59,11 @@ class Plan(Chunks):
 def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
     """The plan for `sources`; chunk_bytes None takes `default_chunk_bytes` of their total."""
     starts = sources.starts()
-    compressed = compressed_count(sources)
     source_count = len(sources) - sources.left_out()[0]
     if chunk_bytes:
-        return Plan(
-            sources, chunk_bytes, starts, compressed, max(chunk_bytes, LEAST_SHARD_BYTES), source_count
-        )
+        return Plan(sources, chunk_bytes, starts, max(chunk_bytes, LEAST_SHARD_BYTES), source_count)
     usual = default_chunk_bytes(starts[-1])
-    return Plan(sources, usual, starts, compressed, max(usual, USUAL_SHARD_BYTES), source_count)
+    return Plan(sources, usual, starts, max(usual, USUAL_SHARD_BYTES), source_count)
 
 
 def default_chunk_bytes(total_bytes: int) -> int:

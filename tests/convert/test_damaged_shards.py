@@ -14,13 +14,11 @@ from shards import change_part
 import convert.encode.worker
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
-from convert.__main__ import main
 from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import DataLost
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
 from tokenmill.engines.inline_engine import InlineEngine
-from tokenmill.inputs.sources import check_unchanged
 
 Damage = Callable[[Path, ShardRecord, str], None]
 
@@ -116,31 +114,3 @@ def test_a_shard_that_is_damaged_again_ends_the_run_with_its_place(
     assert not (corpus / "out").exists()
     run("out")
     assert tree(corpus / "out") == tree(corpus / "clean")
-
-
-@pytest.mark.parametrize("what", ["changed", "gone"])
-def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
-    what: str, corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (source,) = Path("in").glob("0*")
-
-    def lose_the_source(sources: Any) -> Any:
-        found = check_unchanged(sources)
-        if what == "gone":
-            source.unlink()
-        else:
-            source.write_bytes(source.read_bytes() + b" ")
-        return found
-
-    # Runs are longer than all shards: the text is encoded before one is found damaged.
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (1 << 20, 1 << 20))
-    monkeypatch.setattr("convert.driver.conversion.check_unchanged", lose_the_source)
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", Damaging(flip, "train", parity=0))
-    monkeypatch.setattr("convert.driver.conversion.open_engine", lambda *_: InlineEngine())
-    words = [str(source), "--tokenizer", "tok.json", "--output", "out", "--text-chunk-bytes", "1Mi"]
-    assert main([*words, "--progress", "none", "--chunk-tokens", "64"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("tokenmill: error: out.partial/shards/0.")
-    assert f": {source}" in error
-    assert error.count("\n") == 1
-    assert not (corpus / "out").exists()
