@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from readings import needed, read
+from readings import read
 
 from tokenmill.errors import BadArgument
 from tokenmill.inputs.errors import BadInput
@@ -119,13 +119,6 @@ def test_a_dictionary_that_follows_is_named(column: str, tmp_path: Path) -> None
     path.write_bytes(moved)
     with pytest.raises(BadInput):
         read(path)
-
-
-def test_documents_depend_on_the_schema_and_on_each_record_batch(tmp_path: Path) -> None:
-    path = write(tmp_path / "in.feather", pa.array(["x", "y", "z"]), rows=2)
-    schema, first, second = needed(path)
-    assert schema == (0, first[0])
-    assert first[0] < first[1] == second[0] < second[1]
 
 
 def test_feather_version_1_is_named(tmp_path: Path) -> None:

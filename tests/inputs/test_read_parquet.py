@@ -13,12 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from readings import needed
 
 from tokenmill.inputs import arrow_texts, read_parquet
 from tokenmill.inputs.arrow_texts import batch_of, cut_by_bytes, joined, lengths_of
 from tokenmill.inputs.read_parquet import BATCH_BYTES, REPEATED_BYTES, _ParquetText, dictionary_page_bytes
-from tokenmill.inputs.rules import MarkRules
 from tokenmill.inputs.source_list import Source
 from tokenmill.stores import open_file
 
@@ -168,21 +166,3 @@ def test_the_header_of_a_dictionary_page(header: bytes, size: int, tmp_path: Pat
     (tmp_path / "page").write_bytes(b"PAR1" + header)
     with open_file(str(tmp_path / "page")) as file:
         assert dictionary_page_bytes(file, 4) == size
-
-
-@pytest.mark.parametrize("with_dictionary", [False, True])
-@pytest.mark.parametrize("marks", [None, MarkRules("n", "text")], ids=["text", "marks"])
-def test_documents_depend_on_their_columns_and_the_footer(
-    marks: MarkRules | None, with_dictionary: bool, tmp_path: Path
-) -> None:
-    texts = [f"text {number % 3}" for number in range(40)]
-    table, path = pa.table({"text": texts, "n": texts}), tmp_path / "in.parquet"
-    pq.write_table(table, path, row_group_size=10, use_dictionary=with_dictionary)
-    metadata, expected = pq.ParquetFile(path).metadata, []
-    for group in map(metadata.row_group, range(4)):
-        columns = [group.column(index) for index in range(1 if marks is None else 2)]
-        start = columns[0].dictionary_page_offset or columns[0].data_page_offset
-        expected.append((start, start + sum(column.total_compressed_size for column in columns)))
-    *groups, footer = sorted(needed(path, marks=marks))
-    assert groups == expected
-    assert footer == (path.stat().st_size - metadata.serialized_size - 8, path.stat().st_size)

@@ -23,7 +23,6 @@ from tokenmill.inputs.rules import pointer_path
 if TYPE_CHECKING:
     from tokenmill.inputs.chat_template import ChatTemplate
 
-RECORD_BYTES = 64 << 20  # of a record that is held whole
 LONGEST_INTEGER = 4000  # digits of a number that is read as it is; Python refuses those of more than 4,300
 MARKED_FORMATS = {
     "jsonl",

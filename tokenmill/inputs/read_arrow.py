@@ -60,7 +60,7 @@ def documents(reading: Reading) -> Iterator[Event]:
     file = reading.file
     schema: Any = None
     head, row = b"", 0
-    has_dictionaries = is_needed = False
+    has_dictionaries = False
     for message in _messages(file, path, size):
         if message.kind != _RECORDS:
             has_dictionaries |= message.kind == _DICTIONARY
@@ -80,10 +80,6 @@ def documents(reading: Reading) -> Iterator[Event]:
         if not has_dictionaries and any(pyarrow.types.is_dictionary(kind) for kind in schema.types):
             raise _late_dictionary(path, message.start)
         if message.start >= piece.start:
-            if not is_needed:
-                reading.need(0, len(_FILE_MARK) + len(head))
-                is_needed = True
-            reading.need(message.start, message.stop)
             try:
                 data = _read(file, path, message.start, message.stop)
                 # Where there are dictionaries, only a stream knows them.

@@ -200,11 +200,9 @@ def documents(reading: Reading) -> Iterator[Event]:
         yield from _marked_documents(reading, MarkedRecords(reading.intake), reading.rules.marks)
         return
     with _ParquetText(source, reading.file, reading.rules.text_path) as file:
-        reading.need(source.size_bytes - file.chunks.footer_bytes, source.size_bytes)
         groups = list(file.groups(source.size_bytes, reading.piece))
         for number, (group, row) in enumerate(groups):
             file.expect([group for group, _ in groups[number:]])
-            reading.need(*file.column_range(group))
             try:
                 for array in file.arrays(group):
                     yield array_documents(reading, array, row)
@@ -228,13 +226,11 @@ def _marked_documents(reading: Reading, marked: MarkedRecords, marks: MarkRules)
             columns = marked_columns(file.schema_arrow.names, marks, source.shown)
             metadata = file.metadata
             chunks = ColumnChunks(reading.file, metadata.num_row_groups, metadata.num_columns)
-            reading.need(source.size_bytes - chunks.footer_bytes, source.size_bytes)
             first_row = before = 0
             for group in range(metadata.num_row_groups):
-                start, stop = chunks.range_of(group)
+                start, _ = chunks.range_of(group)
                 start = before = max(before, min(start, source.size_bytes - 1))  # as for _ParquetText.groups
                 if piece.start <= start < piece.stop:
-                    reading.need(start, min(max(start, stop), source.size_bytes))
                     row = first_row
                     try:
                         for batch in file.iter_batches(

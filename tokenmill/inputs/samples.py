@@ -161,20 +161,16 @@ def _table_sample(source: Source, rules: IntakeRules) -> Sample:
     """The first rows."""
     intake = Intake(rules._replace(on_error="skip", max_errors=None))
     texts: list[bytes] = []
-    text_bytes = used = 0
-
-    def step(_: tuple[int, int] | None, done_bytes: int) -> None:
-        nonlocal used
-        used = done_bytes
-
+    text_bytes = 0
     piece = Piece(0, 0, source.size_bytes)
-    with Reading(0, source, piece, intake, b"", Buffers(SAMPLE_BYTES), step=step) as reading:
+    with Reading(0, source, piece, intake, b"", Buffers(SAMPLE_BYTES)) as reading:
         for event in reading.documents():
             if isinstance(event, Documents):
                 view = memoryview(event.batch.text)
                 texts += [bytes(view[start:stop]) for start, stop in pairwise(event.batch.offsets.tolist())]
                 text_bytes += len(view)
             if text_bytes >= 4 * SAMPLE_BYTES:
+                used = reading.done_bytes
                 break
         else:
             used = source.size_bytes
