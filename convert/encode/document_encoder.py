@@ -39,10 +39,9 @@ from tokenmill.inputs.blocks import HEAD_BYTES
 from tokenmill.inputs.buffers import thread_buffer
 from tokenmill.inputs.documents import DAMAGE, Documents, LongText, Text
 from tokenmill.inputs.intake import BadRecord
-from tokenmill.inputs.long_line import LongLine
 from tokenmill.inputs.pieced_text import PiecedText, SpecialSearch, cut_between_characters
+from tokenmill.inputs.read_text import TEXT_BLOCK_BYTES as STRETCH_BYTES
 from tokenmill.inputs.source_list import Source
-from tokenmill.inputs.stretches import STRETCH_BYTES
 from tokenmill.inputs.text_documents import checked_text, places_of_documents, valid_documents
 
 if TYPE_CHECKING:
@@ -86,8 +85,6 @@ class DocumentEncoder:
             self.long_document(index, source, text, self._rules.special_in_text or "encode")
             self._intake.records += 1  # not one that a damaged file ends within
             text.count_in(self._intake, index, source)
-        elif event is not None:  # a line, which its reader counts
-            self.long_document(index, source, event, self._rules.special_in_text or "text")
 
     def stretch(self, source_index: int, source: Source, stretch: Text) -> None:
         """Whole documents with separators between them."""
@@ -209,9 +206,7 @@ class DocumentEncoder:
         record = BadRecord(reason, detail, place, text, len(text), line, documents.are_rows)
         self._intake.bad(source_index, source, record)
 
-    def long_document(
-        self, source_index: int, source: Source, found: PiecedText | LongLine, special: str
-    ) -> None:
+    def long_document(self, source_index: int, source: Source, found: PiecedText, special: str) -> None:
         """A document in pieces, which is counted as a record by now; nothing if it turns out to be bad."""
         search = SpecialSearch(self._special_tokens if special != "encode" else [])
         end = SpecialSearch(self._end_text)
@@ -235,12 +230,12 @@ class DocumentEncoder:
         except DAMAGE:
             self._drop_document()
             raise
-        if found.fault or found.is_blank:
+        if found.fault:
             self._drop_document()
         elif search.found and special == "error":
             self._drop_document()
             detail = f"the text holds the special token {search.found!r} at its byte {search.place}"
-            record = BadRecord("special token", detail, found.start, head, text_bytes, found.line)
+            record = BadRecord("special token", detail, found.start, head, text_bytes)
             self._intake.bad(source_index, source, record)
         else:
             self._intake.with_special += bool(search.found)

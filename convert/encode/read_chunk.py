@@ -10,7 +10,7 @@ from convert.encode.clock import Clock
 from convert.encode.job import Job
 from convert.planning.plan import TextChunk
 from tokenmill.engines.worker_process import take_step
-from tokenmill.inputs.digest import BLOCK_BYTES, DIGEST_BYTES, BlockDigests
+from tokenmill.inputs.digest import BLOCK_BYTES, DIGEST_BYTES, block_digests
 from tokenmill.inputs.documents import DAMAGE, Buffers, Event, Reading
 from tokenmill.inputs.intake import Intake
 from tokenmill.inputs.source_list import Piece, Source
@@ -83,51 +83,28 @@ class ChunkReader:
             self.digests += bytes((last - first) * DIGEST_BYTES)
 
     def _read(self, piece: Piece, source: Source, done_before: int) -> Iterator[Found]:
-        clock, job, index = self._clock, self._job, piece.source_index
-        own = BlockDigests(piece.start, piece.stop, source.size_bytes)
-
-        def seen(offset: int, data: memoryview) -> None:
-            clock.lap("read")
-            own.see(offset, data)
-            clock.lap("hash")
-
-        def step(place: tuple[int, int] | None, done_bytes: int) -> None:
-            self.done_bytes = done_before + done_bytes
-            take_step(None if place is None else (index, *place), self.done_bytes)
-
+        job, index = self._job, piece.source_index
         with_digests = self._with_digests and not source.version  # which stands for the bytes of an object
         try:
-            reading = Reading(
-                index,
-                source,
-                piece,
-                self._intake,
-                job.separator,
-                self._buffers,
-                seen=seen if with_digests else None,
-                need=own.need,
-                step=step,
-                decompress_ahead=job.decompress_ahead,
-            )
+            reading = Reading(index, source, piece, self._intake, job.separator, self._buffers)
         except PermissionError as error:
             self._intake.bad_file(index, source, error)
             self._pass_digests(piece, source)
             return
         with reading:
-            require_unchanged(source, reading.window.status())
+            require_unchanged(source, reading.file.status())
             decoded_before = self.decoded_bytes
             with closing(reading.documents()) as events:
                 for event in events:
                     self.decoded_bytes = decoded_before + reading.decoded_bytes
+                    self.done_bytes = done_before + reading.done_bytes
+                    take_step(None, self.done_bytes)
                     yield Found(index, source, event)
                     if self._damage is not None:
                         reading.damaged(self._damage)
                         self._damage = None
                         break
-            if not with_digests:
-                return
-            clock.lap("read")
-            self.edges.extend((index, *edge) for edge in own.edges(reading.window))
-            self.digests += own.finish(reading.window)
-            clock.lap("hash")
-            require_unchanged(source, reading.window.status())
+            if with_digests:
+                part = piece.start, piece.stop, source.size_bytes
+                self.digests += block_digests(reading.file, source.shown, *part)
+                require_unchanged(source, reading.file.status())

@@ -204,7 +204,7 @@ def test_records_that_are_left_out(here: Path) -> None:
 @pytest.mark.parametrize("kind", ["txt.none", "txt.gz", "jsonl.none", "parquet.none"])
 def test_documents_in_pieces(kind: str, here: Path, naive: Naive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 200)
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 256)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 256)
     documents = documents_of(7)
     documents.insert(10, "".join(make_documents(40, seed=8)).replace(END, ""))
     path = write_kind(Path("long"), documents, kind)

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from input_kinds import COMPRESSIONS, write_kind
 from readings import read
@@ -68,6 +68,7 @@ def naive(path: Path, kind: str) -> list[str]:
     return [row["text"] for row in rows]
 
 
+@settings(deadline=None)
 @given(
     texts=TEXTS,
     kind=st.sampled_from(KINDS),
@@ -87,6 +88,7 @@ def test_equal_to_a_naive_reader(
         assert (intake.records, intake.skipped, intake.unreadable) == (len(texts), {}, [])
 
 
+@settings(deadline=None)
 @given(
     texts=TEXTS,
     kind=st.sampled_from([kind for kind in KINDS if kind.endswith((".gz", ".zst")) or kind in KINDS[:3]]),

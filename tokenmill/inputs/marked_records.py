@@ -24,7 +24,6 @@ from tokenmill.inputs.rules import pointer_path
 if TYPE_CHECKING:
     from tokenmill.inputs.chat_template import ChatTemplate
 
-RECORD_BYTES = 64 << 20  # maximum size of a record
 LONGEST_INTEGER = 4000  # digits; Python's int() accepts 4,300
 MARKED_FORMATS = {"jsonl", "parquet", "arrow", "csv", "tsv"}
 

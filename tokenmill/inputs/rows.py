@@ -24,13 +24,9 @@ def bad_row(
 
 def valid_row(reading: Reading, row: int, text: bytes, name: str = "") -> bytes | None:
     """Return the text as valid UTF-8, or report the row and return None. name: prefix of the error."""
-    offset = utf8.first_invalid(text)
-    if offset < 0:
-        return text
-    if reading.rules.invalid == "replace":
-        replaced, count = utf8.replace_invalid(text)
-        reading.intake.replaced += count
-        return bytes(replaced)
-    detail = utf8.invalid_byte(offset, text[offset], " of the text")
+    repaired, invalid = reading.intake.repair(text)
+    if invalid < 0:
+        return bytes(repaired)
+    detail = utf8.invalid_byte(invalid, text[invalid], " of the text")
     bad_row(reading, row, INVALID_UTF8, f"{name}{detail}", text)
     return None

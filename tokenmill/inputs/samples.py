@@ -82,13 +82,8 @@ def _sample(piece: Piece, source: Source, intake: Intake, separator: bytes) -> S
     texts: list[bytes] = []
     text_bytes = documents = done_bytes = 0
     piece_bytes = piece.stop - piece.start
-
-    def step(_: tuple[int, int] | None, done: int) -> None:
-        nonlocal done_bytes
-        done_bytes = done
-
     buffers = Buffers(SAMPLE_BYTES)
-    with Reading(piece.source_index, source, piece, intake, separator, buffers, step=step) as reading:
+    with Reading(piece.source_index, source, piece, intake, separator, buffers) as reading:
         for event in reading.documents():
             first = len(texts)
             if isinstance(event, Text):
@@ -100,6 +95,7 @@ def _sample(piece: Piece, source: Source, intake: Intake, separator: bytes) -> S
             if isinstance(event, LongText):  # only its beginning, which is no document
                 texts.append(bytes(next(event.pieces)[0]))
             text_bytes += sum(map(len, texts[first:]))
+            done_bytes = reading.done_bytes
             if text_bytes >= 4 * SAMPLE_BYTES or isinstance(event, LongText):
                 break
         else:
