@@ -42,16 +42,18 @@ def documents(reading: Reading) -> Iterator[Event]:
         row_counts = (file.metadata.row_group(group).num_rows for group in range(groups.stop))
         row_starts = list(accumulate(row_counts, initial=0))
         spans = _spans(file.metadata, groups, batches.columns) if reading.source.version else {}
-        for number, group in enumerate(groups):
+        piece_bytes = reading.piece.stop - reading.piece.start
+        piece_rows = row_starts[-1] - row_starts[groups.start]
+        for group in groups:
             if group in spans:
                 reading.file.expect(*spans[group])
             row = row_starts[group]
-            done = number * (reading.piece.stop - reading.piece.start) // len(groups)
             try:
                 with arrow_errors(f"{where}: row group {group}: invalid Parquet"):
                     for batch in _batches(file, group, batches.columns):
-                        yield from batches.events(batch, row, done)
-                        row += batch.num_rows
+                        first_row, row = row, row + batch.num_rows
+                        done_bytes = piece_bytes * (row - row_starts[groups.start]) // piece_rows
+                        yield from batches.events(batch, first_row, done_bytes)
             except BadInput as error:  # other row groups, of this piece or another, are still read
                 reading.damaged(error)
 

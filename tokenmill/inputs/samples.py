@@ -18,6 +18,7 @@ from tokenmill.inputs.json_array import is_array
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.sizes import counted
 from tokenmill.inputs.source_list import Piece, Source
+from tokenmill.stores.files import read_at
 
 SAMPLES = 16
 SAMPLE_BYTES = 256 << 10
@@ -100,8 +101,10 @@ def _sample(piece: Piece, source: Source, intake: Intake, separator: bytes) -> S
                 break
         else:
             done_bytes = piece_bytes
-    if not source.kind.is_decoded and piece_bytes <= SAMPLE_BYTES:
-        # A document may extend far beyond the piece in which it begins, and the pieces in its middle have no text.
-        done_bytes = max(piece_bytes, text_bytes) if texts else 0
+        if not source.kind.is_decoded and piece_bytes <= SAMPLE_BYTES:
+            # A document may extend far beyond the piece in which it begins. A piece in its middle is all text.
+            done_bytes = max(piece_bytes, text_bytes)
+            if not texts and not intake.records and not intake.unreadable:
+                texts = [bytes(read_at(reading.file, piece.start, piece_bytes))]
     texts = [text.decode(errors="replace").encode() for text in texts]
     return Sample(source, done_bytes, Batch.of(texts), documents)
