@@ -40,7 +40,7 @@ TESTS = (
     ),
     *(
         "inputs/test_json_texts.py",
-        "inputs/test_json_long_line.py",
+        "inputs/test_json_array.py",
         "inputs/test_special_tokens.py",
     ),
     *("inputs/test_validate_utf8.py", "inputs/test_content_hash.py"),

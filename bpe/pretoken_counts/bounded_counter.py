@@ -25,7 +25,6 @@ from bpe.reference import cut_at_special_tokens
 from bpe.threads import available_threads
 from tokenmill.inputs import utf8
 from tokenmill.inputs._core import rows_with_special_tokens
-from tokenmill.inputs.long_line import LongLine
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -194,7 +193,7 @@ class BoundedCounter:
             batch = batch.without(rows)
         self.documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
 
-    def count_long(self, found: LongLine | PiecedText, where: str, special_tokens: Sequence[str] = ()) -> int:
+    def count_long(self, found: PiecedText, where: str, special_tokens: Sequence[str] = ()) -> int:
         """How much text a long document has; only at its end it is known whether it is good, and counted if it is."""
         own = _core.PretokenCounter(self._automaton)
         own.set_normalizer(self._core_normalizer)
@@ -203,7 +202,7 @@ class BoundedCounter:
         text_bytes = wanted = started = 0
         in_document = False
         for text in found.texts():
-            view = memoryview(text)  # type: ignore[arg-type]  # an array or another buffer
+            view = memoryview(text)
             held += view
             text_bytes += view.nbytes
             if self._in_python or len(held) < max(wanted, self.block_bytes):
@@ -219,7 +218,7 @@ class BoundedCounter:
                 started += begun
                 held = held[cut:]
                 wanted = 0
-        if found.fault or found.is_blank:
+        if found.fault:
             return 0
         if self._in_python:
             self._count_in_python(held.decode(), where, 0, in_document=False, special_tokens=special_tokens)

@@ -19,7 +19,7 @@ from bpe.errors import BadArgument, BadCounts, system_failure
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_range
-from bpe.pretoken_counts.counting import Lane
+from bpe.pretoken_counts.counting import WHOLE, Lane
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.runs import OpenRun, Run, RunFile, cut_in_ranges
@@ -32,7 +32,7 @@ from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.ending import ending
 from tokenmill.engines.job import hand_out
 from tokenmill.engines.tasks import SHOW_SECONDS, TaskPool
-from tokenmill.inputs.chunks import Chunks, TextChunk, compressed_count
+from tokenmill.inputs.chunks import Chunks, TextChunk
 from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.source_list import SourceList
 
@@ -194,13 +194,10 @@ class _Tree:
         self.result = next((run for level in self._levels for run in level), None)
 
     def _begin(self, chunk: TextChunk) -> None:
-        chunks = self._job.chunks
         self._chunks_left -= 1
-        count = chunks.lane_count(chunk, self._pool.engine.worker_count)
-        for lane in (Lane(number, count) for number in range(count)):
-            self._counting += 1
-            describe = partial(chunks.describe, chunk)
-            self._pool.submit(_CountTask(chunk, lane), describe, count_chunk, chunk, self._key, lane)
+        self._counting += 1
+        describe = partial(self._job.chunks.describe, chunk)
+        self._pool.submit(_CountTask(chunk, WHOLE), describe, count_chunk, chunk, self._key)
 
     def _running_bytes(self) -> int:
         """How much tasks in flight have counted; of lanes, which all read the same, the first one tells."""
@@ -273,8 +270,6 @@ def _files(sources: Sequence[Source], options: CountingOptions) -> SourceList:
                 status.st_size,
                 status.st_mtime_ns,
                 kind=kind,
-                changed_ns=status.st_ctime_ns,
-                inode=status.st_ino,
             )
         )
     return files
@@ -289,4 +284,4 @@ def _chunks(files: SourceList, elsewhere: Elsewhere, engine: Engine) -> Chunks:
             wanted = max(wanted, _CHUNKS_OF_A_CLUSTER)
         least, most = CHUNK_BYTES
         size = min(max(starts[-1] // wanted, least), most)
-    return Chunks(files, size, starts, compressed_count(files))
+    return Chunks(files, size, starts)

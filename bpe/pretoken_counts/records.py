@@ -19,7 +19,6 @@ from bpe.pretoken_counts.tally import Skipped
 from tokenmill.inputs.documents import Buffers, Documents, LongText, Reading
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import UNREADABLE, BadRecord, Intake
-from tokenmill.inputs.long_line import LongLine
 from tokenmill.inputs.pieced_text import PiecedText
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Piece
@@ -43,9 +42,9 @@ class _Intake(Intake):
 
     def bad(self, source_index: int, source: File, record: BadRecord) -> None:
         super().bad(source_index, source, record)
-        self.firsts.setdefault(
-            record.reason, (source.shown, record.place, "row" if record.is_row else "byte")
-        )
+        if record.reason not in self.firsts:
+            place = self.located(record).place
+            self.firsts[record.reason] = source.shown, place, "row" if record.is_row else "byte"
 
     def bad_file(self, source_index: int, source: File, error: Exception) -> None:
         super().bad_file(source_index, source, error)
@@ -62,7 +61,7 @@ class Records:
     def __init__(self, source: Source, kind: Kind, rules: IntakeRules, separator: bytes = b"") -> None:
         file = file_of(source, kind, of_documents=True)
         assert file is not None
-        self.file, self.text_bytes, self.used_bytes = file, 0, 0
+        self.file, self.text_bytes = file, 0
         self.is_text = kind.format == "text"
         self._separator = separator
         self.read_as = read_as(file, rules, separator)
@@ -76,9 +75,7 @@ class Records:
             if isinstance(source, FileRange):
                 start, stop = source.start, file.size_bytes if source.stop is None else source.stop
             self._is_range, self._range_bytes = isinstance(source, FileRange), stop - start
-            self._reading = Reading(
-                0, file, Piece(0, start, stop), self._intake, separator, Buffers(), step=self._step
-            )
+            self._reading = Reading(0, file, Piece(0, start, stop), self._intake, separator, Buffers())
         except OSError as error:
             raise system_failure(file.shown, error) from error
 
@@ -86,12 +83,17 @@ class Records:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._reading.window.close()
+        self._reading.close()
 
     @property
     def size_bytes(self) -> int:
         """Of what is read of the file."""
         return self._range_bytes
+
+    @property
+    def used_bytes(self) -> int:
+        """See the class."""
+        return self._reading.done_bytes
 
     @property
     def replaced(self) -> int:
@@ -105,24 +107,19 @@ class Records:
         counts = {**intake.skipped, **({UNREADABLE: 1} if intake.unreadable else {})}
         return tuple(Skipped(reason, count, intake.firsts[reason]) for reason, count in counts.items())
 
-    def documents(self) -> Generator[Batch | LongLine | PiecedText, None, None]:
+    def documents(self) -> Generator[Batch | PiecedText, None, None]:
         """Documents end to end, or one in pieces, to be read to its end; what was counted before is passed over."""
         left = self._skipped_bytes
         events = self._reading.documents()
         try:
             for event in events:
-                if isinstance(event, (LongLine, LongText)):
-                    found = (
-                        event
-                        if isinstance(event, LongLine)
-                        else PiecedText(event, self.file, self._intake.rules)
-                    )
+                if isinstance(event, LongText):
+                    found = PiecedText(event, self.file, self._intake.rules)
                     if left:
                         left -= self.pass_over(found)
                     else:
                         yield found  # whoever counts it says how much text it has, if it is good
-                    if isinstance(found, PiecedText):
-                        found.count_in(self._intake, 0, self.file)
+                    found.count_in(self._intake, 0, self.file)
                 elif event is not None:
                     batch = event.batch if isinstance(event, Documents) else self._documents_of(event)
                     first = int(batch.offsets.searchsorted(left, side="left")) if left else 0
@@ -147,9 +144,9 @@ class Records:
         places = places_of_documents(stretch, self._separator)
         return valid_documents(0, self.file, text, self._separator, places, self._intake).batch
 
-    def pass_over(self, found: LongLine | PiecedText) -> int:
+    def pass_over(self, found: PiecedText) -> int:
         """How much text a long document has that is not counted here."""
-        size = sum(memoryview(text).nbytes for text in found.texts())  # type: ignore[arg-type, misc]
+        size = sum(memoryview(text).nbytes for text in found.texts())
         if found.fault:
             return 0
         self.text_bytes += size
@@ -161,9 +158,6 @@ class Records:
             name, size = os.path.realpath(self.file.path), self.file.size_bytes
             return CountedSource(name, size, self._range_bytes, self.file.mtime_ns, digest="")
         return decoded_source(self.file, self.read_as, stopped, self.used_bytes, self.text_bytes)
-
-    def _step(self, _: tuple[int, int] | None, done_bytes: int) -> None:
-        self.used_bytes = done_bytes
 
 
 def check_same_cut_of_text(rest: Sequence[Source], options: CountingOptions) -> None:

@@ -21,7 +21,6 @@ from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from flat_tokens.sources import SOURCE_COUNTS
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
 from flat_tokens.writer import Destination, write_file, write_root
-from tokenmill.inputs.kinds import FORMATS
 from tokenmill.inputs.sources import recorded_path
 
 TOKENIZER_NAME = "tokenizer.json"
@@ -116,6 +115,6 @@ def _source_facts(plan: Plan, ledger: Ledger) -> Iterator[dict[str, Any]]:
             **content,
             "split": source.split or "by hash",
             "kind": source.kind.name,
-            "place": "row" if FORMATS[source.kind.format].has_rows else "byte",
+            "place": "byte" if source.kind.format in ("text", "jsonl") else "row",
             **dict(zip(SOURCE_COUNTS, counts.tolist(), strict=True)),
         }

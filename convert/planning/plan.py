@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tokenmill.inputs.chunks import Chunks, compressed_count
+from tokenmill.inputs.chunks import Chunks
 from tokenmill.inputs.chunks import TextChunk as TextChunk
 from tokenmill.inputs.source_list import SourceList
 
@@ -78,7 +78,6 @@ def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
         sources,
         size,
         starts,
-        compressed_count(sources),
         _chunk_starts(sources, starts, size),
         max(size, MIN_GIVEN_SHARD_BYTES if chunk_bytes else MIN_SHARD_BYTES),
         len(sources) - sources.left_out()[0],

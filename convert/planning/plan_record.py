@@ -1,13 +1,13 @@
 """What finished shards depend on, in `plan.json`: the same record, the same shards.
 
     {"tokenmill_plan": 10, "tokenizer_sha256": "...", ..., "number of sources": 2, "sources": [
-    ["en.txt", 12582912, 1699999999000000000, 1700000000000000000, 11141312, null, null, "text"],
+    ["en.txt", 12582912, 1699999999000000000, null, null, "text"],
     ["more.jsonl.gz", ...]
     ]}
 
 The digest is that of standard input, or the version of an object in a store, which has no times here.
 JSON, but written and compared line by line: a million sources took 2 kB each as records and texts. The members of a
-source are FIELDS; MARKS only say whether its bytes may be others (convert/driver/modified_sources.py), they may differ.
+source are FIELDS.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from tokenmill.inputs.kinds import Kind
 from tokenmill.inputs.source_list import LEFT_OUT, Source, SourceList
 from tokenmill.inputs.sources import recorded_path
 
-PLAN_VERSION = 12
-FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")
-_MARKS = ("changed_ns", "inode")
+PLAN_VERSION = 13
+FIELDS = ("path", "bytes", "mtime_ns", "digest", "split", "kind")
 _COUNT = "number of sources"
 _TOLD = {
     "shard_text_bytes": "text bytes per shard (--text-chunk-bytes)",
@@ -77,9 +76,16 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
 def _line(source: Source) -> bytes:
     """A source as JSON."""
     has_times = source.digest is None and not source.version
-    times = (source.mtime_ns, source.changed_ns, source.inode) if has_times else (None, None, None)
+    mtime_ns = source.mtime_ns if has_times else None
     content = source.digest or source.version or None
-    values = (recorded_path(source.name), source.size_bytes, *times, content, source.split, source.kind.name)
+    values = (
+        recorded_path(source.name),
+        source.size_bytes,
+        mtime_ns,
+        content,
+        source.split,
+        source.kind.name,
+    )
     return json.dumps(values).encode("ascii")
 
 
@@ -131,8 +137,7 @@ def compare(old: RecordFile, new: PlanRecord, maybe_modified: array[int]) -> Ite
         if was == line or source.is_left_out:
             continue
         for name, old_value, new_value in zip(FIELDS, _values(was), _values(line), strict=True):
-            if name not in _MARKS:
-                yield from differences(old_value, new_value, f"sources[{number}].{name}")
+            yield from differences(old_value, new_value, f"sources[{number}].{name}")
             if name == "path" and old_value != new_value:
                 break  # what else differs is that file's
         maybe_modified.append(number)
@@ -148,7 +153,7 @@ def with_left_out(old: RecordFile, sources: SourceList) -> SourceList:
     found, remaining = SourceList(), iter(sources)
     following = next(remaining, None)
     for line in old.lines():
-        path, size, mtime_ns, changed_ns, inode, content, _, kind = _values(line)
+        path, size, mtime_ns, content, _, kind = _values(line)
         if following is not None and recorded_path(following.name) == path:
             found.append(following)
             following = next(remaining, None)
@@ -156,8 +161,8 @@ def with_left_out(old: RecordFile, sources: SourceList) -> SourceList:
             return sources
         else:
             name = os.fsdecode(path.encode("utf-8", "surrogateescape"))
-            times = mtime_ns or 0, LEFT_OUT, Kind(*kind.split(".")), None, changed_ns or 0, inode or 0
-            found.append(Source(name, size, *times, content or ""))
+            kept = Kind(*kind.split("."))
+            found.append(Source(name, size, mtime_ns or 0, LEFT_OUT, kept, version=content or ""))
     return found if following is None else sources
 
 

@@ -47,7 +47,7 @@ def random_documents(rng: random.Random, separator: str, bad: bool) -> list[byte
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Documents of a few hundred bytes come in pieces."""
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 300)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 300)
     monkeypatch.setattr("bpe.pretoken_counts.records.Buffers", lambda: Buffers(300))
 
 

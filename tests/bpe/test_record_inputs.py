@@ -108,7 +108,7 @@ def test_special_tokens_in_records_are_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_long_line_is_counted_as_it_goes_by(
+def test_a_long_line_is_counted(
     pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tokenmill.inputs.blocks.record_blocks.__defaults__", (0, 64))

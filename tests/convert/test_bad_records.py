@@ -224,7 +224,7 @@ def test_a_long_document_that_is_not_utf8(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 50)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 50)
     monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", 50)
     monkeypatch.setattr("convert.shards.shard_writer.BUFFER_BYTES", 40)
     monkeypatch.setattr("tokenmill.inputs.blocks.record_blocks.__defaults__", (0, 50))

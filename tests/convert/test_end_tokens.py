@@ -74,9 +74,9 @@ def test_each_document_with_ids_has_them(kind: str, ends: dict[str, Any], naive:
 def test_a_document_in_pieces_has_them_once(
     stretch_bytes: int, ends: dict[str, Any], naive: Naive, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", stretch_bytes)
     monkeypatch.setattr("convert.shards.shard_writer.BUFFER_BYTES", 100)
-    monkeypatch.setattr("convert.shards.part_writer._MOVED_BYTES", 64)
+    monkeypatch.setattr("convert.shards.shard_writer.MOVED_BYTES", 64)
     documents = make_documents(60, seed=8)
     documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")
     documents[30] = "x" * 700

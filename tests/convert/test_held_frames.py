@@ -53,7 +53,7 @@ def test_a_conversion_does_not_mind(
     monkeypatch.setattr("convert.planning.plan.MIN_GIVEN_SHARD_BYTES", 2000)
     monkeypatch.setattr("convert.shards.write_units.MERGE_TOKENS", (640, 640))
     monkeypatch.setattr("convert.shards.shard_writer.BUFFER_BYTES", 60)
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 500)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 500)
     (here / "in").mkdir()
     for number, kind in enumerate(KINDS):
         documents = make_documents(40, seed=number)

@@ -74,7 +74,7 @@ def test_copies_stay_together(tokenizer_path: Path, tmp_path: Path) -> None:
 def test_a_long_document_and_bad_ones(
     tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 50)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 50)
     monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", 50)
     documents = ["a", "long " * 100, "b", "c"]
     path = tmp_path / "in.txt"

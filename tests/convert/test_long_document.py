@@ -22,6 +22,7 @@ from convert import ConvertOptions
 from convert import convert as run_conversion
 from tests.bpe.text_vocabularies import WORDS, text_vocabulary
 from tokenmill.engines.inline_engine import InlineEngine
+from tokenmill.inputs.documents import Buffers
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:
@@ -93,7 +94,7 @@ def test_conversions_do_not_depend_on_the_stretch(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", stretch_bytes)
     monkeypatch.setattr("convert.shards.shard_writer.BUFFER_BYTES", 100)
     monkeypatch.setattr("convert.shards.shard_writer.MOVED_BYTES", 64)
     documents = make_documents(60, seed=8)
@@ -152,7 +153,7 @@ def test_long_documents_of_other_families_failed_or_had_other_ids(
 def test_the_split_of_a_long_document_is_its_contents(
     tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 50)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 50)
     texts = [f"{number} " * 100 for number in range(30)]
     (tmp_path / "text").write_text(END.join(texts))
     options = ConvertOptions(
@@ -178,7 +179,7 @@ def test_behind_a_document_in_pieces_the_memory_can_grow(
     second: str, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last piece was still in use when the next documents needed more room: "object cannot be re-sized"."""
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 50)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 50)
     rng = random.Random(second)
     for number in range(8):
         # As in a worker that has just begun.

@@ -392,10 +392,10 @@ def test_records_longer_than_blocks(
     monkeypatch.setattr("convert.encode.encode_task.READ_BYTES", 256)
     convert(options(**more), InlineEngine())
     assert rows_of(here / "out") == naive_rows(naive, vocab, records)
-    monkeypatch.setattr(tokenmill.inputs.read_jsonl, "RECORD_BYTES", len(json.dumps(records[1])))
+    monkeypatch.setattr(tokenmill.inputs.read_jsonl, "MAX_MARKED_BYTES", len(json.dumps(records[1])))
     convert(options(**more, output="just"), InlineEngine())
     assert rows_of(here / "just") == rows_of(here / "out")
-    monkeypatch.setattr(tokenmill.inputs.read_jsonl, "RECORD_BYTES", 1000)
+    monkeypatch.setattr(tokenmill.inputs.read_jsonl, "MAX_MARKED_BYTES", 1000)
     with pytest.raises(BadInput):
         convert(options(**more, output="less"), InlineEngine())
     convert(options(**more, output="less", on_error="skip"), InlineEngine())

@@ -26,10 +26,10 @@ from tokenmill.inputs.kinds import Kind
 from tokenmill.inputs.source_list import Source, SourceList
 
 SOURCES = [
-    Source('a "quoted"\n\udcff.txt', 3, 10, None, Kind(), None, 11, 12),
-    Source("b.jsonl.gz", 4, -20, "validation", Kind("jsonl", "gz"), None, 21, 2**64 - 1),
+    Source('a "quoted"\n\udcff.txt', 3, 10, None, Kind(), None),
+    Source("b.jsonl.gz", 4, -20, "validation", Kind("jsonl", "gz"), None),
     Source("out.partial/stdin", 5, 30, None, Kind(), "0123456789abcdef"),
-    Source("é/c.txt", 0, 2**66, None, Kind(), None, 2**66 + 1, 32),
+    Source("é/c.txt", 0, 2**62, None, Kind(), None),
 ]
 
 
@@ -58,21 +58,18 @@ def test_it_is_json(tmp_path: Path) -> None:
         assert (
             sources
             == [
-                ['a "quoted"\n\udcff.txt', 3, 10, 11, 12, None, None, "text"],
-                ["b.jsonl.gz", 4, -20, 21, 2**64 - 1, None, "validation", "jsonl.gz"],
-                ["-", 5, None, None, None, "0123456789abcdef", None, "text"],
-                ["é/c.txt", 0, 2**66, 2**66 + 1, 32, None, None, "text"],
+                ['a "quoted"\n\udcff.txt', 3, 10, None, None, "text"],
+                ["b.jsonl.gz", 4, -20, None, "validation", "jsonl.gz"],
+                ["-", 5, None, "0123456789abcdef", None, "text"],
+                ["é/c.txt", 0, 2**62, None, None, "text"],
             ][:count]
         )
 
 
-def test_equal_records_do_not_differ_and_marks_are_told_apart(old: RecordFile) -> None:
+def test_equal_records_do_not_differ(old: RecordFile) -> None:
     maybe_modified = array("q")
     assert list(compare(old, record_of(SOURCES), maybe_modified)) == []
     assert not maybe_modified
-    sources = [SOURCES[0]._replace(inode=1), *SOURCES[1:3], SOURCES[3]._replace(changed_ns=1)]
-    assert list(compare(old, record_of(sources), maybe_modified)) == []
-    assert maybe_modified.tolist() == [0, 3]
 
 
 DIFFERENT: list[tuple[list[Source], dict[str, Any], tuple[str, Any, Any], str | None]] = [
@@ -84,7 +81,7 @@ DIFFERENT: list[tuple[list[Source], dict[str, Any], tuple[str, Any, Any], str | 
     (
         [*SOURCES[:3], SOURCES[3]._replace(mtime_ns=5)],
         {},
-        ("sources[3].mtime_ns", 2**66, 5),
+        ("sources[3].mtime_ns", 2**62, 5),
         "é/c.txt: its modification time changed",
     ),
     (

@@ -56,7 +56,7 @@ def test_documents_that_hold_the_end_of_a_document_as_text(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", stretch_bytes)
     documents = [
         text.replace(END, "") + (END * (number % 3)) for number, text in enumerate(make_documents(90, 3))
     ]

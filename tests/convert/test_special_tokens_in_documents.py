@@ -63,7 +63,7 @@ def test_the_text_of_special_tokens(kind: str, tokenizer_path: Path, naive: Naiv
 def test_special_tokens_in_a_long_document(
     policy: str, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 50)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 50)
     monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", 50)
     documents = [b"a", b"word " * 30 + b"<|im_start|>" + b" word" * 30, b"<|im" + b"_st" * 90, b"b"]
     path = tmp_path / "in.txt"

@@ -109,7 +109,7 @@ def test_ids_are_those_of_tokenizers_with_special_tokens(
         (here / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in documents))
     expected = [their.encode(text, add_special_tokens=True).ids for text in documents if text]
     monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 4096)
-    monkeypatch.setattr("tokenmill.inputs.read_text.STRETCH_BYTES", 4096)
+    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 4096)
     for workers in (1, 2):
         summary = run(
             f"in.{form}",

@@ -1,24 +1,26 @@
-"""The documents of a file by the reader of its kind, cut into pieces in any way, for the tests."""
+"""Reads the documents of a file, divided into parts in any way."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tokenmill.inputs.documents import Buffers, Documents, LongText, Reading, Text
+from tokenmill.inputs.documents import Buffers, Documents, Event, LongText, Reading, Text
 from tokenmill.inputs.intake import BadRecord, Intake
 from tokenmill.inputs.kinds import kind_of
-from tokenmill.inputs.long_line import LongLine
+from tokenmill.inputs.pieced_text import PiecedText
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Piece, Source
+from tokenmill.inputs.text_documents import checked_text, places_of_documents, valid_documents
 
 SEPARATOR = b"|"
 
 
 class KeptIntake(Intake):
-    """Keeps what is set aside."""
+    """Keeps the records that are set aside."""
 
     def reset(self) -> None:
         super().reset()
@@ -28,45 +30,57 @@ class KeptIntake(Intake):
         self.kept.append(record)
 
 
-def needed(path: Path, **rules: Any) -> list[tuple[int, int]]:
-    """The ranges of the file that its documents depend on."""
-    status, ranges = os.stat(path), list[tuple[int, int]]()  # noqa: PTH116
-    source = Source(str(path), status.st_size, status.st_mtime_ns, kind=kind_of(str(path), "auto"))
-    with Reading(
-        0,
-        source,
-        Piece(0, 0, status.st_size),
-        KeptIntake(IntakeRules(**rules)),
-        SEPARATOR,
-        Buffers(1 << 16),
-        need=lambda start, stop: ranges.append((start, stop)),
-    ) as reading:
-        list(reading.documents())
-    return ranges
+def source_of(path: Path, input_format: str = "auto") -> Source:
+    status = os.stat(path)  # noqa: PTH116
+    return Source(str(path), status.st_size, status.st_mtime_ns, kind=kind_of(str(path), input_format))
+
+
+def texts_of(event: Event, reading: Reading) -> Iterator[str]:
+    """The valid documents of an event."""
+    source, intake, separator = reading.source, reading.intake, reading.separator
+    if isinstance(event, LongText):
+        document = PiecedText(event, source, intake.rules)
+        text = b"".join(map(bytes, document.texts()))
+        intake.records += 1
+        document.count_in(intake, 0, source)
+        if not document.fault:
+            yield text.decode()
+        return
+    if isinstance(event, Text):
+        text_bytes, _ = checked_text(event, source, intake)
+        places = places_of_documents(event, separator)
+        event = valid_documents(0, source, text_bytes, separator, places, intake)
+    if isinstance(event, Documents):
+        assert len(event.places) == len(event.batch)
+        view = memoryview(event.batch.text)
+        for start, stop in pairwise(event.batch.offsets.tolist()):
+            yield bytes(view[start:stop]).decode()
+
+
+def read_parts(
+    source: Source,
+    cuts: Sequence[int],
+    intake: Intake,
+    separator: bytes = SEPARATOR,
+    block_bytes: int = 1 << 16,
+) -> list[str]:
+    """The documents of the parts between the cuts, in order."""
+    documents: list[str] = []
+    for start, stop in pairwise(cuts):
+        with Reading(0, source, Piece(0, start, stop), intake, separator, Buffers(block_bytes)) as reading:
+            for event in reading.documents():
+                try:
+                    documents += texts_of(event, reading)
+                except Exception as error:
+                    reading.damaged(error)
+                    break
+    return documents
 
 
 def read(
     path: Path, pieces: int = 1, input_format: str = "auto", block_bytes: int = 1 << 16, **rules: Any
 ) -> tuple[list[str], KeptIntake]:
     """(the documents in order, the intake), with the file in so many pieces."""
-    intake = KeptIntake(IntakeRules(**rules))
-    status = os.stat(path)  # noqa: PTH116
-    size = status.st_size
-    source = Source(str(path), size, status.st_mtime_ns, kind=kind_of(str(path), input_format))
-    cuts = [size * number // pieces for number in range(pieces + 1)]
-    documents: list[str] = []
-    for start, stop in pairwise(cuts):
-        with Reading(0, source, Piece(0, start, stop), intake, SEPARATOR, Buffers(block_bytes)) as reading:
-            for event in reading.documents():
-                if isinstance(event, Text):
-                    documents += bytes(event.text).decode().split(SEPARATOR.decode())
-                elif isinstance(event, Documents):
-                    view = memoryview(event.batch.text)
-                    bounds = event.batch.offsets.tolist()
-                    documents += [bytes(view[a:b]).decode() for a, b in pairwise(bounds)]
-                    assert len(event.places) == len(event.batch)
-                elif isinstance(event, LongText):
-                    documents.append(b"".join(bytes(piece) for piece, _ in event.pieces).decode())
-                elif isinstance(event, LongLine):
-                    documents.append(b"".join(map(bytes, event.texts())).decode())
-    return documents, intake
+    intake, source = KeptIntake(IntakeRules(**rules)), source_of(path, input_format)
+    cuts = [source.size_bytes * number // pieces for number in range(pieces + 1)]
+    return read_parts(source, cuts, intake, block_bytes=block_bytes), intake

@@ -48,7 +48,7 @@ def read(path: Path, compression: str, at_once: int = 1 << 16, window: int = 128
 def test_gzip_data_are_the_same_with_and_without_the_faster_library(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert decompress._gzip_library() is zlib_ng
+    assert decompress._zlib() is zlib_ng
     rng = random.Random(damage)
     path = tmp_path / "file"
     for _ in range(60):
@@ -64,7 +64,7 @@ def test_gzip_data_are_the_same_with_and_without_the_faster_library(
         path.write_bytes(data)
         found = []
         for library in (zlib_ng, zlib):
-            monkeypatch.setattr(decompress, "_gzip_library", lambda library=library: library)
+            monkeypatch.setattr(decompress, "_zlib", lambda library=library: library)
             try:
                 found.append(read(path, "gz"))
             except BadInput as error:
@@ -72,7 +72,7 @@ def test_gzip_data_are_the_same_with_and_without_the_faster_library(
         assert found[0] == found[1]
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "zlib_ng", None)
-    assert decompress._gzip_library() is zlib
+    assert decompress._zlib() is zlib
 
 
 @pytest.mark.parametrize("compression", COMPRESS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import numpy as np
@@ -63,6 +64,19 @@ def test_arguments_are_checked() -> None:
         _core.json_texts(b"", [], np.empty(16, np.uint8))
     with pytest.raises(ValueError, match="room for 15 bytes; lines of 1 bytes need 17"):
         _core.json_texts(b"x", [b"text"], np.empty(15, np.uint8))
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_sizes_around_every_block(ascii_only: bool) -> None:
+    for length in range(70):
+        text = "".join(random.Random(length).choices(['"', "\\", "\n", "é", "🙂", "x", "y", "z"], k=length))
+        line = json.dumps({"id": 1, "text": text, "x": [text]}, ensure_ascii=ascii_only).encode()
+        assert texts(line)[:2] == ([text], [])
+        for stop in range(0, len(line), 7):
+            cut = line[:stop].decode(errors="ignore").encode()
+            found, faults, _ = texts(cut + b"\n" + line)
+            assert found == [text]
+            assert faults in ([["cut"], ["surrogate"]] if cut else [[]])
 
 
 def test_the_same_lines_as_python_takes() -> None:

@@ -9,7 +9,7 @@ from readings import read
 
 from bpe import count_pretokens
 from tokenmill.errors import TokenmillError
-from tokenmill.inputs.chunks import Chunks, compressed_count
+from tokenmill.inputs.chunks import Chunks
 from tokenmill.inputs.kinds import FORMATS, kind_of
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.samples import samples_of
@@ -40,7 +40,7 @@ def test_a_pointer_was_text_or_damaged_data(suffix: str, on_error: str, tmp_path
             count_pretokens([path], on_error=on_error)
     assert message.startswith(f"{path}: {LFS_ADVICE}")
     sources = find_sources([str(path)])
-    chunks = Chunks(sources, 1 << 20, sources.starts(), compressed_count(sources))
+    chunks = Chunks(sources, 1 << 20, sources.starts())
     faults: dict[int, str] = {}
     assert list(samples_of(chunks, IntakeRules(), b"|", faults)) == []
     assert LFS_ADVICE in faults[0]

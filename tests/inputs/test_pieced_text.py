@@ -5,10 +5,15 @@ from __future__ import annotations
 import random
 
 import pytest
+from readings import KeptIntake
 
-from tokenmill.inputs.long_line import LongLine
-from tokenmill.inputs.pieced_text import SpecialSearch, cut_between_characters
+from tokenmill.inputs import utf8
+from tokenmill.inputs.documents import LongText
+from tokenmill.inputs.errors import InvalidText
+from tokenmill.inputs.intake import BadRecord
+from tokenmill.inputs.pieced_text import PiecedText, SpecialSearch, cut_between_characters
 from tokenmill.inputs.rules import IntakeRules
+from tokenmill.inputs.source_list import Source
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -35,11 +40,49 @@ def test_pieces_are_of_whole_characters(piece_bytes: int) -> None:
     assert all(piece.decode() for piece in pieces)
 
 
-def test_a_long_line_knows_its_length() -> None:
-    pieces = [(b'{"text": ', False), (b'"abc"}', True)]
-    line = LongLine(iter(pieces), 5, 0, IntakeRules(max_record_bytes=15))
-    assert b"".join(map(bytes, line.texts())) == b"abc"
-    assert (line.length, line.fault) == (15, "")
-    line = LongLine(iter(pieces), 5, 0, IntakeRules(max_record_bytes=14))
-    assert list(line.texts()) == []
-    assert line.fault == "too_long"
+WRONG = [
+    b"ab\xff",
+    b"\xc3",
+    b"a\xe2\x82",
+    b"\xf0\x9f\x99",
+    b"\x80\x80",
+    b"\xe2\x82\xff",
+    b"\xc0\xaf",
+    b"\xed\xa0\x80",
+]
+
+
+@pytest.mark.parametrize("longest", [1, 2, 3, 7])
+def test_invalid_bytes_are_those_of_the_whole(longest: int) -> None:
+    rng = random.Random(f"wrong {longest}")
+    good = ["é".encode(), "🙂".encode(), b"abc", "€".encode()]
+    for _ in range(300):
+        text = b"".join(rng.choices([*good, *WRONG], weights=[9] * 4 + [1] * len(WRONG), k=6))
+        cuts = sorted(rng.choices(range(len(text) + 1), k=len(text) // longest))
+        parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        finals = [*[False] * (len(parts) - 1), True]
+
+        def read(
+            rules: IntakeRules, pieces: list[tuple[bytes, bool]]
+        ) -> tuple[bytes, PiecedText, KeptIntake]:
+            intake = KeptIntake(rules)
+            document = PiecedText(LongText(iter(pieces), 7), Source("f", 100, 0), rules)
+            found = b"".join(map(bytes, document.texts()))
+            document.count_in(intake, 0, Source("f", 100, 0))
+            return found, document, intake
+
+        pieces = list(zip(parts, finals, strict=True))
+        repaired, document, intake = read(IntakeRules(invalid="replace"), pieces)
+        replaced = utf8.replace_invalid(text)
+        assert (repaired, intake.replaced) == (bytes(replaced[0]), replaced[1])
+        assert not document.fault
+        bad = utf8.first_invalid(text)
+        found, document, intake = read(IntakeRules(on_error="quarantine"), pieces)
+        if bad < 0:
+            assert (found, document.fault, intake.kept) == (text, "", [])
+            continue
+        fault = utf8.invalid_byte(7 + bad, text[bad])
+        assert (document.fault, intake.skipped) == (fault, {"invalid UTF-8": 1})
+        assert intake.kept == [BadRecord("invalid UTF-8", fault, 7, text, len(text))]
+        with pytest.raises(InvalidText, match=f"f: byte {7 + bad}: "):
+            read(IntakeRules(), pieces)

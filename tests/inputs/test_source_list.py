@@ -20,12 +20,12 @@ def some_sources(count: int) -> list[Source]:
         Source(
             rng.choice(folders) + f"{number}{rng.choice(['', 'ש', ' x'])}",
             rng.choice([0, 1, 2**62]),
-            rng.choice([0, -1, 10**9, 2**66, -(2**66)]),
+            rng.choice([0, -1, 10**9, 2**63 - 1, -(2**63)]),
             rng.choice([None, "validation"]),
             rng.choice([Kind(), Kind("jsonl", "gz")]),
             rng.choice([None, "0123456789abcdef"]),
-            rng.randrange(2**62),
-            rng.choice([0, 2**64 - 1]),
+            rng.choice(["", '"etag"']),
+            rng.choice([(), (("endpoint", "x"),)]),
         )
         for number in range(count)
     ]
@@ -42,7 +42,7 @@ def test_they_come_back(count: int) -> None:
         assert [found[number - count] for number in range(count)] == sources
         assert found[1:-1] == sources[1:-1]
         for number in (count, -count - 1):
-            with pytest.raises(IndexError, match="of"):
+            with pytest.raises(IndexError):
                 found[number]
 
 
@@ -64,18 +64,15 @@ def test_kinds_and_sizes() -> None:
 
 
 def test_a_source_takes_little_memory() -> None:
-    """As tuples: 370 bytes."""
+    """A tuple takes 350 bytes."""
     count = 20_000
     names = [f"some/folder/part-{number // 100:05}/{'n' * 40}{number:06}.txt" for number in range(count)]
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        columns = SourceList(
-            Source(name, 100, 10**18 + number, None, Kind(), None, 10**18 + number, number)
-            for number, name in enumerate(names)
-        )
+        columns = SourceList(Source(name, 100, 10**18 + number) for number, name in enumerate(names))
         taken = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
     assert len(columns) == count
-    assert taken / count < 130  # 50 are the name
+    assert taken / count < 105  # 50 are the name

@@ -13,7 +13,7 @@ import pytest
 
 from tokenmill.errors import BadArgument
 from tokenmill.inputs.errors import BadInput
-from tokenmill.inputs.sources import check_unchanged, find_sources, search_sources
+from tokenmill.inputs.sources import find_sources, require_unchanged, search_sources
 from tokenmill.stores import open_store
 
 
@@ -222,14 +222,21 @@ def test_the_same_file_under_two_names(here: Path) -> None:
 
 
 def test_changes_are_noticed(here: Path) -> None:
-    sources = find_sources(["single.txt"])
-    check_unchanged(sources)
+    (source,) = find_sources(["single.txt"])
+    require_unchanged(source, Path("single.txt").stat())
     os.utime("single.txt", ns=(1, 1))
     with pytest.raises(BadInput, match=r"single\.txt"):
-        check_unchanged(sources)
+        require_unchanged(source, Path("single.txt").stat())
     (here / "single.txt").write_text("longer than before")
     with pytest.raises(BadInput):
-        check_unchanged(sources)
+        require_unchanged(source, Path("single.txt").stat())
+
+
+def test_times_that_64_bits_do_not_hold(here: Path) -> None:
+    for mtime_ns in (-(10**18), 15 * 10**18):  # 1938, 2445
+        os.utime("single.txt", ns=(0, mtime_ns))
+        (source,) = find_sources(["single.txt"])
+        require_unchanged(source, Path("single.txt").stat())
 
 
 def test_copies_among_inputs_and_validation(here: Path) -> None:

@@ -8,7 +8,6 @@ import itertools
 import lzma
 import os
 import random
-import re
 import subprocess
 import sys
 import threading
@@ -17,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tokenmill.errors import BadArgument
 from tokenmill.inputs import utf8
 from tokenmill.inputs.errors import InvalidText
 
@@ -77,9 +75,9 @@ def test_the_message_says_what_to_do():
 def test_other_encodings_are_recognised_by_their_mark(encoding):
     data = "\ufeffhello".encode(encoding) if encoding.endswith("be") else "hello".encode(encoding)
     name = encoding.upper()[:6]
+    with pytest.raises(InvalidText, match=f"f.*{name}.*{name}"):
+        utf8.check(data, "f")
     for invalid in ("error", "replace"):
-        with pytest.raises(InvalidText, match=f"f.*{name}.*{name}"):
-            utf8.ensure_valid(data, "f", invalid)
         with pytest.raises(InvalidText, match=f"{name}"):
             utf8.TextDecoder("f", invalid).decode(data)
 
@@ -97,24 +95,17 @@ def test_other_encodings_are_recognised_by_their_mark(encoding):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_files_that_are_no_text_became_replacement_characters(name, data):
+    assert f"looks like {name} data" in utf8.other_kind(data)
     for invalid in ("error", "replace"):
-        with pytest.raises(InvalidText, match=f"f.*{name}"):
-            utf8.ensure_valid(data, "f", invalid)
         with pytest.raises(InvalidText, match=f"{name}"):
             utf8.TextDecoder("f", invalid).decode(data)
     utf8.check(b"PAR1, BZh91 and PK are words")
 
 
-def test_a_utf8_mark_is_text():
-    assert utf8.ensure_valid(b"\xef\xbb\xbfa", "f") == (b"\xef\xbb\xbfa", 0)
-
-
-def test_text_is_replaced_or_refused():
-    assert utf8.ensure_valid(b"a\xffb\xff", "t.txt", "replace") == ("a\ufffdb\ufffd".encode(), 2)
-    with pytest.raises(InvalidText, match="t.txt.*byte 1"):
-        utf8.ensure_valid(b"a\xffb\xff", "t.txt")
-    with pytest.raises(BadArgument, match="invalid"):
-        utf8.ensure_valid(b"a", "f", "skip")
+def test_text_is_repaired_or_left():
+    assert utf8.repair(b"\xef\xbb\xbfa", True) == (b"\xef\xbb\xbfa", 0, -1)
+    assert utf8.repair(b"a\xffb\xff", True) == ("a\ufffdb\ufffd".encode(), 2, -1)
+    assert utf8.repair(b"a\xffb\xff", False) == (b"a\xffb\xff", 0, 1)
 
 
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 7])
@@ -149,52 +140,6 @@ def test_threads_count_their_own_replacements():
     for thread in threads:
         thread.join()
     assert results == {1: {1}, 2: {2}, 3: {3}}
-
-
-WRONG = [
-    b"ab\xff",
-    b"\xc3",
-    b"a\xe2\x82",
-    b"\xf0\x9f\x99",
-    b"\x80\x80",
-    b"\xe2\x82\xff",
-    b"\xc0\xaf",
-    b"\xed\xa0\x80",
-]
-
-
-@pytest.mark.parametrize("longest", [1, 2, 3, 7])
-def test_wrong_bytes_are_those_of_the_whole(longest: int) -> None:
-    rng = random.Random(f"wrong {longest}")
-    good = ["é".encode(), "🙂".encode(), b"abc", "€".encode()]
-    for _ in range(300):
-        text = b"".join(rng.choices([*good, *WRONG], weights=[9] * 4 + [1] * len(WRONG), k=6))
-        expected, count = utf8.replace_invalid(text)
-        cuts = sorted(rng.choices(range(len(text) + 1), k=len(text) // longest))
-        parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-        finals = [*[False] * (len(parts) - 1), True]
-        mend = utf8.ValidPieces("f", "replace", 7)
-        mended = b"".join(bytes(mend.take(*part)) for part in zip(parts, finals, strict=True))
-        assert (mended, mend.replaced) == (bytes(expected), count)
-
-        def checked(check: utf8.ValidPieces, pieces: list[tuple[bytes, bool]]) -> bytes:
-            return b"".join(bytes(check.take(*piece)) for piece in pieces)
-
-        pieces = list(zip(parts, finals, strict=True))
-        if not count:
-            assert checked(utf8.ValidPieces("f", "error", 7), pieces) == text
-            continue
-        with pytest.raises(InvalidText) as whole:
-            utf8.check(text, "f", 7)
-        with pytest.raises(InvalidText, match=re.escape(str(whole.value))):
-            checked(utf8.ValidPieces("f", "error", 7), pieces)
-
-
-def test_a_byte_order_mark_counts_at_the_beginning_of_the_file_only() -> None:
-    with pytest.raises(InvalidText):
-        utf8.ValidPieces("f", "replace", 0).take(b"\xff\xfea", True)
-    assert utf8.ValidPieces("f", "replace", 5).take(b"\xff\xfea", True) == "\ufffd\ufffda".encode()
-    assert utf8.ValidPieces("f", "error", 5).replaced == 0
 
 
 def test_rows_begin_at_characters() -> None:

@@ -1,4 +1,4 @@
-"""Documents on their way to the encoder: their text end to end, and where each begins."""
+"""A batch of documents for the encoder: their text end to end, and where each begins."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 
 class Marks(NamedTuple):
-    """What of documents is to be learned. trained: int64[stretches, 3], (document, start, stop) in its bytes, rising.
-    cuts: int64[cuts, 2], (document, byte) that no token may lie across. has_special: bool[documents], whether it holds
-    the text of a special token that is to stay text. of_chats: whether a template made the texts, so that special
-    tokens in them are tokens where no cut is."""
+    """Which parts of documents are trained on.
+
+    trained: int64[spans, 3], ascending (document, start, stop) in bytes of the document.
+    cuts: int64[cuts, 2], (document, byte) that no token may cross.
+    has_special: bool[documents], whether a document has the text of a special token that must remain text.
+    of_chats: a template made the texts; special tokens in them are tokens, except at cuts.
+    """
 
     trained: NDArray[np.int64]
     cuts: NDArray[np.int64]
@@ -25,7 +28,7 @@ class Marks(NamedTuple):
     of_chats: bool
 
     def of(self, kept: NDArray[np.bool_]) -> Marks:
-        """Those of some documents."""
+        """Return the marks of the documents that are kept."""
         numbers = np.cumsum(kept) - 1
         trained, cuts = (marks[kept[marks[:, 0]]] for marks in (self.trained, self.cuts))
         trained[:, 0], cuts[:, 0] = numbers[trained[:, 0]], numbers[cuts[:, 0]]
@@ -34,11 +37,12 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """Document i is [offsets[i], offsets[i + 1]) of `text`, valid UTF-8; offsets uint64[documents + 1], from 0 on.
+    """Document i is [offsets[i], offsets[i + 1]) of `text`. Valid until the reader's next batch.
 
-    line_of: of a document that begins at this place of its source, the number of its line from the first of the piece
-    on, for JSON Lines. marks: of documents that are to be learned in part. Valid until the next batch of the same
-    reader is asked for.
+    text: valid UTF-8.
+    offsets: uint64[documents + 1], from 0 on.
+    line_of: for JSON Lines, the index of the line at an offset of the source, from the first line of the piece.
+    marks: for records with a loss mask.
     """
 
     text: Buffer
@@ -50,7 +54,7 @@ class Batch:
         return len(self.offsets) - 1
 
     def rows(self, start: int, stop: int) -> Batch:
-        """Documents [start, stop), which share the batch's memory, less their marks."""
+        """Return documents [start, stop), which share the batch's memory, without their marks."""
         if start == 0 and stop == len(self):
             return self
         begin, end = int(self.offsets[start]), int(self.offsets[stop])
@@ -58,7 +62,7 @@ class Batch:
         return Batch(text, self.offsets[start : stop + 1] - np.uint64(begin), self.line_of)
 
     def without(self, rows: NDArray[Any]) -> Batch:
-        """The batch less the documents of these numbers, copied."""
+        """Return a copy without the documents of these indices."""
         if not len(rows):
             return self
         kept = np.ones(len(self), dtype=np.bool_)
@@ -66,11 +70,16 @@ class Batch:
         view = memoryview(self.text)
         starts, stops = self.offsets[:-1][kept].tolist(), self.offsets[1:][kept].tolist()
         marks = None if self.marks is None else self.marks.of(kept)
-        return Batch.of([view[start:stop] for start, stop in zip(starts, stops, strict=True)], marks)
+        texts = [view[start:stop] for start, stop in zip(starts, stops, strict=True)]
+        return Batch.of(texts, marks, self.line_of)
 
     @staticmethod
-    def of(texts: Sequence[Buffer], marks: Marks | None = None) -> Batch:
-        """The batch of these texts, copied. [b"ab", b"", b"c"] -> b"abc", [0, 2, 2, 3]."""
+    def of(
+        texts: Sequence[Buffer],
+        marks: Marks | None = None,
+        line_of: Callable[[int], int] | None = None,
+    ) -> Batch:
+        """Return the batch of these texts, copied. [b"ab", b"", b"c"] -> b"abc", [0, 2, 2, 3]."""
         offsets = np.zeros(len(texts) + 1, dtype=np.uint64)
         np.cumsum([memoryview(text).nbytes for text in texts], out=offsets[1:])
-        return Batch(b"".join(texts), offsets, marks=marks)
+        return Batch(b"".join(texts), offsets, line_of, marks)

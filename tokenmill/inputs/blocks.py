@@ -1,55 +1,68 @@
-"""A stream of bytes as blocks of whole records, in a buffer that is kept.
+"""The block reader: a stream of bytes as blocks of whole records, in a buffer that is reused.
 
-A record ends with a separator, found leftmost first and not overlapping from the first byte on. Each block holds as
-many whole records as fit, and a record that does not comes in pieces, so memory is a few blocks.
+A record ends with a separator: LF for JSON Lines, the document separator for text. Separators are found from left to
+right without overlap, as `bytes.split` finds them. A block holds as many whole records as fit. A record that is longer
+than two blocks comes in pieces, so memory use does not depend on the input.
+
+Any part of a file can be read on its own: `OwnedRange` has the whole records of a part, and the ranges of adjacent
+parts are adjacent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple, Protocol
 
 from tokenmill.errors import naming
 from tokenmill.inputs import _core
 from tokenmill.inputs.buffers import GrowingBuffer
 from tokenmill.inputs.errors import BadInput, changed_while_read
-from tokenmill.inputs.overlapping import overlaps_itself
 from tokenmill.stores import RandomFile
 
 BLOCK_BYTES = 4 << 20
-_SCAN_BYTES = 1 << 20
-HEAD_BYTES = 256  # what is kept of a record too long to be held, to show it
+SCAN_BYTES = 64 << 10  # read first to find a boundary; later reads are larger
+MAX_SCAN_BYTES = 1 << 20
+HEAD_BYTES = 256  # kept of a record that is too long to be held, to show it in errors
 
 
 class ByteStream(Protocol):
-    """What gives its bytes in order."""
+    """A source of bytes in order."""
 
     def readinto(self, buffer: memoryview, /) -> int:
-        """Put bytes into `buffer`; how many, 0 only at the end."""
+        """Fill the beginning of `buffer` and return the number of bytes, 0 only at the end."""
         ...
 
 
 class FileStream(ByteStream, Protocol):
-    """One that a file holds, as it is or compressed."""
+    """The bytes of a file, decompressed if it is compressed."""
 
     @property
     def used_bytes(self) -> int:
-        """About how many bytes of the file hold what was read."""
+        """About how many bytes of the file were used so far."""
         ...
 
 
 class Block(NamedTuple):
-    """Whole records, or a piece of a long one. text: with the separators between records, without the one behind.
+    """Whole records with their separators, or a piece of one long record, which may end within a character.
 
-    start: where it begins in the stream. closed: a separator follows it. is_piece: a part of one record, which may be
-    cut within a character; `final`: the last of it. The text is valid until the next block is asked for.
+    data: valid until the next block is read.
+    start: offset of the block in the stream.
+    separator_bytes: length of the separator at the end of `data`, 0 if it does not end with one.
+    is_piece: part of one record.
+    is_last: no piece of the same record follows.
     """
 
-    text: memoryview
+    data: memoryview
     start: int
-    closed: bool = True
+    separator_bytes: int = 0
     is_piece: bool = False
-    final: bool = True
+    is_last: bool = True
+
+    @property
+    def text(self) -> memoryview:
+        """The data without the separator at the end."""
+        return self.data[: len(self.data) - self.separator_bytes]
 
 
 def record_blocks(
@@ -59,147 +72,174 @@ def record_blocks(
     start: int = 0,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[Block]:
-    """The blocks of a stream; its first byte has the offset `start`.
+    """Read a stream as blocks. Where they end depends on the bytes only, not on the sizes that the stream returns.
 
-    b"a|b|c" with b"|" -> b"a|b" and b"c", which is not closed. A stream that ends with a separator has nothing behind
-    it, an empty one nothing at all. A record that does not fit two blocks comes in pieces. Where blocks end follows
-    from the bytes alone, however many the stream gives at a time. buffer: reused, grown as needed. A damaged stream
-    raises BadInput after the last whole record before the damage.
+    b"a|b|c" with b"|" -> one block, b"a|b|c"; with block_bytes=4 -> b"a|b|", b"c". If the stream is damaged, BadInput
+    is raised after the last whole record before the damage.
+
+    start: offset of the stream's first byte, for `Block.start`.
     """
-    length = len(separator)
-    most = 2 * block_bytes + length
-    memory = buffer.grow(most)
-    held = searched = 0  # bytes in the buffer; so many of them need not be looked at again
-    in_pieces = False
-    full = block_bytes  # so many are read before they are looked at
+    length, limit = len(separator), 2 * block_bytes + len(separator)
+    memory = buffer.grow(limit)
+    held = searched = 0  # bytes in the buffer, and how many of them need no second search
+    wanted = block_bytes  # bytes to hold before the search
+    is_piece = at_end = False
     damage: BadInput | None = None
     while True:
-        try:
-            got = 0 if damage else stream.readinto(memoryview(memory)[held:full])
-        except BadInput as error:
-            got, damage = 0, error
-        held += got
-        if got and held < full:
-            continue
-        if not held and not in_pieces and damage is None:
+        while held < wanted and not at_end:
+            try:
+                count = stream.readinto(memoryview(memory)[held:wanted])
+            except BadInput as error:
+                count, damage = 0, error
+            held, at_end = held + count, not count
+        if not held and not is_piece and damage is None:
             return
-        find = _first_separator if in_pieces else _last_separator
-        end = find(memory, separator, searched, held)
-        if end >= 0:
-            block = Block(memoryview(memory)[:end], start, is_piece=in_pieces)
-            used, in_pieces = end + length, False
+        find = _end_of_first if is_piece else _end_of_last
+        stop = find(memory, separator, searched, held)
+        if stop >= 0 and (is_piece or not at_end or damage is not None or stop == held):
+            block = Block(memoryview(memory)[:stop], start, length, is_piece)
+            is_piece = False
         elif damage is not None:
             raise damage
-        elif not got:
-            block = Block(memoryview(memory)[:held], start, closed=False, is_piece=in_pieces)
-            used, in_pieces = held, False
-        elif in_pieces or held == most:
-            used, in_pieces = held - length + 1, True  # a separator may begin in the last bytes
-            block = Block(memoryview(memory)[:used], start, closed=False, is_piece=True, final=False)
+        elif at_end:
+            block = Block(memoryview(memory)[:held], start, 0, is_piece)
+            is_piece = False
+        elif is_piece or held == limit:
+            is_piece = True
+            stop = held - length + 1  # a separator may begin in the bytes after it
+            block = Block(memoryview(memory)[:stop], start, 0, is_piece=True, is_last=False)
         else:
-            searched = max(0, held - length + 1)
-            full = most
+            searched, wanted = max(0, held - length + 1), limit
             continue
         yield block
+        used = len(block.data)
         memory[: held - used] = memory[used:held]
-        held -= used
-        start += used
-        searched = 0
-        full = block_bytes if held < block_bytes else most
+        held, start, searched = held - used, start + used, 0
+        wanted = block_bytes if held < block_bytes else limit
 
 
 def pieces_of(block: Block, blocks: Iterator[Block]) -> Iterator[tuple[memoryview, bool]]:
-    """(text, whether it is the last) of a record in pieces: `block` is the first, `blocks` has the others."""
-    yield block.text, block.final
-    while not block.final:
+    """Yield (text, is_last) for the pieces of a long record: `block` is the first, `blocks` has the others."""
+    while True:
+        yield block.text, block.is_last
+        if block.is_last:
+            return
         block = next(blocks)
-        yield block.text, block.final
 
 
-def watched(
-    blocks: Iterator[Block], stream: FileStream, seen: Callable[[Block, int], None]
-) -> Iterator[Block]:
-    """The blocks of a stream; seen(block, stream.used_bytes) is called before each is given."""
-    for block in blocks:
-        seen(block, stream.used_bytes)
-        yield block
+def _end_of_first(memory: bytearray, separator: bytes, searched: int, held: int) -> int:
+    start = memory.find(separator, searched, held)
+    return start if start < 0 else start + len(separator)
 
 
-def _first_separator(buffer: bytearray, separator: bytes, searched: int, held: int) -> int:
-    return buffer.find(separator, searched, held)
+def _end_of_last(memory: bytearray, separator: bytes, searched: int, held: int) -> int:
+    """The end of the last separator in the buffer, -1 if there is none."""
+    if overlaps(separator):  # which of them separate depends on those before
+        starts = _core.find_separators(memoryview(memory)[:held], separator)
+        return int(starts[-1]) + len(separator) if len(starts) else -1
+    start = memory.rfind(separator, searched, held)
+    return start if start < 0 else start + len(separator)
 
 
-def _last_separator(buffer: bytearray, separator: bytes, searched: int, held: int) -> int:
-    """Where the last separator in the buffer begins, -1 if there is none."""
-    if overlaps_itself(separator):  # only a scan from the start of a record finds the right ones
-        starts = _core.find_separators(memoryview(buffer)[:held], separator)
-        return int(starts[-1]) if len(starts) else -1
-    return buffer.rfind(separator, searched, held)
+@cache
+def overlaps(separator: bytes) -> tuple[bytes, ...]:
+    """The bytes that precede an occurrence of the separator if another one reaches into it.
+
+    b"aXa" -> (b"aX",), b"aaa" -> (b"a", b"aa"), b"<s>" -> ().
+    """
+    return tuple(
+        separator[:shift] for shift in range(1, len(separator)) if separator.startswith(separator[shift:])
+    )
+
+
+def read_into(file: RandomFile, path: str, offset: int, view: memoryview) -> int:
+    """Fill the beginning of `view` and return the number of bytes. FatalInput if the file ends at `offset`."""
+    with naming(path):
+        count = file.readinto_at(offset, view)
+    if not count:
+        raise changed_while_read(path, f"ends at byte {offset}")
+    return count
+
+
+def read_range(file: RandomFile, path: str, start: int, stop: int) -> bytearray:
+    """Return bytes [start, stop) of a file. FatalInput if it ends before `stop`."""
+    data, held = bytearray(stop - start), 0
+    with memoryview(data) as view:
+        while held < len(data):
+            held += read_into(file, path, start + held, view[held:])
+    return data
 
 
 class FileRange:
-    """Bytes [start, stop) of a file as a stream. A file that ends before `stop` is an error.
+    """Bytes [start, stop) of a file as a FileStream. path: name of the file in errors."""
 
-    path: what the file is called. seen(offset, bytes): is given what is read of the file.
-    """
-
-    def __init__(
-        self,
-        file: RandomFile,
-        path: str,
-        start: int,
-        stop: int,
-        seen: Callable[[int, memoryview], None] | None = None,
-    ) -> None:
-        self.path = path
-        self._file = file
+    def __init__(self, file: RandomFile, path: str, start: int, stop: int) -> None:
         file.expect(start, stop)
-        self._start, self._place, self._stop = start, start, stop
-        self._seen = seen
+        self.start = start
+        self._file, self._path = file, path
+        self._offset, self._stop = start, stop
 
     @property
     def used_bytes(self) -> int:
         """See FileStream."""
-        return self._place - self._start
+        return self._offset - self.start
 
     def readinto(self, buffer: memoryview) -> int:
         """See ByteStream."""
-        room = min(len(buffer), self._stop - self._place)
+        if self._offset == self._stop:
+            self._extend()
+        room = min(len(buffer), self._stop - self._offset)
         if room == 0:
             return 0
-        with naming(self.path):
-            got = self._file.readinto_at(self._place, buffer[:room])
-        if not got:
-            raise changed_while_read(self.path, f"ends at byte {self._place}")
-        if self._seen is not None:
-            self._seen(self._place, buffer[:got])
-        self._place += got
-        return got
+        count = read_into(self._file, self._path, self._offset, buffer[:room])
+        self._offset += count
+        return count
+
+    def _extend(self) -> None:
+        """Move `stop`, if there is more to read."""
 
 
-def own_lines(file: RandomFile, path: str, size: int, start: int, stop: int) -> tuple[int, int]:
-    """[begin, end) of the lines whose first byte lies in [start, stop) of a file of `size` bytes; empty if none does.
+class OwnedRange(FileRange):
+    """The whole records that a part [start, stop) of a file of `size` bytes owns, as a FileStream; may be empty.
 
-    The last one is whole, LF included. Memory is constant, however long lines are.
+    The range starts at the boundary of `start` and ends at the boundary of `stop`. The boundary of an offset is the
+    end of the first separator that ends at or after the offset and that no other occurrence reaches into. A scan from
+    byte 0 finds this separator, whatever comes before. Without such a separator the boundary is the end of the file.
+    "a|bb|c" in parts of 2 bytes -> "a|", "bb|", "c". "xaaaay" with separator "aa" -> "xaa", "aay", "".
     """
-    begin = 0 if start == 0 else _line_end(file, path, start - 1, size)
-    if begin >= stop:
-        return begin, begin
-    return begin, _line_end(file, path, stop - 1, size)
+
+    def __init__(
+        self, file: RandomFile, path: str, separator: bytes, part: tuple[int, int], size: int
+    ) -> None:
+        start, stop = part
+        file.expect(max(0, start - 2 * len(separator)), stop)
+        begin = 0 if start == 0 else _boundary(file, path, separator, start, stop - 1)
+        self._separator, self._size = separator, size
+        self._searched = stop  # the boundary of `stop` is at or after this offset
+        self._is_complete = begin < 0 or stop >= size
+        super().__init__(file, path, *((begin, min(stop, size)) if begin >= 0 else (start, start)))
+
+    def _extend(self) -> None:
+        if self._is_complete:
+            return
+        stop = min(self._searched + MAX_SCAN_BYTES, self._size)
+        boundary = _boundary(self._file, self._path, self._separator, self._searched, stop)
+        self._is_complete = boundary >= 0 or stop == self._size
+        self._stop = boundary if boundary >= 0 else stop
+        self._searched = stop + 1
 
 
-def _line_end(file: RandomFile, path: str, place: int, size: int) -> int:
-    """The end of the line that byte `place` lies in, its LF included."""
-    buffer = bytearray(64 << 10)
-    while place < size:
-        with naming(path), memoryview(buffer) as view:
-            got = file.readinto_at(place, view)
-        if not got:
-            raise changed_while_read(path, f"ends at byte {place}")
-        found = buffer.find(b"\n", 0, got)
-        if found >= 0:
-            return min(size, place + found + 1)
-        place += got
-        if len(buffer) < _SCAN_BYTES:
-            buffer = bytearray(_SCAN_BYTES)
-    return size
+def _boundary(file: RandomFile, path: str, separator: bytes, offset: int, stop: int) -> int:
+    """The boundary of `offset` if it is at most `stop`, otherwise -1. Memory use is constant."""
+    length, before, scan_bytes = len(separator), overlaps(separator), SCAN_BYTES
+    offset = max(0, offset - length)  # the separator may begin here
+    while offset + length <= stop:
+        begin = max(0, offset - length + 1)  # of an occurrence that reaches into it
+        data = read_range(file, path, begin, min(begin + 2 * length + scan_bytes, stop))
+        start = data.find(separator, offset - begin)
+        while start >= 0 and data.endswith(before, 0, start):
+            start = data.find(separator, start + length)
+        if start >= 0:
+            return begin + start + length
+        offset, scan_bytes = begin + len(data) - length + 1, MAX_SCAN_BYTES
+    return -1

@@ -1,6 +1,6 @@
-"""Memory that is used again and again: its pages are touched once.
+"""Memory that is reused, so that its pages are touched once.
 
-What belongs to a thread does not belong to the module, so tasks may run in any number of threads of one process.
+Buffers belong to a thread or an object, never to a module, so tasks may run in any number of threads.
 """
 
 from __future__ import annotations
@@ -13,21 +13,19 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class GrowingBuffer:
-    """memory: some bytes, kept from use to use."""
+    """A bytearray, `memory`, that only grows."""
 
     def __init__(self) -> None:
         self.memory = bytearray()
 
-    def grow(self, size: int, kept: int = 0) -> bytearray:
-        """`memory` of at least `size` bytes; its first `kept` bytes stay as they were.
+    def grow(self, size: int) -> bytearray:
+        """Return `memory` with at least `size` bytes, of arbitrary content.
 
-        Views stay with the memory that they are of. A bytearray that has some could not grow itself, and there may be
-        more than this package knows of: a profiler holds the frames of calls that have returned.
+        A larger buffer is new memory, because a bytearray with views cannot grow, and a profiler may hold views of
+        calls that have returned.
         """
         if size > len(self.memory):
-            memory = bytearray(size)
-            memory[:kept] = self.memory[:kept]
-            self.memory = memory
+            self.memory = bytearray(size)
         return self.memory
 
 
@@ -40,7 +38,7 @@ _buffers = _Buffers()
 
 
 def thread_buffer(purpose: str, count: int, dtype: DTypeLike) -> NDArray[Any]:
-    """An array of `count` items with arbitrary content, valid until this thread's next call for the same purpose."""
+    """Return `count` items of arbitrary content, valid until this thread's next call for the same purpose."""
     item_type = np.dtype(dtype)
     size = count * item_type.itemsize
     memory = _buffers.by_purpose.get(purpose)

@@ -1,16 +1,14 @@
-"""The text of a chat by its Jinja template, and which of it the assistant says.
+"""The text of a chat by its Jinja template, and the spans of the text to train on.
 
-Where the template has `{% generation %}` blocks, what is in them is to be learned. Else each message of the assistant
-is what the chat up to it has more than the chat before it with the generation prompt; a template for which these are
-not one the beginning of the other gives no exact mask, and the record is bad. Of a prompt and a completion that are
-lists of messages, all that the completion adds is to be learned.
+A template with `{% generation %}` blocks marks these spans. For any other template, the span of an assistant message is
+the text it adds to the chat before it, rendered with the generation prompt. If a rendered chat does not begin with that
+shorter chat, the mask would not be exact, and the record is bad. If prompt and completion are lists of messages, all
+text of the completion is trained on. A chat without messages has no text.
 
-A chat of no messages has no text, though a template may write some for it.
+Special tokens in messages stay ordinary text: U+FDD2 follows the first character of each while the template runs, and
+its offset becomes a cut that no token crosses.
 
-The text of a special token in a message stays text: U+FDD2 is put behind its first character while the template runs,
-and is the place of a cut afterwards, which the encoder takes no token across.
-
-The environment of templates (tokenmill/inputs/template_environment.py) is imported late, as Jinja2 is optional.
+The environment of templates is imported late, because Jinja2 is optional.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ from tokenmill.inputs.marked_records import MarkedText, RecordFault, encoded
 from tokenmill.inputs.messages import messages_for_template, roles_dropped
 from tokenmill.inputs.rules import ChatRules
 
-BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; the environment has the first two
+BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; template_environment.py writes BEGIN and END
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 TEMPLATE = "chat template"
 
 
 class ChatTemplate:
-    """The templates of some rules. BadArgument where one does not compile or Jinja2 is not installed."""
+    """The templates of some rules. Raise BadArgument if one does not compile or Jinja2 is not installed."""
 
     def __init__(self, rules: ChatRules, chat_date: str = "") -> None:
         self._templates = rules.template, rules.tool_template or rules.template
@@ -45,8 +43,10 @@ class ChatTemplate:
         self._special = re.compile("|".join(map(re.escape, special))) if special else None
 
     def text_of(self, messages: Any, tools: Any, special: str, replaces: bool) -> MarkedText:
-        """The text of some messages. special: what becomes of the text of special tokens in them, "text", "encode" or
-        "error"; RecordFault for this, and if the template refuses the messages."""
+        """Return the text of messages. Raise RecordFault if the template rejects them.
+
+        special: treat special tokens in messages as "text", "encode" them, or raise RecordFault ("error").
+        """
         (messages, tools), has_special = self._given(messages, tools, special)
         if not messages:
             return _marked("", replaces)
@@ -58,7 +58,7 @@ class ChatTemplate:
     def completion_of(
         self, prompt: list[Any], completion: list[Any], tools: Any, special: str, replaces: bool
     ) -> MarkedText:
-        """The text of a prompt and the messages that complete it, which are to be learned; otherwise as `text_of`."""
+        """Return the text of prompt and completion messages, trained on the completion; otherwise as `text_of`."""
         (messages, tools), has_special = self._given([*prompt, *completion], tools, special)
         if not messages:
             return _marked("", replaces)
@@ -90,7 +90,7 @@ class ChatTemplate:
         return template
 
     def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
-        """(messages and tools as the template gets them; whether they hold special tokens that stay text)."""
+        """Return ((messages, tools) for the template, whether they hold special tokens as text)."""
         messages = messages_for_template(messages)
         if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
             raise RecordFault("no messages", "messages contain U+FDD0, U+FDD1 or U+FDD2")
@@ -108,7 +108,7 @@ class ChatTemplate:
         return (messages, tools) if special == "encode" else given, bool(found) and special == "text"
 
     def _cut(self, value: Any, found: list[str], left: list[str]) -> Any:
-        """A copy with CUT in each special token, which is `found`; left: those that there are all the same."""
+        """Copy a value with CUT in each special token. found: receives them. left: receives tokens that remain."""
         if isinstance(value, str) and self._special is not None:
 
             def cut(match: re.Match[str]) -> str:
@@ -128,7 +128,7 @@ class ChatTemplate:
         return value
 
     def _with_marks(self, text: str, messages: list[Any], tools: Any) -> str:
-        """The text with marks around what the assistant says, by what each of its messages adds."""
+        """Put marks around the text that each assistant message adds."""
         parts, done = [], 0
         for number, message in enumerate(messages):
             if message.get("role") != "assistant":
@@ -146,7 +146,7 @@ class ChatTemplate:
         return "".join([*parts, text[done:]])
 
     def rendered(self, messages: list[Any], tools: Any, add_generation_prompt: bool = False) -> str:
-        """Return the text of a template, with BEGIN and END around its generation blocks; RecordFault."""
+        """Render the template, with BEGIN and END around its generation blocks. Raise RecordFault."""
         template = compiled(self._template(tools))
         try:
             return str(
@@ -160,13 +160,13 @@ class ChatTemplate:
             )
         except MemoryError:
             raise
-        except Exception as error:  # a template may raise anything
+        except Exception as error:  # templates can raise any exception
             text = printable(" ".join(str(error).split()))[:200]
             raise RecordFault(TEMPLATE, f"chat template error: {text or type(error).__name__}") from None
 
 
 def _marked(text: str, replaces: bool) -> MarkedText:
-    """The text without its marks, and what they say."""
+    """Remove the marks from a text and return their offsets."""
     parts, trained, cuts = bytearray(), [], []
     begin = at = 0
     for mark in _MARKS.finditer(text):
@@ -193,7 +193,7 @@ def _clock(chat_date: str) -> Callable[[str], str]:
 
 
 def writes_date(template: str) -> bool:
-    """Whether a template that compiles uses the current date."""
+    """Whether a valid template uses the current date."""
     from jinja2 import meta
 
     environment = compiled(template).environment
@@ -202,7 +202,7 @@ def writes_date(template: str) -> bool:
 
 @lru_cache(maxsize=4)
 def compiled(template: str) -> Any:
-    """The template, ready to render. BadArgument where it does not compile, or Jinja2 is not installed."""
+    """Compile a template. Raise BadArgument if it is invalid or Jinja2 is not installed."""
     try:
         import jinja2
     except ImportError:

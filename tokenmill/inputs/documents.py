@@ -1,14 +1,13 @@
-"""The documents of a source as events, in order, and what the readers of all kinds are given and tell.
+"""The interface of all readers: a source becomes a sequence of events.
 
-A reader of a kind is a function `documents(reading)` that yields events:
+A reader is a function `documents(reading)` in the module that `FORMATS` names. It yields:
 
-- `Text`: whole documents with separators between them, the way of plain text that the core takes whole;
-- `Documents`: documents end to end, from records (lines, rows);
-- `LongText`: one document in pieces, which are to be read to the last before the next event is asked for;
-- `LongLine` (tokenmill/inputs/long_line.py): the same of a JSON line, of which is known at its end whether it is good;
-- None: all that came so far is counted in `reading.intake`; work may be cut into shards here.
+- `Text`: whole documents of plain text with separators between them, which the core encodes in one call;
+- `Documents`: a batch of documents end to end, from records (lines, rows, files of an archive);
+- `LongText`: one document of plain text in pieces; read all of them before the next event;
+- None: everything so far is counted in `reading.intake`, so a temporary shard may end here.
 
-Memory that events lie in is valid until the next one is asked for.
+The memory of an event is valid until the next event is read.
 """
 
 from __future__ import annotations
@@ -24,15 +23,13 @@ from numpy.typing import NDArray
 from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.batch import Batch
-from tokenmill.inputs.blocks import BLOCK_BYTES, Block, FileRange, FileStream
+from tokenmill.inputs.blocks import BLOCK_BYTES, Block, FileRange, FileStream, OwnedRange, record_blocks
 from tokenmill.inputs.buffers import GrowingBuffer
+from tokenmill.inputs.decompress import DecompressedFile
 from tokenmill.inputs.errors import BadInput, InvalidText
 from tokenmill.inputs.intake import Intake
 from tokenmill.inputs.kinds import FORMATS
-from tokenmill.inputs.long_line import LongLine
-from tokenmill.inputs.read_ahead import decompressed
 from tokenmill.inputs.source_list import Piece, Source
-from tokenmill.inputs.text_window import TextWindow
 from tokenmill.inputs.utf8 import LFS_ADVICE, LFS_POINTER
 from tokenmill.stores import RandomFile
 from tokenmill.stores.files import read_at
@@ -41,20 +38,20 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-BATCH_BYTES = 1 << 20  # of the texts of rows
+BATCH_BYTES = 1 << 20  # of text in a batch of rows
 MAX_BATCH_ROWS = 8192
-_LFS_POINTER_BYTES = 1024  # a pointer is shorter
+_MAX_LFS_POINTER_BYTES = 1024
 
 
 class Text(NamedTuple):
-    """Whole documents with separators between them; start: of the text in its source."""
+    """Whole documents with separators between them. start: offset of the text in its source."""
 
     text: memoryview
     start: int
 
 
 class Documents(NamedTuple):
-    """Documents end to end; places: where each begins in its source, a byte or, if `are_rows`, a row."""
+    """Documents end to end. places: for each, the offset of its record in the source, or its row if `are_rows`."""
 
     batch: Batch
     places: NDArray[np.uint64]
@@ -62,18 +59,18 @@ class Documents(NamedTuple):
 
 
 class LongText(NamedTuple):
-    """One document in pieces, each with whether it is the last; start: of the first one in the source."""
+    """One document as (piece, is_last). start: offset of the first piece in its source."""
 
     pieces: Iterator[tuple[Buffer, bool]]
     start: int
 
 
-Event = Text | Documents | LongText | LongLine | None
-DAMAGE = (BadInput, InvalidText)  # what reading a damaged file raises
+Event = Text | Documents | LongText | None
+DAMAGE = (BadInput, InvalidText)  # raised for a damaged file
 
 
 class UnpackedBlock(NamedTuple):
-    """A part of a compressed source that was unpacked to a file of its own (unpack.py): whole records.
+    """Whole records of a compressed source that were unpacked to a separate file (unpack.py).
 
     start: offset of the block in the decompressed source. size: bytes in `file`.
     """
@@ -84,7 +81,7 @@ class UnpackedBlock(NamedTuple):
 
 
 class Buffers:
-    """Memory kept from piece to piece, so that its pages are touched once. block_bytes: so much is read at a time."""
+    """Memory that is reused from read to read, so that its pages are touched once. block_bytes: size of a block."""
 
     def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
         self.block_bytes = block_bytes
@@ -92,20 +89,22 @@ class Buffers:
         self._values = np.empty(0, dtype=np.uint8)
 
     def values(self, size: int) -> NDArray[np.uint8]:
-        """Memory for texts that are taken out of so many bytes of records."""
+        """Return memory for the texts of `size` bytes of JSON Lines."""
         if len(self._values) < size + 16:
             self._values = np.empty(max(size + 16, 2 * len(self._values)), dtype=np.uint8)
         return self._values
 
 
 class Reading:
-    """A piece of a source on its way through the reader of its kind.
+    """A piece of a source while it is read; a context manager.
 
-    separator: of documents in text. intake: counts records, and says what becomes of bad ones. seen(offset, bytes): is
-    given what is read of the file. need(start, stop): is told which bytes of the file the documents depend on.
-    step(place, done_bytes): is told before an event what it holds, (start, stop) of the text or None, and about how
-    much of the piece is done. file: the source, open. decoded_bytes: how much text came out of kinds whose size says
-    little of it.
+    piece: the part of the source to read.
+    intake: counts records and decides what happens to bad ones.
+    separator: between the documents of text.
+    block: read this unpacked block instead of the source.
+    file: the open source (or block).
+    done_bytes: about how many bytes of the piece are done, for progress.
+    decoded_bytes: bytes of text in the events so far, counted for compressed sources.
     """
 
     def __init__(
@@ -117,35 +116,34 @@ class Reading:
         separator: bytes,
         buffers: Buffers,
         *,
-        seen: Callable[[int, memoryview], None] | None = None,
-        need: Callable[[int, int], None] | None = None,
-        step: Callable[[tuple[int, int] | None, int], None] | None = None,
-        decompress_ahead: bool = False,
         block: UnpackedBlock | None = None,
     ) -> None:
         self.source_index, self.source, self.piece = source_index, source, piece
         self.intake, self.rules = intake, intake.rules
-        self.separator, self.buffers = separator, buffers
-        self.window = TextWindow(source, buffers.text, seen)
-        self.file = self.window.file
-        self.decoded_bytes = self.done_bytes = 0
-        self.block, self.block_start = block, 0 if block is None else block.start
-        self.seen, self._need, self._step = seen, need, step
-        self._decompress_ahead = decompress_ahead
+        self.separator, self.buffers, self.block = separator, buffers, block
+        self.file = source.open() if block is None else block.file
+        self.done_bytes = self.decoded_bytes = 0
 
     def __enter__(self) -> Reading:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.window.close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the source. A block stays open, because the caller opened it."""
+        if self.block is None:
+            self.file.close()
 
     def documents(self) -> Generator[Event, None, None]:
-        """All documents of the piece. A source that cannot be read in parts belongs to the piece that it begins in.
+        """Yield the events of the piece. A source that cannot be divided belongs to the piece at its beginning.
 
-        Damage ends the reading, see `damaged`. Within the pieces of a long document it is raised to the consumer.
+        Damage ends the reading, see `damaged`. Within a long document it is raised to the consumer.
         """
         try:
-            yield from self._documents()
+            if self.piece.start == 0 or self.source.kind.is_divisible:
+                self.check_content()
+                yield from import_module(FORMATS[self.source.kind.format].reader).documents(self)
         except DAMAGE as error:
             self.damaged(error)
 
@@ -153,94 +151,106 @@ class Reading:
         """Count the source as unreadable, or raise the error, as the rules say."""
         self.intake.bad_file(self.source_index, self.source, error)
 
+    def check_content(self) -> None:
+        """Raise BadInput for a Git LFS pointer, and InvalidText if the content contradicts the kind of the source.
+
+        Readers check the head of a file themselves. If bad files are skipped, all pieces of the file must notice.
+        """
+        if self.block is not None:
+            return
+        refuse_lfs_pointer(self.source, self.file)
+        if self.piece.start > 0 and self.rules.on_error != "fail" and not self.source.kind.is_decoded:
+            self.refuse_other_kind(read_at(self.file, 0, utf8.HEAD_BYTES))
+
     def refuse_other_kind(self, head: Buffer) -> None:
         """Raise InvalidText if a text file begins as an archive, a picture or UTF-16 does."""
         if utf8.other_kind(head):
             raise utf8.invalid_text(head, 0, printable(self.source.shown))
 
-    def _documents(self) -> Iterator[Event]:
-        kind = self.source.kind
-        if self.piece.start > 0 and not kind.is_divisible:
-            return
-        refuse_lfs_pointer(self.source, self.file)
-        if not kind.is_divisible:
-            self.need(0, self.source.size_bytes)
-        elif self.piece.start > 0 and self.rules.on_error != "fail" and not kind.is_decoded:
-            self.refuse_other_kind(
-                read_at(self.file, 0, utf8.HEAD_BYTES)
-            )  # so that no piece of the file is taken
-        yield from import_module(FORMATS[kind.format].reader).documents(self)
-
     def stream(self) -> AbstractContextManager[FileStream]:
-        """All bytes of the source, decompressed if it is compressed."""
+        """Return all bytes of the source, decompressed if it is compressed, or all bytes of the block."""
+        return nullcontext(self._stream())
+
+    def _stream(self) -> FileStream:
         source = self.source
         if self.block is not None:
-            return nullcontext(FileRange(self.block.file, source.shown, 0, self.block.size))
+            return FileRange(self.file, source.shown, 0, self.block.size)
         if source.kind.compression == "none":
-            return nullcontext(FileRange(self.file, source.shown, 0, source.size_bytes, self.seen))
-        return decompressed(source, self.rules.max_window_bytes, self._decompress_ahead, self.seen)
+            return FileRange(self.file, source.shown, 0, source.size_bytes)
+        window_bytes = self.rules.max_window_bytes
+        return DecompressedFile(self.file, source.shown, source.kind.compression, window_bytes)
 
-    def need(self, start: int, stop: int) -> None:
-        """The documents depend on bytes [start, stop) of the file."""
-        if self._need is not None:
-            self._need(start, stop)
+    def blocks(
+        self,
+        separator: bytes,
+        block_bytes: int,
+        *,
+        is_divided: bool,
+        wrap: Callable[[FileStream], FileStream] | None = None,
+    ) -> Iterator[Block]:
+        """Yield the records of the piece as blocks, and keep the counts of progress.
 
-    def step(self, start: int, stop: int, done_bytes: int) -> None:
-        """The next event holds [start, stop) of the text."""
-        if self._step is not None:
-            self._step((start, stop), done_bytes)
+        is_divided: read only the records that the piece owns (`OwnedRange`), not the whole source.
+        wrap: changes the stream before it is cut into records.
+        """
+        source = self.source
+        if is_divided and self.block is None:
+            part = self.piece.start, self.piece.stop
+            owned = OwnedRange(self.file, source.shown, separator, part, source.size_bytes)
+            stream: FileStream = owned
+            first = owned.start
+        else:
+            stream = self._stream()
+            first = 0 if self.block is None else self.block.start
+        stream = stream if wrap is None else wrap(stream)
+        for block in record_blocks(stream, separator, self.buffers.text, first, block_bytes):
+            if block.start == 0:
+                self.refuse_other_kind(block.data)
+            self.done_bytes = stream.used_bytes
+            if source.kind.is_decoded and block.is_last:
+                self.decoded_bytes = block.start - first + len(block.data)
+            yield block
 
     def rows(self, batch: Batch, places: NDArray[np.uint64], done_bytes: int = 0) -> Documents:
-        """The event of some rows of a table."""
-        if self._step is not None:
-            self._step(None, done_bytes)
+        """Return the event for rows of a table. done_bytes: see the class."""
+        self.done_bytes = done_bytes
         self.decoded_bytes += int(batch.offsets[-1])
         return Documents(batch, places, are_rows=True)
 
     def texts(self, rows: Iterator[tuple[int, bytes]], stream: FileStream) -> Iterator[Event]:
-        """The events of texts with their row numbers, about a MiB at a time; those before damage come before it."""
+        """Yield (row, text) pairs as batches of about a MiB. If the file is damaged, BadInput comes after them."""
         texts: list[bytes] = []
-        places: list[int] = []
+        numbers: list[int] = []
         text_bytes = 0
         damage: Exception | None = None
         try:
             for number, text in rows:
                 texts.append(text)
-                places.append(number)
+                numbers.append(number)
                 text_bytes += len(text)
                 if text_bytes >= BATCH_BYTES or len(texts) == MAX_BATCH_ROWS:
-                    yield self.rows(Batch.of(texts), np.array(places, np.uint64), stream.used_bytes)
+                    yield self.rows(Batch.of(texts), np.array(numbers, np.uint64), stream.used_bytes)
                     yield None
-                    texts, places, text_bytes = [], [], 0
+                    texts, numbers, text_bytes = [], [], 0
         except DAMAGE as error:
             damage = error
         if texts:
-            yield self.rows(Batch.of(texts), np.array(places, np.uint64), stream.used_bytes)
+            yield self.rows(Batch.of(texts), np.array(numbers, np.uint64), stream.used_bytes)
         yield None
         if damage is not None:
             raise damage
 
-    def block_seen(self, block: Block, used_bytes: int) -> None:
-        """The next event is of this block of a stream."""
-        self.step(block.start, block.start + len(block.text), used_bytes)
-        if self.source.kind.is_decoded:
-            self.decoded_bytes += len(block.text)
-
 
 def refuse_lfs_pointer(source: Source, file: RandomFile) -> None:
-    """Raise BadInput for a source of any kind, open as `file`, that is a Git LFS pointer instead of the data."""
-    if not len(LFS_POINTER) < source.size_bytes < _LFS_POINTER_BYTES:
+    """Raise BadInput if a source, open as `file`, is a Git LFS pointer instead of the data."""
+    if not len(LFS_POINTER) < source.size_bytes < _MAX_LFS_POINTER_BYTES:
         return
-    head = bytearray(len(LFS_POINTER))
-    if file.readinto_at(0, memoryview(head)) == len(head) and head == LFS_POINTER:
+    if read_at(file, 0, len(LFS_POINTER)) == LFS_POINTER:
         raise BadInput(f"{printable(source.shown)}: {LFS_ADVICE}")
 
 
 def pass_over(event: Event) -> None:
-    """Read to its end what comes in pieces, for who has no use for it."""
+    """Read an event to its end without using it."""
     if isinstance(event, LongText):
         for _ in event.pieces:
-            pass
-    elif isinstance(event, LongLine):
-        for _ in event.texts():
             pass

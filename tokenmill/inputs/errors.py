@@ -3,6 +3,7 @@
 # ruff: noqa: N818 - named after the fault: BadInput, InvalidText
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from tokenmill.errors import TokenmillError, printable
@@ -35,13 +36,14 @@ def changed_while_read(path: str, how: str) -> FatalInput:
     )
 
 
-def no_column(path: str, column: str, names: str, option: str = "--text-field") -> BadInput:
-    """Return the error for a table without the column. names: the columns that exist, separated by commas."""
-    return BadInput(
-        f"{printable(path)}: no column {column!r} (columns: {printable(names) or 'none'}). Choose one with {option}."
-    )
-
-
-def repeated_column(path: str, column: str, count: int) -> BadInput:
-    """Return the error for a table with several columns of the same name."""
-    return BadInput(f"{printable(path)}: the column {column!r} must occur once (got {count})")
+def column_index(path: str, columns: Sequence[str], column: str, option: str = "--text-field") -> int:
+    """Return the index of a column. Raise BadInput unless the table has the column exactly once."""
+    count = columns.count(column)
+    if count > 1:
+        raise BadInput(f"{printable(path)}: the column {column!r} must occur once (got {count})")
+    if not count:
+        names = printable(", ".join(columns[:20])) or "none"
+        raise BadInput(
+            f"{printable(path)}: no column {column!r} (columns: {names}). Choose one with {option}."
+        )
+    return columns.index(column)

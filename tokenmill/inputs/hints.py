@@ -1,28 +1,26 @@
-"""What an input was meant to be that is no text or is not there, as the end of a message.
+"""Advice on arguments that are not text or do not exist, as the end of an error message.
 
-By os.path throughout: Path's `exists` raises where a name is too long, as that of a text in place of a path.
+Uses os.path, because Path.exists raises for overlong names, such as a text passed instead of a path.
 """
 
+# ruff: noqa: PTH110, PTH118, PTH123, PTH208
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Sequence
 from typing import Final
 
 from tokenmill.stores.url import is_url
 
-_HEAD_BYTES: Final = 1000
-ZARR_METADATA: Final = "zarr.json"  # of format 3, which all datasets on stores have
+ZARR_METADATA: Final = "zarr.json"  # Zarr format 3, which every dataset on a store has
 DATASET_WITHIN: Final = (
     "a Zarr dataset, not text. Pass the other files by name, or move the dataset elsewhere."
 )
+_HEAD_BYTES: Final = 1000
 
 
 def what_no_text_is(named: str, input_format: str = "auto") -> str:
-    """What a local path is that could be read as text but never is meant to be, and what to do; "" for others.
-
-    A tokenizer may be meant where all inputs are said to be text, as source code is.
-    """
+    """Return the fault of a local path to a dataset or a tokenizer, "" for any other path."""
     if is_url(named):
         return ""
     if is_zarr_group(named):
@@ -34,30 +32,23 @@ def what_no_text_is(named: str, input_format: str = "auto") -> str:
 
 def is_zarr_group(folder: str | os.PathLike[str]) -> bool:
     """Whether a local folder is a dataset, or a group of one."""
-    names = (".zgroup", ZARR_METADATA)
-    return any(os.path.exists(os.path.join(folder, name)) for name in names)  # noqa: PTH110, PTH118
+    return any(os.path.exists(os.path.join(folder, name)) for name in (".zgroup", ZARR_METADATA))
 
 
 def _begins_as_tokenizer(path: str) -> bool:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:
             head = file.read(_HEAD_BYTES)
     except OSError:
         return False
     return b'"version"' in head and (b'"added_tokens"' in head or b'"truncation"' in head)
 
 
-def why_missing(named: str, arguments: Sequence[str]) -> str:
-    """Return how to fix a path that does not exist, as the end of a message: ". Do this.", or "" if that is unknown."""
-    if named.startswith("~"):
-        return f". Pass {os.path.expanduser(named)}, because the shell expands ~ only outside quotes."  # noqa: PTH111
-    if named.endswith("/") and os.path.isfile(named.rstrip("/")):  # noqa: PTH113
-        return ". Remove the / at the end of the file name."
-    if "," in named and all(map(os.path.exists, named.split(","))):
-        return ". Separate paths with spaces instead of commas."
-    if named.startswith("<") and named.endswith(">"):
-        return ". Repeat the option for each token: --special-token A --special-token B."
-    whole = " ".join(arguments)
-    if len(arguments) > 1 and named == arguments[0] and os.path.exists(whole):  # noqa: PTH110
-        return f". Quote a path with spaces: '{whole}'."
-    return ""
+def why_missing(path: str) -> str:
+    """Return ". Did you mean X?" if the folder of a missing path has a similar name, else ""."""
+    folder, name = os.path.split(path.rstrip("/"))
+    try:
+        close = difflib.get_close_matches(name, os.listdir(folder or "."), 1)
+    except OSError:
+        return ""
+    return f". Did you mean {os.path.join(folder, close[0])}?" if close else ""

@@ -1,37 +1,46 @@
-"""What becomes of the records of a corpus: taken in, or found bad and treated as --on-error says. Each is counted.
+"""Counts the records of an input and decides what happens to bad ones.
 
-A *record* is what an input holds one document in: a stretch of text between separators, a JSON line, a Parquet row.
-Records that cannot give their text are *bad*. Conservation: records = documents + skipped.
+A record is what holds one document: the text between separators, a JSON line, a row of a table. A record that has no
+text is bad; --on-error says what happens to it. Invariant: records = documents + skipped.
 """
 
 from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tokenmill.errors import printable
+from tokenmill.inputs import utf8
+from tokenmill.inputs.blocks import read_range
 from tokenmill.inputs.errors import FatalInput
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 SHOWN_BYTES = 80
-MAX_ROLES = 16  # that are counted by name
-MAX_RECOUNTED_BYTES = 16 << 20  # an error names the line of a record up to here, beyond it only the byte
-INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
-_CHATS = ("messages", "conversations")  # what their field is called as a rule
+MAX_ROLES = 16  # counted by name
+MAX_RECOUNTED_BYTES = 16 << 20  # errors name the line of a record up to here, later only the byte
+INVALID_UTF8 = "invalid UTF-8"  # the reason that --invalid skip tolerates
 MALFORMED, FIELD_MISSING = "malformed", "field missing"
 UNREADABLE = "unreadable file"
 TOO_LONG = "longer than {limit} bytes (--max-record-bytes)"
+_CHAT_FIELDS = ("messages", "conversations")
 
 
 class BadRecord(NamedTuple):
-    """A record that gives no text. place: its first byte in the (decompressed) source, or its row.
+    """A record without a text.
 
-    reason: the kind of fault, under which it is counted; detail: what exactly. data: its bytes, or the first of
-    `length`. line: from 0, counted from the first line of the piece.
+    reason: kind of fault, under which the record is counted.
+    detail: what exactly is wrong.
+    place: offset of the record in the decompressed source, or its row.
+    data: the bytes of the record, or the first of them.
+    length: bytes of the whole record.
+    line: index of its line, from the first line that this reading read.
     """
 
     reason: str
@@ -44,19 +53,25 @@ class BadRecord(NamedTuple):
 
 
 class Intake:
-    """Counts records, and treats the bad ones as the rules say.
+    """Counts records, and treats bad ones as the rules say.
 
-    skipped: bad records by reason. unreadable: (source, error) of files that were left out from the damage on.
-    messages: messages of chats by role. dropped: messages that the template leaves out, by role. replaced: U+FFFD that
-    were put in. lines: (source, how many lines of it) where a source of lines goes on behind what was read.
+    skipped: bad records by reason.
+    unreadable: (source, error) of damaged files, which were read up to the damage.
+    messages: messages of chats by role. dropped: messages that the template omits, by role.
+    replaced: inserted U+FFFD.
+    lines: (source, lines read of it), if another reading continues after them.
+    lines_start: offset of the line that `BadRecord.line` counts from.
+    rows_before: counts the rows of the source before the piece, if the places of its records begin at 0.
     """
 
     def __init__(self, rules: IntakeRules) -> None:
         self.rules = rules
+        self.lines_start = 0
+        self.rows_before: Callable[[], int] | None = None
         self.reset()
 
     def reset(self) -> None:
-        """Count from nothing."""
+        """Set all counts to zero."""
         self.records = self.blank = self.replaced = 0
         self.skipped: dict[str, int] = {}
         self.unreadable: list[tuple[int, str]] = []
@@ -65,7 +80,7 @@ class Intake:
         self.lines: list[tuple[int, int]] = []
 
     def add_lines(self, source_index: int, lines: int) -> None:
-        """So many lines, good, bad and blank, were read of a source that goes on."""
+        """Count lines, good, bad and blank, of a source. Another reading continues after them."""
         self.lines.append((source_index, lines))
 
     def add_messages(self, roles: Iterable[str], dropped: Iterable[str]) -> None:
@@ -75,21 +90,36 @@ class Intake:
                 name = role if role in counts or len(counts) < MAX_ROLES else "other"
                 counts[name] = counts.get(name, 0) + 1
 
+    def repair(self, text: Buffer) -> tuple[Buffer, int]:
+        """Return (the text, with U+FFFD for invalid bytes if the rules say so; the first invalid byte, -1 if none).
+
+        The text of a record goes through here once. A caller that gets an invalid byte reports a bad record.
+        """
+        repaired, replaced, bad = utf8.repair(text, self.rules.invalid == "replace")
+        self.replaced += replaced
+        return repaired, bad
+
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
-        """Count a bad record, and keep it under "quarantine"; FatalInput (exit 3) under "fail" or beyond max_errors."""
+        """Count a bad record, and keep it under "quarantine".
+
+        Raise FatalInput (exit 3) under "fail", or if there are more than max_errors.
+        """
         tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
         if self.rules.on_error == "fail" and not tolerated:
-            raise FatalInput(_message(source, record))
+            raise FatalInput(_message(source, self.located(record), self.lines_start))
         self.skipped[record.reason] = self.skipped.get(record.reason, 0) + 1
         check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)
         if self.rules.on_error == "quarantine":
-            self.set_aside(source_index, record)
+            self.set_aside(source_index, self.located(record))
+
+    def located(self, record: BadRecord) -> BadRecord:
+        """Return the record with its row in the source."""
+        if self.rows_before is None or not record.is_row:
+            return record
+        return record._replace(place=record.place + self.rows_before())
 
     def bad_file(self, source_index: int, source: Source, error: Exception) -> None:
-        """Count a file that cannot be read, or not to its end; the documents before the damage stay.
-
-        Raises the error under "fail" and FatalInput always.
-        """
+        """Count a damaged file; the documents before the damage stay. Under "fail", raise the error instead."""
         fails = self.rules.on_error == "fail"
         if isinstance(error, FatalInput) or (fails and isinstance(error, OSError)):
             raise error
@@ -103,51 +133,52 @@ class Intake:
             self.set_aside(source_index, BadRecord(UNREADABLE, detail, 0, b"", source.size_bytes))
 
     def set_aside(self, source_index: int, record: BadRecord) -> None:
-        """Keep a bad record; here there is no place to."""
+        """Keep a bad record. Subclasses that have a place for it override this method."""
 
 
-def _message(source: Source, record: BadRecord) -> str:
+def _message(source: Source, record: BadRecord, lines_start: int) -> str:
+    line = _line_number(source, record, lines_start)
+    where = f"byte {record.place}"
     if record.is_row:
         where = f"row {record.place}"
-    elif record.line is None or (source.kind.is_divisible and record.place > MAX_RECOUNTED_BYTES):
-        where = f"byte {record.place}"
-    else:
-        line = _line_number(source, record.place) if source.kind.is_divisible else record.line + 1
-        where = f"line {line} (byte {record.place})"
+    elif line is not None:
+        where = f"line {line} ({where})"
     shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     if shown:
         shown = f" (got {shown}{'...' if record.length > SHOWN_BYTES else ''})"
-    return printable(f"{source.shown}: {where}: {record.detail}{shown}. {_way_out(record)}")
+    return printable(f"{source.shown}: {where}: {record.detail}{shown}. {_fix(record)}")
 
 
-def _way_out(record: BadRecord) -> str:
-    """What to do about a bad record: what is wrong with the first one is often wrong with all."""
+def _line_number(source: Source, record: BadRecord, lines_start: int) -> int | None:
+    """The number of a record's line in its source, from 1; None if it would take long to find."""
+    is_divisible = source.kind.is_divisible
+    if record.line is None or (is_divisible and record.place > MAX_RECOUNTED_BYTES):
+        return None
+    if lines_start == 0:
+        return record.line + 1
+    if not is_divisible:
+        return None
+    with source.open() as file:
+        return read_range(file, source.shown, 0, lines_start).count(b"\n") + record.line + 1
+
+
+def _fix(record: BadRecord) -> str:
+    """What to do about a bad record. If the first record is bad, often the whole file needs another option."""
     start = record.data[:SHOWN_BYTES].strip()
-    if record.line == 0 and record.place <= len(codecs.BOM_UTF8):  # of the file, as its first byte is in it
+    if record.line == 0 and record.place <= len(codecs.BOM_UTF8):  # the first of the file
         if start.startswith(b"["):
             return "Rename a JSON array to .json, or write one record per line with jq -c '.[]'."
         if start.startswith(b"{") and record.reason == MALFORMED and record.length < SHOWN_BYTES:
             return "Write one record per line, for example with jq -c '.'."
-    way_out = "Fix the record, or pass --on-error skip to skip bad records."
+    fix = "Fix the record, or pass --on-error skip to skip bad records."
     if record.reason == FIELD_MISSING:
-        with suppress(ValueError, RecursionError):  # of a long record there is the beginning only
+        with suppress(ValueError, RecursionError):  # data may be only the beginning of the record
             names = list(json.loads(record.data))[:10]
             of_chats = "".join(
-                f"Convert chats with --messages-field {name}. " for name in names if name in _CHATS
+                f"Convert chats with --messages-field {name}. " for name in names if name in _CHAT_FIELDS
             )
-            return f"Choose a field with --text-field (fields: {', '.join(names) or 'none'}). {of_chats}{way_out}"
-    return way_out
-
-
-def _line_number(source: Source, place: int) -> int:
-    """The number of the line that begins at byte `place`, from 1; reads the file up to there."""
-    number, read = 1, 0
-    with source.open() as file, memoryview(buffer := bytearray(1 << 20)) as view:
-        file.expect(0, place)
-        while got := file.readinto_at(read, view[: place - read]):
-            number += buffer.count(b"\n", 0, got)
-            read += got
-    return number
+            return f"Choose a field with --text-field (fields: {', '.join(names) or 'none'}). {of_chats}{fix}"
+    return fix
 
 
 def check_error_count(count: int, max_errors: int | None) -> None:

@@ -1,4 +1,4 @@
-"""JSON arrays of records, read as JSON Lines of the same length (tokenmill/inputs/native/json_array.hpp).
+"""JSON arrays of records, read as JSON Lines of the same length (native/json_array.hpp).
 
 A file may be an array unless its name says JSON Lines, or its records are lists themselves (--text-field /0).
 """
@@ -15,17 +15,17 @@ from tokenmill.inputs.kinds import is_named_lines
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
 
-_HEAD_BYTES = 4096  # more white space does not precede an array
+_HEAD_BYTES = 4096  # an array begins within these, after white space
 
 
 def may_be_array(source: Source, rules: IntakeRules) -> bool:
-    """Whether a source of JSON records may be an array, by its name and by the fields that are read."""
+    """Return whether a source of JSON records may be an array, by its name and by the fields that are read."""
     has_lists = rules.marks is None and rules.text_path[0].isdecimal()
     return not has_lists and not is_named_lines(source.path)
 
 
 def is_array(source: Source, rules: IntakeRules) -> bool:
-    """Whether an uncompressed source of JSON records is an array."""
+    """Return whether an uncompressed source of JSON records is an array."""
     if not may_be_array(source, rules):
         return False
     head = np.empty(min(_HEAD_BYTES, source.size_bytes), np.uint8)
@@ -37,7 +37,7 @@ def is_array(source: Source, rules: IntakeRules) -> bool:
 
 
 class ArrayLines:
-    """A stream of JSON Lines, or of one array as JSON Lines; BadInput after the last byte before damage.
+    """A stream of JSON Lines, or of one array as JSON Lines. BadInput comes after the last byte before the damage.
 
     path: name of the source in errors.
     """

@@ -1,9 +1,9 @@
-"""What kind of input a file is: its record format and how it is compressed, both told by its name.
+"""Kinds of input files: record format and compression, both determined by the file name.
 
-`FORMATS` is the one table of formats. A new format is a line there and a reader (docs/development/extending.md).
-The format may be forced with --input-format; the compression is always that of the name, or, for standard input, of
-the first bytes. Kinds nobody can read are refused before the work starts: read as plain text they would give a
-dataset of rubbish.
+    corpus/a.jsonl.gz -> Kind("jsonl", "gz")        corpus/a.log -> Kind("text", "none")
+
+`FORMATS` lists the formats. A new format is a row there and a reader (docs/development/extending.md). The user can set
+the format with --input-format. Unsupported files are refused before the work starts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from tokenmill.errors import BadArgument, not_installed, printable
 
 
 class Format(NamedTuple):
-    """name: of people and errors. suffixes: of files. reader: the module whose `documents(reading)` reads a piece.
+    """A record format.
 
-    library: what has to be installed. is_divisible: whether the parts of a file can be read alone, by their bytes; else
-    it is read from its beginning. is_encoded: whether the file's size says little of how much text is in it, as it is
-    compressed inside; such a file cannot be compressed once more. has_rows: whether the place of a document is the
-    number of its row; else a byte.
+    name: display name.
+    suffixes: file extensions.
+    reader: module with `documents(reading)`.
+    library: package that the reader needs.
+    is_divisible: parts of a file can be read alone; otherwise a file is one task.
+    is_encoded: the format has internal compression, so the file size does not predict the amount of text.
     """
 
     name: str
@@ -33,42 +35,26 @@ class Format(NamedTuple):
     library: str | None = None
     is_divisible: bool = True
     is_encoded: bool = False
-    has_rows: bool = False
 
 
+_READERS = "tokenmill.inputs.read_"
 _LINES = (".jsonl", ".ndjson", ".jsonlines")
-# Large corpora name their JSON Lines .json, too. A file with that name may also be an array (json_array.py).
 FORMATS = {
-    "text": Format("text", (), "tokenmill.inputs.read_text"),
-    "jsonl": Format("JSON Lines", (*_LINES, ".json"), "tokenmill.inputs.read_jsonl"),
-    "parquet": Format(
-        "Parquet",
-        (".parquet", ".pq"),
-        "tokenmill.inputs.read_parquet",
-        "pyarrow",
-        is_encoded=True,
-        has_rows=True,
-    ),
-    "arrow": Format(
-        "Arrow",
-        (".arrow", ".feather", ".ipc"),
-        "tokenmill.inputs.read_arrow",
-        "pyarrow",
-        is_encoded=True,
-        has_rows=True,
-    ),
-    "csv": Format("CSV", (".csv",), "tokenmill.inputs.read_csv", is_divisible=False, has_rows=True),
-    "tsv": Format("TSV", (".tsv", ".tab"), "tokenmill.inputs.read_csv", is_divisible=False, has_rows=True),
-    "tar": Format("tar", (".tar",), "tokenmill.inputs.read_tar", is_divisible=False, has_rows=True),
+    "text": Format("text", (), f"{_READERS}text"),
+    # A .json file holds JSON Lines or one array (json_array.py).
+    "jsonl": Format("JSON Lines", (*_LINES, ".json"), f"{_READERS}jsonl"),
+    "parquet": Format("Parquet", (".parquet", ".pq"), f"{_READERS}parquet", "pyarrow", is_encoded=True),
+    "arrow": Format("Arrow", (".arrow", ".feather", ".ipc"), f"{_READERS}arrow", "pyarrow", is_encoded=True),
+    "csv": Format("CSV", (".csv",), f"{_READERS}csv", is_divisible=False),
+    "tsv": Format("TSV", (".tsv", ".tab"), f"{_READERS}csv", is_divisible=False),
+    "tar": Format("tar", (".tar",), f"{_READERS}tar", is_divisible=False),
 }
 INPUT_FORMATS = ("auto", *FORMATS)
+MAGIC_NUMBERS = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00"}
 _COMPRESSIONS = {
-    ".gz": "gz",
+    **{f".{name}": name for name in MAGIC_NUMBERS},
     ".gzip": "gz",
-    ".zst": "zst",
     ".zstd": "zst",
-    ".bz2": "bz2",
-    ".xz": "xz",
 }
 _SHORT = {".tgz": ".tar.gz", ".txz": ".tar.xz"}
 _REFUSED = (".zip", ".7z", ".rar", ".lz4", ".br", ".lzma", ".snappy", ".npy")
@@ -79,24 +65,22 @@ _NOT_TEXT = (
     *(".mp3", ".mp4", ".wav", ".flac", ".ogg", ".avi", ".mov", ".mkv", ".webm"),
     *(".npz", ".pt", ".pth", ".pkl", ".safetensors", ".gguf", ".onnx", ".h5", ".sqlite", ".pyc", ".so"),
 )
-# Files of a repository that describe the data next to them.
 _ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|citation|changelog|contributing)(\.\w+)?")
 _METADATA = re.compile(
     r"dataset_(infos?|dict)\.json|(.*\.)?metadata\.json|croissant\.json|config\.json|generation_config\.json|"
     r"tokenizer(_config)?\.json|special_tokens_map\.json|added_tokens\.json|vocab\.json|package(-lock)?\.json"
 )
-_MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 
 
 class Kind(NamedTuple):
-    """format: one of FORMATS; compression: none, gz, zst, bz2 or xz."""
+    """format: key of FORMATS. compression: key of MAGIC_NUMBERS, or "none"."""
 
     format: str = "text"
     compression: str = "none"
 
     @property
     def name(self) -> str:
-        """As plans and manifests keep it: "jsonl", "text.gz"."""
+        """Name in plans and manifests: "jsonl", "text.gz"."""
         return self.format if self.compression == "none" else f"{self.format}.{self.compression}"
 
     @property
@@ -106,18 +90,18 @@ class Kind(NamedTuple):
 
     @property
     def is_decoded(self) -> bool:
-        """Whether a part of the file may give many times its size of text: some of it, or all where it begins."""
+        """Whether a part of the file can hold far more text than its size."""
         return not self.is_divisible or FORMATS[self.format].is_encoded
 
 
 PLAIN_TEXT = Kind()
-_shared_kind = cache(Kind)  # one for all files of a kind
+_shared_kind = cache(Kind)  # one object for all files of a kind
 
 
 def kind_of(path: str, input_format: str = "auto") -> Kind:
-    """The kind of a file by its name; ValueError says which kind cannot be read and what to do.
+    """Return the kind of a file by its name. Raise ValueError for unsupported files.
 
-    "a.jsonl.gz" -> Kind("jsonl", "gz"); "a.txt", "auto" -> Kind("text", "none"); "a.log", "jsonl" -> Kind("jsonl").
+    "a.jsonl.gz" -> Kind("jsonl", "gz"); "a.txt" -> Kind("text", "none"); "a.log", "jsonl" -> Kind("jsonl", "none").
     """
     return _kind_of_suffixes(_suffixes(path), input_format)
 
@@ -144,17 +128,17 @@ def _kind_of_suffixes(suffixes: str, input_format: str) -> Kind:
 
 
 class Rank(IntEnum):
-    """How likely a file holds data. A folder is read by its files of the lowest rank, and the others are left out."""
+    """How likely a file holds data. Only the files with the lowest rank in a folder are read."""
 
-    NAMED = 0  # by an argument or a glob, so it is read in any case
+    NAMED = 0  # by an argument or a glob: always read
     RECORDS = 1
     TEXT = 2
-    ABOUT = 3  # README, LICENSE: text if there is nothing else
-    NO_DATA = 4  # never read unless named: metadata, HTML, PDF, images, archives
+    ABOUT = 3  # README, LICENSE: read if the folder has no other text
+    NO_DATA = 4  # metadata, HTML, PDF, images, archives: read only if named
 
 
 def rank_in_folder(name: str, input_format: str, is_top: bool) -> Rank:
-    """The rank of a file in a folder by its name. is_top: the file is not in a folder within that folder.
+    """Return the rank of a file in a folder by its name. is_top: the file is not in a subfolder.
 
     ("a.jsonl", "auto") -> RECORDS; ("a.txt", "auto") -> TEXT; ("README.md", "auto", True) -> ABOUT.
     """
@@ -193,34 +177,8 @@ def _format_of(name: str) -> str:
     return next((key for key, value in FORMATS.items() if name.endswith(value.suffixes)), "text")
 
 
-def is_named_lines(path: str) -> bool:
-    """Whether the name says JSON Lines, so that the file is no array."""
-    return _uncompressed(path)[0].endswith(_LINES)
-
-
-def is_marked_up(path: str) -> bool:
-    """Whether the file is an HTML page by its name."""
-    return _uncompressed(path)[0].endswith(_MARKED_UP)
-
-
-def empty_table(path: str, kind: Kind) -> str:
-    """Return the fault of an empty file of a format that has no empty files."""
-    return printable(f"{path}: not a {FORMATS[kind.format].name} file (got 0 bytes)")
-
-
-def markup_note(names: Sequence[str]) -> str:
-    """A line about named files that are HTML pages; "" if there are none."""
-    if not names:
-        return ""
-    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-    return (
-        f"{printable(names[0])}{more}: read as plain text, including the markup. Extract the text first, or pass "
-        "--input-format text."
-    )
-
-
 def _uncompressed(path: str) -> tuple[str, str]:
-    """The name in small letters without the suffix of a compression, and the compression."""
+    """Return the lowercase name without the compression suffix, and the compression."""
     name = path.lower()
     for short, suffix in _SHORT.items():
         if name.endswith(short):
@@ -230,15 +188,38 @@ def _uncompressed(path: str) -> tuple[str, str]:
 
 
 def compression_of(head: bytes) -> str:
-    """The compression whose mark a file begins with, "none" if it is no known one."""
-    return next((name for mark, name in _MAGIC.items() if head.startswith(mark)), "none")
+    """Return the compression of a file by its first bytes, or "none"."""
+    return next((name for name, magic in MAGIC_NUMBERS.items() if head.startswith(magic)), "none")
+
+
+def is_named_lines(path: str) -> bool:
+    """Whether the file extension means JSON Lines, so the file is not an array."""
+    return _uncompressed(path)[0].endswith(_LINES)
+
+
+def is_marked_up(path: str) -> bool:
+    """Whether the file extension means HTML."""
+    return _uncompressed(path)[0].endswith(_MARKED_UP)
+
+
+def markup_note(names: Sequence[str]) -> str:
+    """Return a warning about HTML pages that arguments name, or "" if there are none."""
+    if not names:
+        return ""
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return (
+        f"{printable(names[0])}{more}: read as plain text, including the markup. Extract the text first, or pass "
+        "--input-format text."
+    )
+
+
+def empty_table(path: str, kind: Kind) -> str:
+    """Return the error for an empty file in a format that does not allow one."""
+    return printable(f"{path}: not a {FORMATS[kind.format].name} file (got 0 bytes)")
 
 
 def check_libraries(kinds: set[Kind]) -> None:
-    """Raise BadArgument (exit 2) naming the extra if a library that one of the kinds needs is not installed.
-
-    Only looks for it: what it costs to import it is for the workers, while they have nothing else to wait for.
-    """
+    """Raise BadArgument if a package that one of the kinds needs is not installed. Nothing is imported."""
     needed = {FORMATS[kind.format].library: FORMATS[kind.format].name for kind in kinds}
     if any(kind.compression == "zst" for kind in kinds):
         needed["zstandard"] = "zstd"

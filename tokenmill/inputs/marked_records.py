@@ -1,8 +1,9 @@
 """Records with a loss mask: a prompt and its completion, or the messages of a chat.
 
-A record becomes one text and the stretches of it that are to be learned. What makes the text of a chat is its template
-(chat_template.py), and so where prompt and completion are lists of messages; where they are texts it is the one
-behind the other.
+A record becomes one text and the spans of the text to train on. A template writes chats (chat_template.py), and also
+prompts and completions that are lists of messages. Plain prompts and completions are concatenated:
+
+    {"prompt": "1+1=", "completion": "2"}  ->  text "1+1=2", trained [(4, 5)]
 """
 
 from __future__ import annotations
@@ -23,21 +24,20 @@ from tokenmill.inputs.rules import pointer_path
 if TYPE_CHECKING:
     from tokenmill.inputs.chat_template import ChatTemplate
 
-RECORD_BYTES = 64 << 20  # of a record that is held whole
-LONGEST_INTEGER = 4000  # digits of a number that is read as it is; Python refuses those of more than 4,300
-MARKED_FORMATS = {
-    "jsonl",
-    "parquet",
-    "arrow",
-    "csv",
-    "tsv",
-}  # of FORMATS (tokenmill/inputs/kinds.py), those of records
+LONGEST_INTEGER = 4000  # digits; Python's int() accepts 4,300
+MARKED_FORMATS = {"jsonl", "parquet", "arrow", "csv", "tsv"}
 
 
 class MarkedText(NamedTuple):
-    """text: UTF-8. trained: (start, stop) of its bytes that are to be learned, rising. cuts: bytes that no token may
-    lie across, rising. has_special: whether a part that is text holds the text of a special token. of_chat: whether a
-    template made it. roles: the roles of its messages. dropped: the roles of those that the template leaves out."""
+    """The text of a record. Offsets are in bytes and ascend.
+
+    trained: spans to train on.
+    cuts: offsets that no token may cross.
+    has_special: the record holds the text of a special token as ordinary text.
+    of_chat: a template wrote the text.
+    roles: roles of the messages.
+    dropped: roles of the messages that the template leaves out.
+    """
 
     text: bytes
     trained: list[tuple[int, int]]
@@ -48,8 +48,8 @@ class MarkedText(NamedTuple):
     dropped: Sequence[str] = ()
 
 
-class RecordFault(ValueError):  # noqa: N818 - named for what is wrong
-    """A record that gives no text. reason: under what it is counted."""
+class RecordFault(ValueError):  # noqa: N818 - named after the fault
+    """A bad record. reason: kind of fault, under which the record is counted."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -57,7 +57,7 @@ class RecordFault(ValueError):  # noqa: N818 - named for what is wrong
 
 
 class MarkedRecords:
-    """Texts and marks of records by the rules of an intake, which counts their messages. The rules must have marks."""
+    """Turns records into texts by the rules of an intake, which must have marks, and counts their messages there."""
 
     def __init__(self, intake: Intake) -> None:
         rules = intake.rules
@@ -66,12 +66,12 @@ class MarkedRecords:
         self._replaces = rules.invalid == "replace"
         self._special = rules.special_in_text or "text"
         self._marks = rules.marks
-        self._chat: ChatTemplate | None = None  # made for the first chat
+        self._chat: ChatTemplate | None = None  # created by the first chat
 
     def parsed(self, line: bytes) -> Any:
-        """The record of a JSON line, which is valid UTF-8; RecordFault."""
+        """Parse a JSON line, which must be valid UTF-8. Raise RecordFault."""
         try:
-            return _value_of(line.decode())  # of bytes it would take UTF-16, and a mark in front of any line
+            return _parse(line.decode())  # json.loads would accept UTF-16 bytes
         except RecursionError:
             raise RecordFault(MALFORMED, "nested too deeply") from None
         except RecordFault:
@@ -80,29 +80,31 @@ class MarkedRecords:
             raise RecordFault(MALFORMED, f"invalid JSON: {error}") from None
 
     def text_of(self, record: Any) -> MarkedText:
-        """Return the text of a record and count its messages; RecordFault."""
-        found = self._text_of(record)
-        self._intake.add_messages(found.roles, found.dropped)
-        return found
-
-    def _text_of(self, record: Any) -> MarkedText:
+        """Return the text of a record. Raise RecordFault."""
         if not isinstance(record, dict):
             raise RecordFault("not an object", "not a JSON object")
-        if self._marks.messages_field:
-            messages = _field(record, self._marks.messages_field)
-            tools = _tools(record, self._marks.messages_field)
-            return self._template().text_of(_listed(messages), tools, self._special, self._replaces)
-        names = self._marks.prompt_field, self._marks.completion_field
-        before, after = (_field(record, name) for name in names)
-        if isinstance(before, list) and isinstance(after, list):
-            tools = _tools(record, self._marks.prompt_field)
-            return self._template().completion_of(before, after, tools, self._special, self._replaces)
-        prompt, completion = (
-            encoded(_text(value, name), self._replaces)
-            for value, name in zip((before, after), names, strict=True)
-        )
-        stop = len(prompt) + len(completion)
-        return MarkedText(prompt + completion, [(len(prompt), stop)] if completion else [], [])
+        marks = self._marks
+        if marks.messages_field:
+            messages = _listed(_field(record, marks.messages_field))
+            tools = _tools(record, marks.messages_field)
+            text = self._template().text_of(messages, tools, self._special, self._replaces)
+        else:
+            prompt, completion = _field(record, marks.prompt_field), _field(record, marks.completion_field)
+            if isinstance(prompt, list) and isinstance(completion, list):
+                tools = _tools(record, marks.prompt_field)
+                text = self._template().completion_of(
+                    prompt, completion, tools, self._special, self._replaces
+                )
+            else:
+                text = self._concatenated(prompt, completion)
+        self._intake.add_messages(text.roles, text.dropped)
+        return text
+
+    def _concatenated(self, prompt: Any, completion: Any) -> MarkedText:
+        before = encoded(_text(prompt, self._marks.prompt_field), self._replaces)
+        after = encoded(_text(completion, self._marks.completion_field), self._replaces)
+        stop = len(before) + len(after)
+        return MarkedText(before + after, [(len(before), stop)] if after else [], [])
 
     def _template(self) -> ChatTemplate:
         if self._chat is None:
@@ -119,27 +121,27 @@ class MarkedRecords:
 
 
 class MarkedBatch:
-    """Texts on their way into one batch."""
+    """Collects texts for one batch."""
 
     def __init__(self) -> None:
-        self._found: list[MarkedText] = []
+        self._texts: list[MarkedText] = []
         self._places: list[int] = []
 
-    def add(self, found: MarkedText, place: int) -> None:
-        """place: where the record begins in its source."""
-        self._found.append(found)
+    def add(self, text: MarkedText, place: int) -> None:
+        """Add a text. place: byte or row of its record in the source."""
+        self._texts.append(text)
         self._places.append(place)
 
     def documents(self, are_rows: bool = False) -> Iterator[Documents]:
-        """All of them in order, as events: chats, and texts that no template made, by themselves."""
-        pairs = zip(self._found, self._places, strict=True)
+        """Yield all texts in order. Chats and concatenated texts are separate events."""
+        pairs = zip(self._texts, self._places, strict=True)
         for of_chats, group in groupby(pairs, key=lambda pair: pair[0].of_chat):
             texts, places = zip(*group, strict=True)
-            trained = [(row, *span) for row, found in enumerate(texts) for span in found.trained]
-            cuts = [(row, cut) for row, found in enumerate(texts) for cut in found.cuts]
-            with_special = np.array([found.has_special for found in texts], dtype=np.bool_)
-            marks = Marks(_table(trained, 3), _table(cuts, 2), with_special, of_chats)
-            batch = Batch.of([found.text for found in texts], marks)
+            trained = [(row, *span) for row, text in enumerate(texts) for span in text.trained]
+            cuts = [(row, cut) for row, text in enumerate(texts) for cut in text.cuts]
+            has_special = np.array([text.has_special for text in texts], dtype=np.bool_)
+            marks = Marks(_table(trained, 3), _table(cuts, 2), has_special, of_chats)
+            batch = Batch.of([text.text for text in texts], marks)
             yield Documents(batch, np.array(places, dtype=np.uint64), are_rows)
 
 
@@ -148,7 +150,7 @@ def _table(rows: Sequence[tuple[int, ...]], columns: int) -> NDArray[np.int64]:
 
 
 def encoded(text: str, replaces: bool) -> bytes:
-    """The UTF-8 of a text; RecordFault for half of a surrogate pair, which becomes U+FFFD with `replaces`."""
+    """Encode a text as UTF-8. An unpaired surrogate raises RecordFault, or becomes U+FFFD with `replaces`."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -158,16 +160,21 @@ def encoded(text: str, replaces: bool) -> bytes:
         raise RecordFault(INVALID_UTF8, detail) from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parse(text: str) -> Any:
+    """Parse JSON. Raise RecordFault for an object with a repeated name."""
+    return json.loads(text, object_pairs_hook=_unique, parse_int=_integer)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for at, name in enumerate(names) if name in names[:at])
-        raise RecordFault("field twice", f"field {twice!r} occurs twice")
+        repeated = next(name for index, name in enumerate(names) if name in names[:index])
+        raise RecordFault("field twice", f"field {repeated!r} occurs twice")
     return found
 
 
-def _whole_number(text: str) -> int | float:
+def _integer(text: str) -> int | float:
     return int(text) if len(text) <= LONGEST_INTEGER else float(text)
 
 
@@ -175,31 +182,26 @@ def _field(record: dict[str, Any], name: str) -> Any:
     value: Any = record
     for part in pointer_path(name):
         if not isinstance(value, dict) or part not in value:
-            there = ", ".join(map(str, list(record)[:10])) or "none"
-            raise RecordFault("no such field", f"field {name!r} is missing (fields: {there})")
+            fields = ", ".join(map(str, list(record)[:10])) or "none"
+            raise RecordFault("no such field", f"field {name!r} is missing (fields: {fields})")
         value = value[part]
     return value
 
 
 def _tools(record: dict[str, Any], field: str) -> Any:
-    """The tools in the object that holds a field, which is there, else in the record; None if there are none."""
+    """The tools of the object that holds `field`, or of the record; None if there are none."""
     value: Any = record
     for part in pointer_path(field)[:-1]:
         value = value[part]
-    found = value.get("tools")
-    return _listed(record.get("tools") if found is None else found)
-
-
-def _value_of(text: str) -> Any:
-    """The value of a text in JSON; RecordFault for an object that has the same name twice."""
-    return json.loads(text, object_pairs_hook=_once, parse_int=_whole_number)
+    tools = value.get("tools")
+    return _listed(record.get("tools") if tools is None else tools)
 
 
 def _listed(value: Any) -> Any:
-    """A list, of messages or tools, that a table holds as a text in JSON."""
+    """Messages or tools. A table may hold them as JSON text."""
     if isinstance(value, str):
         try:
-            return _value_of(value)
+            return _parse(value)
         except RecordFault:
             raise
         except (ValueError, RecursionError):

@@ -2,7 +2,7 @@
 
     {"from": "human", "value": "hi"} -> {"role": "user", "content": "hi", "from": "human", "value": "hi"}
 
-Messages in ShareGPT form have `from` and `value`. Their role names become those of templates.
+Messages in ShareGPT form have `from` and `value`. Their roles are renamed to those that templates use.
 """
 
 from __future__ import annotations

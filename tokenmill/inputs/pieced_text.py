@@ -1,4 +1,4 @@
-"""A document of text too long to be held, checked while it goes by; and which special token is in it."""
+"""Documents that come in pieces: checked for valid UTF-8 and searched for special tokens while they are read."""
 
 from __future__ import annotations
 
@@ -9,66 +9,66 @@ from tokenmill.errors import printable
 from tokenmill.inputs import _core, utf8
 from tokenmill.inputs.blocks import HEAD_BYTES
 from tokenmill.inputs.documents import LongText
-from tokenmill.inputs.errors import InvalidText
 from tokenmill.inputs.intake import INVALID_UTF8, BadRecord, Intake
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
-from tokenmill.inputs.utf8 import ValidPieces
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
 class PiecedText:
-    """One document; `texts` is to be read to its end, then the rest is known. fault: why it is bad, "" if it is not.
-    is_blank, line: see LongLine."""
+    """A document of plain text. Read `texts` to its end; then `fault` says why the document is bad, "" if it is not.
 
-    is_blank = False
-    line = None
+    start: offset of the document in its source.
+    """
 
     def __init__(self, document: LongText, source: Source, rules: IntakeRules) -> None:
-        mode: utf8.Invalid = "replace" if rules.invalid == "replace" else "error"
-        self.start = document.start
-        self._pieces, self._rules = document.pieces, rules
-        self._valid = ValidPieces(printable(source.name), mode, document.start)
-        self._length = 0
+        self.start, self.fault = document.start, ""
+        self._pieces, self._name, self._rules = document.pieces, printable(source.name), rules
+        self._length = self._replaced = 0
         self._head = b""
-        self.fault = ""
 
     def texts(self) -> Iterator[Buffer]:
-        """The document as valid UTF-8, cut between characters; InvalidText if the rules want that."""
-        for piece, final in self._pieces:
+        """Yield the document as valid UTF-8, cut between characters. Raise InvalidText if the rules say so."""
+        offset, rest = self.start, b""  # rest: the bytes of a character that the next piece completes
+        for piece, is_last in self._pieces:
             view = memoryview(piece)
             self._length += view.nbytes
             if len(self._head) < HEAD_BYTES:
                 self._head += bytes(view[: HEAD_BYTES - len(self._head)])
-            if not self.fault and (text := self._checked(piece, final)) is not None:
-                yield text
-                del text
-            if final:
-                return
+            if not self.fault:
+                data = memoryview(rest + bytes(piece)) if rest else view
+                stop = len(data) - (0 if is_last else utf8.cut_character_bytes(bytes(data[-3:])))
+                if (text := self._checked(data[:stop], offset)) is not None:
+                    yield text
+                    del text
+                offset, rest = offset + stop, bytes(data[stop:])
 
-    def _checked(self, piece: Buffer, final: bool) -> Buffer | None:
-        try:
-            return self._valid.take(piece, final)
-        except InvalidText as error:
-            if self._rules.on_error == "fail" and self._rules.invalid == "error":
-                raise
-            place, byte = self._valid.bad_place, self._valid.bad_byte
-            self.fault = utf8.invalid_byte(place, byte) if place >= 0 else str(error)
-            return None
+    def _checked(self, text: memoryview, offset: int) -> Buffer | None:
+        repaired, replaced, bad = utf8.repair(text, self._rules.invalid == "replace")
+        self._replaced += replaced
+        if bad < 0:
+            return repaired
+        if self._rules.stops_at_invalid:
+            raise utf8.invalid_text(text, bad, self._name, offset)
+        self.fault = utf8.invalid_byte(offset + bad, text[bad])
+        return None
 
     def count_in(self, intake: Intake, source_index: int, source: Source) -> None:
-        """Count what was replaced in it, and it as a bad record if it is one."""
-        intake.replaced += self._valid.replaced
+        """Count the replaced bytes of the document, and the document as a bad record if it is one."""
+        intake.replaced += self._replaced
         if self.fault:
             record = BadRecord(INVALID_UTF8, self.fault, self.start, self._head, self._length)
             intake.bad(source_index, source, record)
 
 
 class SpecialSearch:
-    """Whether a special token is in a text that comes in pieces. found: the first one, "" if there is none; place: its
-    first byte in the text."""
+    """Finds the first special token in a text that comes in pieces.
+
+    found: the token, "" if there is none so far.
+    place: its offset in the text, -1 if there is none.
+    """
 
     def __init__(self, special_tokens: list[bytes]) -> None:
         self._special_tokens = special_tokens
@@ -78,7 +78,7 @@ class SpecialSearch:
         self.found, self.place = "", -1
 
     def through(self, pieces: Iterator[Buffer]) -> Iterator[Buffer]:
-        """The pieces as they are, each looked through first."""
+        """Yield the pieces unchanged, each after the search."""
         for piece in pieces:
             if self._special_tokens and not self.found:
                 text = self._tail + bytes(piece)
@@ -92,7 +92,7 @@ class SpecialSearch:
 
 
 def cut_between_characters(text: memoryview, piece_bytes: int) -> Iterator[memoryview]:
-    """Valid UTF-8 in pieces of about so many bytes, 4 or more, each of whole characters."""
+    """Yield valid UTF-8 in pieces of whole characters. piece_bytes: maximum size, at least 4."""
     start = 0
     while start < len(text):
         stop = min(start + max(piece_bytes, 4), len(text))

@@ -1,13 +1,11 @@
-"""CSV and TSV: a row a record, its text in the column of the header that --text-field names.
+"""CSV and TSV (RFC 4180): one document per row, read from the column that --text-field names.
 
-RFC 4180: values may be quoted, a quoted one may hold the separator, line breaks and doubled quotes. Where a row begins
-cannot be told from a place within the file, so it is read from its beginning, a row at a time. A row with more or fewer
-values than the header is bad, and so is one whose quoted value is not closed or goes on behind its last quote.
+A quoted value can hold separators, line breaks and doubled quotes, so a row is found only by reading from the start. A
+row is bad if its number of values differs from the header's, or if a quoted value does not end as it should.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import sys
@@ -17,189 +15,141 @@ from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.blocks import ByteStream
 from tokenmill.inputs.documents import DAMAGE, Event, Reading
-from tokenmill.inputs.errors import BadInput, no_column, repeated_column
-from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED, TOO_LONG, BadRecord
+from tokenmill.inputs.errors import BadInput, column_index
+from tokenmill.inputs.intake import MALFORMED, TOO_LONG
 from tokenmill.inputs.marked_records import MarkedRecords
 from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows
+from tokenmill.inputs.rows import bad_row, valid_row
+from tokenmill.inputs.stream_file import stream_file
 
-_BUFFER_BYTES = 1 << 20
-_Record = tuple[int, dict[str, str]]
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
-_OTHER_DELIMITERS = ";\t|,"  # of files that are CSV by their name alone
 
 
 def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the file."""
     with reading.stream() as stream:
-        rows = _Rows(reading, stream)
-        if reading.rules.marks is not None:
-            marked = MarkedRecords(reading.intake)
-            for some in _batches(rows.records()):
-                yield from marked_rows(reading, marked, some, stream.used_bytes)
+        table = _Table(reading, stream)
+        if reading.rules.marks is None:
+            yield from reading.texts(table.texts(), stream)
             return
-        yield from reading.texts(rows.texts(), stream)
+        marked = MarkedRecords(reading.intake)
+        for rows in _batches(table.records()):
+            yield from marked_rows(reading, marked, rows, stream.used_bytes)
 
 
-def _batches(records: Iterator[_Record]) -> Iterator[list[_Record]]:
-    """ROWS records at a time; those before damage come before it."""
-    some: list[_Record] = []
+def _batches(records: Iterator[tuple[int, dict[str, str]]]) -> Iterator[list[tuple[int, dict[str, str]]]]:
+    """ROWS records at a time. The records before damage come before its error."""
+    rows: list[tuple[int, dict[str, str]]] = []
     try:
         for record in records:
-            some.append(record)
-            if len(some) == ROWS:
-                yield some
-                some = []
+            rows.append(record)
+            if len(rows) == ROWS:
+                yield rows
+                rows = []
     except DAMAGE:
-        yield some
+        yield rows
         raise
-    yield some
+    yield rows
 
 
-class _Rows:
-    """The rows of a file: the texts of the good ones; the others go to the intake."""
+class _Table:
+    """The rows of a file. Bad rows go to the intake."""
 
     def __init__(self, reading: Reading, stream: ByteStream) -> None:
-        self._reading = reading
-        # The limit of a value is the module's own, of all readers in the process.
-        csv.field_size_limit(min(reading.rules.max_record_bytes, sys.maxsize))
-        # What is no UTF-8 goes through as surrogates, and is bytes again in the texts.
-        raw = io.BufferedReader(_Raw(stream, reading), _BUFFER_BYTES)
-        lines = io.TextIOWrapper(raw, "utf-8", "surrogateescape", newline="")
-        self._rows = csv.reader(lines, delimiter=_DELIMITERS[reading.source.kind.format], strict=True)
+        self._reading, self._path = reading, reading.source.shown
+        csv.field_size_limit(min(reading.rules.max_record_bytes, sys.maxsize))  # of the whole process
+        file = stream_file(stream)
+        reading.refuse_other_kind(file.peek(utf8.HEAD_BYTES))
+        # Invalid UTF-8 is decoded to surrogates, which become the same bytes again.
+        self._text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+        delimiter = _DELIMITERS[reading.source.kind.format]
+        self._rows = csv.reader(self._lines(), delimiter=delimiter, strict=True)
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
-        """(number of the row, from 0 behind the header; its text)."""
+        """(row number, text) of the good rows. Row 0 follows the header."""
         if header := self._header():
-            column = self._column(header)
+            column = self._text_column(header)
             for number, row in self._good_rows(header):
-                if (text := self._valid(row[column], number)) is not None:
+                if (text := self._valid(number, row[column])) is not None:
                     yield number, text
 
     def records(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """(number of the row; what it has in the columns that records with a loss mask are made of)."""
+        """(row number, columns of a record with a loss mask) of the good rows."""
         marks = self._reading.rules.marks
         assert marks is not None
         if header := self._header():
-            columns = {name: self._place(name, header) for name in marked_columns(header, marks, self._where)}
+            names = marked_columns(header, marks, self._path)
+            columns = {name: column_index(self._path, header, name) for name in names}
             for number, row in self._good_rows(header):
                 values = {}
                 for name, column in columns.items():
-                    if (text := self._valid(row[column], number)) is None:
+                    if (text := self._valid(number, row[column])) is None:
                         break
                     values[name] = text.decode()
                 else:
                     yield number, values
 
+    def _lines(self) -> Iterator[str]:
+        limit = self._reading.rules.max_record_bytes
+        while line := self._text.readline(limit):
+            if len(line) == limit:
+                raise self._too_long()
+            yield line
+
     def _header(self) -> list[str] | None:
-        """The first row that is not blank; None if there is nothing at all."""
+        """The first row that is not blank, or None."""
         while (header := self._row()) == []:
             self._reading.intake.blank += 1
         if isinstance(header, csv.Error):
-            raise BadInput(f"{self._where}: invalid CSV header: {printable(header)}")
+            raise BadInput(f"{printable(self._path)}: invalid CSV header: {printable(header)}")
         return header
 
     def _good_rows(self, header: list[str]) -> Iterator[tuple[int, list[str]]]:
-        """(number of the row; as many values as the header has)."""
-        intake, number = self._reading.intake, 0
+        """(row number, values) of the rows with as many values as the header."""
+        reading, number = self._reading, 0
         while (row := self._row()) is not None:
             if row == []:
-                intake.blank += 1
+                reading.intake.blank += 1
                 continue
-            intake.records += 1
+            reading.intake.records += 1
             if isinstance(row, csv.Error):
-                self._bad(MALFORMED, f"invalid CSV: {row}", number, b"")
+                bad_row(reading, number, MALFORMED, f"invalid CSV: {row}")
             elif len(row) != len(header):
                 detail = f"expected {len(header)} values, as in the header, found {len(row)}"
-                self._bad(MALFORMED, detail, number, row[0].encode("utf-8", "surrogateescape"))
+                bad_row(reading, number, MALFORMED, detail, _encoded(row[0]))
             else:
                 yield number, row
             number += 1
 
-    @property
-    def _where(self) -> str:
-        return printable(self._reading.source.shown)
-
     def _row(self) -> list[str] | csv.Error | None:
-        """The next row, what is wrong with it, or None at the end of the file."""
+        """The next row, its error, or None at the end."""
         try:
             return next(self._rows, None)
         except csv.Error as error:
             if "field limit" in str(error):
-                raise _too_long(self._reading) from None
+                raise self._too_long() from None
             return error
 
-    def _column(self, header: list[str]) -> int:
-        name = self._reading.rules.text_field
-        if name in header:
-            return self._place(name, header)
-        other = (
-            next((mark for mark in _OTHER_DELIMITERS if mark in header[0]), None)
-            if len(header) == 1
-            else None
-        )
-        hint = f" Separate columns with commas (.csv) or tabs (.tsv) instead of {other!r}." if other else ""
-        error = no_column(self._reading.source.shown, name, ", ".join(header[:20]))
-        raise BadInput(f"{error}{hint}")
+    def _text_column(self, header: list[str]) -> int:
+        try:
+            return column_index(self._path, header, self._reading.rules.text_field)
+        except BadInput as error:
+            delimiter = next((mark for mark in ";\t|," if mark in header[0]), None)
+            if len(header) > 1 or delimiter is None:
+                raise
+            raise BadInput(
+                f"{error} Separate columns with commas (.csv) or tabs (.tsv) instead of {delimiter!r}."
+            ) from None
 
-    def _place(self, name: str, header: list[str]) -> int:
-        if header.count(name) > 1:
-            raise repeated_column(self._reading.source.shown, name, header.count(name))
-        return header.index(name)
-
-    def _valid(self, value: str, number: int) -> bytes | None:
-        """The text as UTF-8; None if it is not, and not to be mended."""
+    def _valid(self, number: int, value: str) -> bytes | None:
         if value.isascii():
             return value.encode()
-        text = value.encode("utf-8", "surrogateescape")
-        try:
-            return value.encode()
-        except UnicodeEncodeError:
-            pass
-        if self._reading.rules.invalid == "replace":
-            mended, replaced = utf8.replace_invalid(text)
-            self._reading.intake.replaced += replaced
-            return bytes(mended)
-        place = utf8.first_invalid(text)
-        detail = utf8.invalid_byte(place, text[place], " of the text")
-        self._bad(INVALID_UTF8, detail, number, text)
-        return None
+        return valid_row(self._reading, number, _encoded(value))
 
-    def _bad(self, reason: str, detail: str, number: int, data: bytes) -> None:
-        record = BadRecord(reason, detail, number, data, len(data), is_row=True)
-        self._reading.intake.bad(self._reading.source_index, self._reading.source, record)
+    def _too_long(self) -> BadInput:
+        limit = TOO_LONG.format(limit=self._reading.rules.max_record_bytes)
+        return BadInput(f"{printable(self._path)}: a row is {limit}. Check for an unclosed quote.")
 
 
-class _Raw(io.RawIOBase):
-    """A stream as Python's io takes it, without the UTF-8 mark; BadInput for a line that is too long to be a record."""
-
-    def __init__(self, stream: ByteStream, reading: Reading) -> None:
-        self._stream, self._reading = stream, reading
-        self._is_first = True
-        self._line_bytes = 0  # of the line that the last bytes lie in
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        view = memoryview(buffer).cast("B")
-        got = self._stream.readinto(view)
-        if self._is_first:
-            self._is_first = False
-            while 0 < got < utf8.HEAD_BYTES and (more := self._stream.readinto(view[got:])):
-                got += more
-            head = bytes(view[: min(got, utf8.HEAD_BYTES)])
-            if utf8.other_kind(head):
-                raise utf8.invalid_text(head, 0, self._reading.source.shown)
-            if head.startswith(codecs.BOM_UTF8):
-                got -= 3
-                view[:got] = bytes(view[3 : got + 3])
-        line_end = bytes(view[:got]).rfind(b"\n")
-        self._line_bytes = self._line_bytes + got if line_end < 0 else got - line_end - 1
-        if self._line_bytes > self._reading.rules.max_record_bytes:
-            raise _too_long(self._reading)
-        return got
-
-
-def _too_long(reading: Reading) -> BadInput:
-    limit = TOO_LONG.format(limit=reading.rules.max_record_bytes)
-    return BadInput(f"{printable(reading.source.shown)}: a row is {limit}. Check for an unclosed quote.")
+def _encoded(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")

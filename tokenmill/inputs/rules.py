@@ -1,4 +1,4 @@
-"""Which records are good, and what is done with the bad ones: the part of the options that the readers know."""
+"""What counts as a bad record and what happens to it: the options that the readers know."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from tokenmill.errors import BadArgument
 
-# A long line needs no more memory than a short one (tokenmill/inputs/long_line.py); what is longer is most likely none.
-MAX_RECORD_BYTES = 4 << 30
+MAX_RECORD_BYTES = 256 << 20  # a JSON line is held in memory
+MAX_MARKED_BYTES = 64 << 20  # a record with a loss mask becomes Python objects
 DEFAULT_SEPARATOR = "<|endoftext|>"
 
 
@@ -15,7 +15,7 @@ class ChatRules(NamedTuple):
     """How a chat becomes text.
 
     template: the Jinja template, "" if only chats with tools have one.
-    variables: names and texts that the template finds next to the messages, such as bos_token.
+    variables: names and texts that the template can use, such as bos_token.
     special_tokens: tokens in the rendered text, ordinary text in messages.
     tool_template: the template of chats with tools, "" if it is the same.
     """
@@ -29,7 +29,7 @@ class ChatRules(NamedTuple):
 class MarkRules(NamedTuple):
     """The fields of records with a loss mask: a prompt and its completion, or the messages of a chat.
 
-    chat_date: the date that `strftime_now` gives to chat templates, YYYY-MM-DD, "" if there is none.
+    chat_date: the date that `strftime_now` returns in chat templates, YYYY-MM-DD, "" if there is none.
     """
 
     prompt_field: str = ""
@@ -45,7 +45,7 @@ class MarkRules(NamedTuple):
 
 
 class IntakeRules(NamedTuple):
-    """What counts as bad and what is done with it; see `ConvertOptions` for each."""
+    """What counts as bad and what happens to it; see `ConvertOptions` for each field."""
 
     text_field: str = "text"
     on_error: str = "fail"
@@ -58,12 +58,17 @@ class IntakeRules(NamedTuple):
 
     @property
     def text_path(self) -> tuple[str, ...]:
-        """The names that lead to the text: a plain name is one, "/a/b" (a JSON pointer) several."""
+        """The names that lead to the text: one for a plain name, several for "/a/b" (a JSON pointer)."""
         return pointer_path(self.text_field)
+
+    @property
+    def stops_at_invalid(self) -> bool:
+        """Whether invalid UTF-8 in plain text ends the run."""
+        return self.on_error == "fail" and self.invalid == "error"
 
 
 def check_separator(separator: str, invalid: str) -> None:
-    """Raise BadArgument for a text that can't separate documents."""
+    """Raise BadArgument for a text that cannot separate documents."""
     if not isinstance(separator, str):
         raise BadArgument(f"--separator: must be text (got {separator!r})")
     if not separator:
@@ -79,7 +84,7 @@ def check_separator(separator: str, invalid: str) -> None:
 
 
 def pointer_path(field_name: str) -> tuple[str, ...]:
-    """ "text" -> ("text",), "/a/b~1c" -> ("a", "b/c"): RFC 6901 behind a slash, else the name as it is."""
+    """ "text" -> ("text",), "/a/b~1c" -> ("a", "b/c"): a JSON pointer (RFC 6901) if it begins with a slash."""
     if not field_name.startswith("/"):
         return (field_name,)
     return tuple(name.replace("~1", "/").replace("~0", "~") for name in field_name[1:].split("/"))

@@ -1,7 +1,6 @@
-"""Samples of inputs: a few stretches, evenly spaced over them and at least one of each kind, with the texts in them.
+"""Samples of the inputs for estimates: parts at regular offsets, and one of each kind, read by the usual readers.
 
-Where the sources are alike, what is true of the samples is about true of all; what compressed files hold is judged by
-their beginnings.
+A compressed file, and a table, is sampled at its start.
 """
 
 from __future__ import annotations
@@ -10,189 +9,102 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-
 from tokenmill.errors import TokenmillError, printable
-from tokenmill.inputs import utf8
-from tokenmill.inputs._core import json_texts
 from tokenmill.inputs.batch import Batch
-from tokenmill.inputs.blocks import FileRange
 from tokenmill.inputs.chunks import Chunks
-from tokenmill.inputs.decompress import DecompressedFile
-from tokenmill.inputs.documents import Buffers, Documents, Reading, refuse_lfs_pointer
-from tokenmill.inputs.errors import BadInput
+from tokenmill.inputs.documents import Buffers, Documents, LongText, Reading, Text
 from tokenmill.inputs.intake import Intake
-from tokenmill.inputs.json_array import is_array, may_be_array
+from tokenmill.inputs.json_array import is_array
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.sizes import counted
 from tokenmill.inputs.source_list import Piece, Source
+from tokenmill.stores.files import read_at
 
 SAMPLES = 16
 SAMPLE_BYTES = 256 << 10
 
 
 class Sample(NamedTuple):
-    """A part of one source: the bytes of the file it took, the texts in it, how many documents begin there, and what is
-    wrong with it."""
+    """A part of a source: its size in the file, its texts, and the number of documents that begin in it."""
 
     source: Source
     source_bytes: int
     batch: Batch
-    documents: float
-    fault: str = ""
+    documents: int
 
 
 def samples_of(
     chunks: Chunks, rules: IntakeRules, separator: bytes, faults: dict[int, str]
 ) -> Iterator[Sample]:
-    """Samples of the sources at the places where they are to lie; bad records are passed over.
-
-    faults: gets, by number, what is wrong with the sources that are sampled; the first of each.
-    Nothing is taken twice: in a corpus of a few MB a sample begins where the one before ended.
-    """
-    taken: dict[int, int] = {}  # by source: how far
-    for index, start in _places(chunks):
+    """Yield samples that do not overlap. faults: receives the first fault of each source, by index."""
+    stops: dict[int, int] = {}  # of the last sample of a source
+    intake = Intake(rules._replace(on_error="skip", max_errors=None))
+    for index, offset in _offsets(chunks):
         source = chunks.sources[index]
         if source.is_left_out:
             continue
-        # From the beginning, and once.
-        is_compressed = source.kind.is_decoded or _is_marked(source, rules) or _is_array(source, rules)
-        start = max(taken.get(index, 0), 0 if is_compressed else start - SAMPLE_BYTES // 2)
-        if start >= source.size_bytes:
-            continue
-        taken[index] = source.size_bytes if is_compressed else start + SAMPLE_BYTES
+        start, stop, last_stop = 0, source.size_bytes, stops.get(index, 0)
         try:
-            sample = _sample(source, start, rules, separator)
+            if not source.kind.is_decoded and not (source.kind.format == "jsonl" and is_array(source, rules)):
+                start = max(last_stop, offset - SAMPLE_BYTES // 2)
+                stop = min(start + SAMPLE_BYTES, stop)
+            if start >= stop or last_stop > start:
+                continue
+            stops[index] = stop
+            intake.reset()
+            sample = _sample(Piece(index, start, stop), source, intake, separator)
         except (TokenmillError, PermissionError) as error:
             faults.setdefault(index, printable(str(error)))
             continue
-        if sample.fault:
-            faults.setdefault(index, f"{printable(source.shown)}: {sample.fault}")
-        if sample.source_bytes:
+        if intake.unreadable:
+            faults.setdefault(index, intake.unreadable[0][1])
+        elif bad := sum(intake.skipped.values()):
+            records, reasons = counted(intake.records, "record"), ", ".join(sorted(intake.skipped))
+            fault = f"{bad:,} of {records} in the sample are bad ({reasons})"
+            faults.setdefault(index, f"{printable(source.shown)}: {fault}")
+        if sample.source_bytes and len(sample.batch):
             yield sample
 
 
-def _places(chunks: Chunks) -> Iterator[tuple[int, int]]:
-    """(source, byte of it): evenly spaced over the line of all sources, and, of each kind that this passes over, in the
-    middle of its largest source: a few compressed files may hold more text than what lies beside them."""
+def _offsets(chunks: Chunks) -> Iterator[tuple[int, int]]:
+    """Yield (source, offset) at regular distances, and in the largest source of each kind that these miss."""
     missed = chunks.sources.kinds
-    for k in range(SAMPLES):
-        place = chunks.total_bytes * (2 * k + 1) // (2 * SAMPLES)
-        if place >= chunks.total_bytes:
-            return
-        index = chunks.source_at(place)
+    for number in range(SAMPLES if chunks.total_bytes else 0):
+        offset = chunks.total_bytes * (2 * number + 1) // (2 * SAMPLES)
+        index = chunks.source_at(offset)
         missed.discard(chunks.sources[index].kind)
-        yield index, place - chunks.source_starts[index]
+        yield index, offset - chunks.source_starts[index]
     for kind in sorted(missed):
         index = chunks.sources.largest_of(kind)
         yield index, chunks.sources[index].size_bytes // 2
 
 
-def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
-    with source.open() as file:
-        refuse_lfs_pointer(source, file)
-    if _is_marked(source, rules) or _is_array(source, rules):
-        return _table_sample(source, rules)
-    if source.kind.format == "parquet":
-        return _parquet_sample(source, rules)
-    if source.kind.format not in ("text", "jsonl"):
-        return _table_sample(source, rules)
-    if source.kind.is_divisible:
-        stop = min(start + SAMPLE_BYTES, source.size_bytes)
-        data = bytearray(stop - start)
-        with source.open() as file:
-            used = _fill(FileRange(file, source.shown, start, stop), data)
-        if source.kind.format == "jsonl":
-            first = 0 if start == 0 else data.find(b"\n") + 1
-            last = len(data) if stop == source.size_bytes else data.rfind(b"\n") + 1
-            if (first == 0 and start > 0) or first >= last:  # within a long line: nearly all of it is text
-                return Sample(
-                    source, used, Batch.of([bytes(data).decode(errors="ignore").encode()]), start == 0
-                )
-            data, used = data[first:last], last - first
-    else:
-        data = bytearray(4 * SAMPLE_BYTES)
-        with DecompressedFile(
-            source.open(), source.shown, source.kind.compression, rules.max_window_bytes
-        ) as stream:
-            filled = _fill(stream, data)
-            used = stream.used_bytes
-        data = data[:filled]
-        if source.kind.format == "jsonl" and filled == 4 * SAMPLE_BYTES and (last := data.rfind(b"\n")) >= 0:
-            del data[last + 1 :]  # a line cut by us is no bad one
-    fault = (utf8.other_kind(data) or "") if start == 0 else ""
-    text = bytes(data).decode(errors="ignore").encode()
-    if source.kind.format == "jsonl":
-        out = np.empty(len(text) + 16, dtype=np.uint8)
-        path = [name.encode() for name in rules.text_path]
-        offsets, _, bad, lines, blank, _ = json_texts(text, path, out)
-        if bad and not fault:
-            from tokenmill.inputs.read_jsonl import reason_of  # a run that has room needs no sample
-
-            fault = _bad_records(len(bad), lines - blank, {reason_of(name) for *_, name in bad})
-        batch = Batch(out[: int(offsets[-1])].data, offsets)
-        return Sample(source, used, batch, len(batch), fault)
-    texts = text.split(separator)
-    # Those that begin in it: not the one it begins within. A document of many stretches is begun once, not in each.
-    begun = len(texts) - (start > 0) - (not texts[-1])
-    return Sample(source, used, Batch.of(texts), begun, fault)
-
-
-def _is_marked(source: Source, rules: IntakeRules) -> bool:
-    return rules.marks is not None and source.kind.format != "text"
-
-
-def _is_array(source: Source, rules: IntakeRules) -> bool:
-    """Whether the source is or, where it is compressed, may be a JSON array."""
-    if source.kind.format != "jsonl":
-        return False
-    return (is_array if source.kind.is_divisible else may_be_array)(source, rules)
-
-
-def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:
-    filled = 0
-    with memoryview(data) as view:
-        while filled < len(view) and (got := stream.readinto(view[filled:])):
-            filled += got
-    return filled
-
-
-def _table_sample(source: Source, rules: IntakeRules) -> Sample:
-    """The first rows."""
-    intake = Intake(rules._replace(on_error="skip", max_errors=None))
+def _sample(piece: Piece, source: Source, intake: Intake, separator: bytes) -> Sample:
     texts: list[bytes] = []
-    text_bytes = used = 0
-
-    def step(_: tuple[int, int] | None, done_bytes: int) -> None:
-        nonlocal used
-        used = done_bytes
-
-    piece = Piece(0, 0, source.size_bytes)
-    with Reading(0, source, piece, intake, b"", Buffers(SAMPLE_BYTES), step=step) as reading:
+    text_bytes = documents = done_bytes = 0
+    piece_bytes = piece.stop - piece.start
+    buffers = Buffers(SAMPLE_BYTES)
+    with Reading(piece.source_index, source, piece, intake, separator, buffers) as reading:
         for event in reading.documents():
-            if isinstance(event, Documents):
+            first = len(texts)
+            if isinstance(event, Text):
+                texts += bytes(event.text).split(separator)
+            elif isinstance(event, Documents):
                 view = memoryview(event.batch.text)
                 texts += [bytes(view[start:stop]) for start, stop in pairwise(event.batch.offsets.tolist())]
-                text_bytes += len(view)
-            if text_bytes >= 4 * SAMPLE_BYTES:
+            documents += len(texts) - first
+            if isinstance(event, LongText):  # only its beginning, which is no document
+                texts.append(bytes(next(event.pieces)[0]))
+            text_bytes += sum(map(len, texts[first:]))
+            done_bytes = reading.done_bytes
+            if text_bytes >= 4 * SAMPLE_BYTES or isinstance(event, LongText):
                 break
         else:
-            used = source.size_bytes
-    if intake.unreadable:
-        raise BadInput(intake.unreadable[0][1])
-    fault = ""
-    if bad := sum(intake.skipped.values()):
-        fault = _bad_records(bad, intake.records, set(intake.skipped))
-    return Sample(source, used, Batch.of(texts), len(texts), fault)
-
-
-def _bad_records(bad: int, records: int, reasons: set[str]) -> str:
-    return f"{bad:,} of {counted(records, 'record')} in the sample are bad ({', '.join(sorted(reasons))})"
-
-
-def _parquet_sample(source: Source, rules: IntakeRules) -> Sample:
-    from tokenmill.inputs.read_parquet import text_sample
-
-    rows, row_count, texts = text_sample(source, rules, 4 * SAMPLE_BYTES)
-    mended = [text.decode(errors="replace").encode() for text in texts]
-    return Sample(source, round(source.size_bytes * rows / max(1, row_count)), Batch.of(mended), rows)
+            done_bytes = piece_bytes
+        if not source.kind.is_decoded and piece_bytes <= SAMPLE_BYTES:
+            # A document may extend far beyond the piece in which it begins. A piece in its middle is all text.
+            done_bytes = max(piece_bytes, text_bytes)
+            if not texts and not intake.records and not intake.unreadable:
+                texts = [bytes(read_at(reading.file, piece.start, piece_bytes))]
+    texts = [text.decode(errors="replace").encode() for text in texts]
+    return Sample(source, done_bytes, Batch.of(texts), documents)

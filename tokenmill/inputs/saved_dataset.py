@@ -1,6 +1,6 @@
-"""Folders that Hugging Face's `save_to_disk` wrote: which of their files hold the rows, and in which order.
+"""Folders written by `save_to_disk` of Hugging Face datasets: the files that hold the rows, in order.
 
-A Dataset is `state.json`, which lists its Arrow files, and `dataset_info.json`; a DatasetDict is `dataset_dict.json`,
+A Dataset has `state.json`, which lists its Arrow files, and `dataset_info.json`. A DatasetDict has `dataset_dict.json`,
 which lists the folders of its splits.
 """
 
@@ -15,11 +15,10 @@ from tokenmill.inputs.errors import BadInput
 
 _STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 LISTS = (_SPLITS, _STATE)
-"""What such a folder has one of: a list of its parts."""
 
 
 def saved_parts(folder: str, names: Collection[bytes]) -> list[bytes] | None:
-    """The names in the folder that are to be read, in order; None if it is none of these. BadInput: a damaged one."""
+    """Return the names in a saved folder to read, in order, or None for other folders. Raise BadInput if damaged."""
     name = next((name for name in LISTS if is_list(name, names)), None)
     if name is None:
         return None
@@ -27,16 +26,16 @@ def saved_parts(folder: str, names: Collection[bytes]) -> list[bytes] | None:
     try:
         return listed(str(path), path.read_bytes(), names)
     except OSError:
-        raise _no_list(str(path)) from None
+        raise _damaged(str(path)) from None
 
 
 def is_list(name: str, names: Collection[bytes]) -> bool:
-    """Whether that one of LISTS is one in a folder where the names are."""
+    """Whether `name` lists the parts of a saved folder, which holds these names."""
     return name.encode() in names and (name != _STATE or _INFO.encode() in names)
 
 
 def listed(path: str, data: bytes, names: Collection[bytes]) -> list[bytes]:
-    """The parts that a list holds, whose name is that of `path`; all must be among the names."""
+    """Return the parts that a list holds. All must be among the names."""
     try:
         content = json.loads(data)
         if path.endswith(_STATE):
@@ -44,17 +43,17 @@ def listed(path: str, data: bytes, names: Collection[bytes]) -> list[bytes]:
                 raise BadInput(
                     f"{path}: row selections are not supported. Call flatten_indices() and save it again."
                 )
-            found = [os.fsencode(entry["filename"]) for entry in content["_data_files"]]
+            parts = [os.fsencode(entry["filename"]) for entry in content["_data_files"]]
         else:
-            found = [os.fsencode(split) for split in content["splits"]]
+            parts = [os.fsencode(split) for split in content["splits"]]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise _no_list(path) from None
-    if missing := [part for part in found if part not in names]:
+        raise _damaged(path) from None
+    if missing := [part for part in parts if part not in names]:
         raise BadInput(
             f"{path}: lists a missing file (got {os.fsdecode(missing[0])}). Save the dataset again."
         )
-    return found
+    return parts
 
 
-def _no_list(path: str) -> BadInput:
+def _damaged(path: str) -> BadInput:
     return BadInput(f"{path}: not a file of save_to_disk. Save the dataset again.")

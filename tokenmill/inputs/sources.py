@@ -1,12 +1,14 @@
-"""Which files the arguments of a command stand for, in which order.
+"""Find the files and objects that the arguments of a command name.
 
-Arguments keep their order; the files of a folder or a glob are sorted by the bytes of the path, so the list does not
-depend on the machine. Folders are walked down to the last level; names that begin with a dot are left out; links are
-followed. Of the files in a folder, only the data are taken (`tokenmill.inputs.kinds.Rank`). source_urls.py finds the
-objects of URLs. Everything wrong with the arguments is reported in one error before the work starts.
+    en.txt    corpus/    "corpus/**/*.jsonl"    s3://bucket/data/    -
+
+Arguments keep their order. The files of a folder or glob are sorted by the bytes of their paths, so the list is the
+same on every machine. Folders are read recursively, links are followed, and names that begin with a dot are skipped. A
+folder gives only its data files (`tokenmill.inputs.kinds.Rank`). source_urls.py finds objects. All faults of the
+arguments are reported in one error before the work starts.
 """
 
-# ruff: noqa: PTH115, PTH116, PTH118, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
+# ruff: noqa: PTH115, PTH116, PTH118, PTH119, PTH120, PTH207, PTH208 - Path would change "./a" to "a"
 from __future__ import annotations
 
 import fnmatch
@@ -15,7 +17,7 @@ import os
 import re
 import stat
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,11 +47,25 @@ STANDARD_INPUT = "-"
 
 
 def recorded_path(path: str) -> str:
-    """The path as plan and manifest keep it: by its bytes, as UTF-8, so the same on a machine with another locale.
+    """Return the path as plans and manifests store it, independent of the locale.
 
-    Bytes that are no UTF-8 are kept as Python's surrogate escapes, "\\udcff" for 0xff.
+    Bytes that are not UTF-8 become surrogate escapes: b"\\xff" -> "\\udcff".
     """
     return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
+class Found(NamedTuple):
+    """The result of a search.
+
+    problems: faults of the arguments.
+    note: line about files in folders that are not data, or "".
+    marked_up: HTML pages that arguments name.
+    """
+
+    sources: SourceList
+    problems: list[str]
+    note: str
+    marked_up: list[str]
 
 
 def find_sources(
@@ -59,28 +75,10 @@ def find_sources(
     standard_input: Source | None = None,
     options: StorageOptions = NO_OPTIONS,
 ) -> SourceList:
-    """The files that the arguments stand for, in order, `validation` after `inputs`.
-
-    standard_input: what stands for "-" among the inputs; without it that is refused. options: of the stores of URLs.
-    A file that both name is validation only. BadArgument (exit 2) lists every path that is missing, special,
-    unreadable or given twice.
-    """
+    """Return the sources of `search_sources`. Raise BadArgument that lists all problems."""
     found = search_sources(inputs, validation, input_format, standard_input, options)
     refuse(found.problems)
     return found.sources
-
-
-class Found(NamedTuple):
-    """Files that the arguments stand for.
-
-    problems: faults of the arguments. note: line about the files in folders that were left out, or "". marked_up: names
-    of HTML pages that were named.
-    """
-
-    sources: SourceList
-    problems: list[str]
-    note: str
-    marked_up: list[str]
 
 
 def search_sources(
@@ -92,63 +90,53 @@ def search_sources(
     keep_unreadable: bool = False,
     exclude: Sequence[str] = (),
 ) -> Found:
-    """As `find_sources`, but with all that was found, problems included.
+    """Find the files of all arguments, `validation` last. A file that both name is validation only.
 
-    keep_unreadable: files without permission and empty tables are sources, which reading leaves out. exclude: globs,
-    see `excluder`.
+    standard_input: source for "-", which is a problem without it.
+    options: settings of stores.
+    keep_unreadable: also return files without permission and empty tables, which reading skips.
+    exclude: globs of files to leave out (`excluder`).
     """
-    problems: list[str] = []
     is_excluded = excluder(exclude)
     inputs = [named for named in inputs if not is_excluded(named)]
     validation = [named for named in validation if not is_excluded(named)]
+    search = _Search(input_format, standard_input, options, keep_unreadable, is_excluded)
+    problems, sources = search.problems, search.sources
     if STANDARD_INPUT in validation:
         problems.append("-: standard input cannot be held out. Pass a file to --validation.")
     elif STANDARD_INPUT in inputs and standard_input is None:
         problems.append("-: standard input is not supported here. Pass a file.")
-    elif list(inputs).count(STANDARD_INPUT) > 1:
+    elif inputs.count(STANDARD_INPUT) > 1:
         problems.append("-: standard input must be passed only once")
     no_texts = {
-        named: what for named in (*inputs, *validation) if (what := what_no_text_is(named, input_format))
+        named: fault for named in (*inputs, *validation) if (fault := what_no_text_is(named, input_format))
     }
-    problems += [f"{named}: {what}" for named, what in sorted(no_texts.items())]
-    find = _Search(input_format, standard_input, problems, options, [], keep_unreadable, is_excluded)
-    sources, devices, inodes, validation_from = SourceList(), array("Q"), array("Q"), 0
-    left_out: list[int] = []
-    for arguments, split in ((inputs, None), (validation, "validation")):
-        validation_from = len(sources)
-        for argument in arguments:
-            if argument in no_texts:
-                continue
-            first, ranks = len(sources), bytearray()
-            for (device, inode), source, rank in find(argument, arguments):
-                sources.append(source if split is None else source._replace(split=split))
-                devices.append(device)
-                inodes.append(inode)
-                ranks.append(rank)
-            others = _left_out(first, ranks)
-            if others and len(others) == len(ranks):
-                named = _listed(sources, others)
-                problems.append(
-                    f"{shown_url(argument)}: no data files, only {named}. Pass the files to read by name."
-                )
-            left_out += others
+    problems += [f"{named}: {fault}" for named, fault in sorted(no_texts.items())]
+    for argument in inputs:
+        if argument not in no_texts:
+            search.add(argument)
+    search.split, validation_start = "validation", len(sources)
+    for argument in validation:
+        if argument not in no_texts:
+            search.add(argument)
     note = ""
-    if left_out:
-        note = (
-            f"skipped files that are not data: {_listed(sources, left_out)}. Pass a file by name to read it."
-        )
+    if search.left_out:
+        listed = _listed(sources, search.left_out)
+        note = f"skipped files that are not data: {listed}. Pass a file by name to read it."
     if len(sources) > 1:
-        sources = _without_copies(sources, validation_from, devices, inodes, left_out, problems)
+        sources = search.without_repeats(validation_start)
+    if not keep_unreadable:
+        problems += empty_tables(sources).values()
     if not sources and not problems:
         named = ", ".join(map(shown_url, [*inputs, *validation])) or "--exclude"
         problems.append(f"{named}: no files (names that begin with a dot are skipped)")
     if not problems:
         check_libraries(sources.kinds)
-    return Found(sources, problems, note, find.marked_up)
+    return Found(sources, problems, note, search.marked_up)
 
 
 def excluder(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a path or URL matches one of the globs, as a whole or from a slash on; `*` matches slashes too.
+    """Return a test whether a path or URL matches a glob, as a whole or after a slash; `*` also matches slashes.
 
     ["*.md", "drafts/*"] -> True for "a.md", "in/a.md" and "in/drafts/a/b.txt", False for "in/drafts".
     """
@@ -159,7 +147,7 @@ def excluder(globs: Sequence[str]) -> Callable[[str], bool]:
 
 
 def refuse(problems: Sequence[str]) -> None:
-    """BadArgument (exit 2) that lists the problems, unless there are none."""
+    """Raise BadArgument that lists the problems, if there are any."""
     if problems:
         shown = [printable(problem) for problem in problems[:SHOWN_PROBLEMS]]
         if len(problems) > SHOWN_PROBLEMS:
@@ -167,213 +155,200 @@ def refuse(problems: Sequence[str]) -> None:
         raise BadArgument(" ".join([*(f"{problem.removesuffix('.')}." for problem in shown[:-1]), shown[-1]]))
 
 
-def _left_out(first: int, ranks: bytearray) -> list[int]:
-    """The numbers of the files of one argument that are left out. first: number of the file that has ranks[0]."""
-    lowest = min(filter(None, set(ranks)), default=int(Rank.NAMED))
-    most = min(lowest, Rank.ABOUT)
-    return [first + index for index, rank in enumerate(ranks) if rank > most]
-
-
-def _listed(sources: SourceList, numbers: Sequence[int]) -> str:
-    shown = ", ".join(printable(sources[number].shown) for number in numbers[:SHOWN_FILES])
-    return f"{shown} and {len(numbers) - SHOWN_FILES:,} more" if len(numbers) > SHOWN_FILES else shown
-
-
-def _without_copies(
-    sources: SourceList,
-    validation_from: int,
-    devices: array[int],
-    inodes: array[int],
-    others: Sequence[int],
-    problems: list[str],
-) -> SourceList:
-    """The sources without `others` and without those inputs that are validation too, which begins at a number;
-    `problems` gets other files that are named twice. Neighbours in the order of device and number are compared: a table
-    of a million took 200 MB.
-    """
-    numbers = np.frombuffer(inodes, np.uint64), np.frombuffer(devices, np.uint64)
-    is_kept = np.ones(len(sources), np.bool_)
-    is_kept[list(others)] = False
-    order = np.lexsort(numbers)  # of equal ones, in the order of the sources
-    order = order[is_kept[order]]
-    same = np.logical_and.reduce([np.diff(number[order]) == 0 for number in numbers])
-    left_out: set[int] = set(others)
-    twice: list[tuple[int, int]] = []
-    for place in np.flatnonzero(same)[::-1].tolist():
-        earlier, later = order[place : place + 2].tolist()
-        if earlier < validation_from and (later >= validation_from or later in left_out):
-            left_out.add(earlier)
-        else:
-            twice.append((later, earlier))
-    for later, earlier in sorted(twice):
-        problems.append(f"{sources[later].shown}: same file as {sources[earlier].shown}. Pass it once.")
-    if not left_out:
-        return sources
-    return SourceList(source for number, source in enumerate(sources) if number not in left_out)
-
-
-def check_unchanged(sources: Sequence[Source]) -> array[int]:
-    """Raise BadInput (exit 3) naming the first source whose size or time is no longer what it was; the numbers of those
-    that something else was done to, so that their bytes may be others."""
-    touched = array("q")
-    for number, source in enumerate(sources):
-        if source.version or source.is_left_out:
-            continue  # each read was of that version, or there was none
-        status = os.stat(source.path)
-        if source.digest is None and (status.st_ctime_ns, status.st_ino) != (source.changed_ns, source.inode):
-            touched.append(number)
-        require_unchanged(source, status)
-    return touched
-
-
 def require_unchanged(source: Source, status: os.stat_result | None) -> None:
-    """BadInput (exit 3) if a source has not the size and time any more that it had when the work was planned; status:
-    see `RandomFile`."""
+    """Raise FatalInput unless a file still has the size and time of the plan. status: `RandomFile.status`.
+
+    A worker compares before and after it reads a piece, so it encodes only text that was planned.
+    """
     if status is None:
         return
     if status.st_size != source.size_bytes:
         raise changed_while_read(source.path, f"had {source.size_bytes} bytes, has {status.st_size}")
-    if status.st_mtime_ns != source.mtime_ns:
+    if _modified(status) != source.mtime_ns:
         raise changed_while_read(source.path, "new modification time")
+
+
+def empty_tables(sources: SourceList) -> dict[int, str]:
+    """The error of each empty source in a format that does not allow empty files, by index."""
+    if not any(FORMATS[kind.format].is_encoded for kind in sources.kinds):
+        return {}
+    return {
+        index: empty_table(source.shown, source.kind)
+        for index, source in enumerate(sources)
+        if not source.size_bytes and not source.is_left_out and FORMATS[source.kind.format].is_encoded
+    }
+
+
+def _listed(sources: SourceList, indices: Sequence[int]) -> str:
+    shown = ", ".join(printable(sources[index].shown) for index in indices[:SHOWN_FILES])
+    return f"{shown} and {len(indices) - SHOWN_FILES:,} more" if len(indices) > SHOWN_FILES else shown
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-_File = tuple[tuple[int, int], Source, Rank]
+def _modified(status: os.stat_result) -> int:
+    """Modification time, wrapped to the 64 bits that a SourceList has for it."""
+    return (status.st_mtime_ns + 2**63) % 2**64 - 2**63
 
 
-class _Search(NamedTuple):
-    """An argument to readable regular files, in order, each with its device and number, and its rank.
+class _Search:
+    """Collects the sources of arguments.
 
-    problems: receives the faults of the argument. marked_up: receives the HTML pages that are named.
+    problems: faults of the arguments.
+    marked_up: HTML pages that arguments name.
+    left_out: indices of files in folders that are not data.
+    split: split of the sources that are added.
     """
 
-    input_format: str
-    standard_input: Source | None
-    problems: list[str]
-    options: StorageOptions
-    marked_up: list[str]
-    keep_unreadable: bool
-    is_excluded: Callable[[str], bool]
+    def __init__(
+        self,
+        input_format: str,
+        standard_input: Source | None,
+        options: StorageOptions,
+        keep_unreadable: bool,
+        is_excluded: Callable[[str], bool],
+    ) -> None:
+        self._format, self._standard_input, self._options = input_format, standard_input, options
+        self._keep_unreadable, self._is_excluded = keep_unreadable, is_excluded
+        self.sources = SourceList()
+        self.problems: list[str] = []
+        self.marked_up: list[str] = []
+        self.left_out: list[int] = []
+        self.split: str | None = None
+        self._devices, self._inodes, self._ranks = array("Q"), array("Q"), bytearray()
 
-    def __call__(self, argument: str, arguments: Sequence[str]) -> Iterator[_File]:
-        if argument == STANDARD_INPUT:
-            if self.standard_input is not None:
-                yield _identity(os.stat(self.standard_input.path)), self.standard_input, Rank.NAMED
-        elif argument.lower().startswith("file://"):
-            yield from self(parse(argument).path, arguments)
-        elif is_url(argument):
-            for source, rank in find_objects(
-                argument,
-                self.options,
-                self.input_format,
-                self.problems,
-                self.keep_unreadable,
-                self.is_excluded,
-            ):
-                self._look_for_markup(source, rank)
-                yield source_identity(source), source, rank
-        elif os.path.lexists(argument):
-            yield from self._walk(argument, ())
-        elif glob.has_magic(argument):
-            matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
-            if not matches:
-                self.problems.append(f"{argument}: matches no file")
-            matches = [match for match in matches if not is_excluded_below(argument, match, self.is_excluded)]
-            # "**" also matches folders in folders, and may yield them in addition to their files.
-            passed = matches if "**" in argument else []
-            folders = set(filter(os.path.isdir, passed))
-            entered = folders | {os.path.dirname(match) or "." for match in passed}  # noqa: PTH120
-            datasets = outermost(filter(is_zarr_group, entered))
-            self.problems.extend(f"{folder}: {DATASET_WITHIN}" for folder in datasets)
-            for match in matches if not datasets else ():
-                if match not in folders:
-                    yield from self._walk(match, ())
-        else:
-            self.problems.append(f"{argument}: not found{why_missing(argument, arguments)}")
+    def add(self, argument: str) -> None:
+        """Add the sources of an argument."""
+        first = len(self.sources)
+        self._find(argument)
+        ranks = self._ranks[first:]
+        lowest = min(filter(None, set(ranks)), default=int(Rank.NAMED))
+        highest = min(lowest, Rank.ABOUT)
+        others = [first + index for index, rank in enumerate(ranks) if rank > highest]
+        if others and len(others) == len(ranks):
+            listed = _listed(self.sources, others)
+            self.problems.append(
+                f"{shown_url(argument)}: no data files, only {listed}. Pass the files to read by name."
+            )
+        self.left_out += others
 
-    def _look_for_markup(self, source: Source, rank: Rank) -> None:
-        if rank == Rank.NAMED and self.input_format == "auto" and is_marked_up(source.path):
+    def without_repeats(self, validation_start: int) -> SourceList:
+        """The sources that are data, without inputs that are also validation. Other repeated files are problems.
+
+        Sorting identities takes 16 bytes per source, a set of them 200.
+        """
+        identities = np.frombuffer(self._inodes, np.uint64), np.frombuffer(self._devices, np.uint64)
+        is_kept = np.ones(len(self.sources), np.bool_)
+        is_kept[self.left_out] = False
+        order = np.lexsort(identities)  # stable, so equal ones keep their order
+        order = order[is_kept[order]]
+        is_same = np.logical_and.reduce([np.diff(numbers[order]) == 0 for numbers in identities])
+        dropped = set(self.left_out)
+        repeated: list[tuple[int, int]] = []
+        for index in np.flatnonzero(is_same)[::-1].tolist():
+            earlier, later = order[index : index + 2].tolist()
+            if earlier < validation_start and (later >= validation_start or later in dropped):
+                dropped.add(earlier)
+            else:
+                repeated.append((later, earlier))
+        for later, earlier in sorted(repeated):
+            names = self.sources[later].shown, self.sources[earlier].shown
+            self.problems.append(f"{names[0]}: same file as {names[1]}. Pass it once.")
+        if not dropped:
+            return self.sources
+        return SourceList(source for index, source in enumerate(self.sources) if index not in dropped)
+
+    def _add(self, source: Source, identity: tuple[int, int], rank: Rank = Rank.NAMED) -> None:
+        self.sources.append(source if self.split is None else source._replace(split=self.split))
+        self._devices.append(identity[0])
+        self._inodes.append(identity[1])
+        self._ranks.append(rank)
+        if rank == Rank.NAMED and self._format == "auto" and is_marked_up(source.path):
             self.marked_up.append(source.shown)
 
-    def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[_File]:
-        problems = self.problems
-        if self.is_excluded(path):
+    def _find(self, argument: str) -> None:
+        if argument == STANDARD_INPUT:
+            if self._standard_input is not None:
+                self._add(self._standard_input, _identity(os.stat(self._standard_input.path)))
+        elif argument.lower().startswith("file://"):
+            self._find(parse(argument).path)
+        elif is_url(argument):
+            for source, rank in find_objects(
+                argument, self._options, self._format, self.problems, self._is_excluded
+            ):
+                self._add(source, source_identity(source), rank)
+        elif os.path.lexists(argument):
+            self._add_path(argument)
+        elif glob.has_magic(argument):
+            self._add_glob(argument)
+        else:
+            self.problems.append(f"{argument}: not found{why_missing(argument)}")
+
+    def _add_glob(self, argument: str) -> None:
+        matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
+        if not matches:
+            self.problems.append(f"{argument}: matches no file")
+        matches = [match for match in matches if not is_excluded_below(argument, match, self._is_excluded)]
+        # "**" matches folders in addition to their files.
+        folders = set(filter(os.path.isdir, matches)) if "**" in argument else set()
+        entered = folders | {os.path.dirname(match) or "." for match in matches if "**" in argument}
+        datasets = outermost(filter(is_zarr_group, entered))
+        self.problems += [f"{folder}: {DATASET_WITHIN}" for folder in datasets]
+        for match in matches if not datasets else ():
+            if match not in folders:
+                self._add_path(match)
+
+    def _add_path(self, path: str, above: tuple[tuple[int, int], ...] = ()) -> None:
+        """Add a file, or the files of a folder. above: identities of the folders that contain it."""
+        if self._is_excluded(path):
             return
         try:
             status = os.stat(path)
         except FileNotFoundError:
-            problems.append(f"{path}: broken link to {os.readlink(path)}")
+            self.problems.append(f"{path}: broken link to {os.readlink(path)}")
             return
         except OSError as error:
-            problems.append(f"{path}: {error.strerror}")
+            self.problems.append(f"{path}: {error.strerror}")
             return
         if stat.S_ISDIR(status.st_mode):
             if _identity(status) in above:
-                problems.append(f"{path}: link to a folder that contains it")
-                return
-            if is_zarr_group(path):
-                problems.append(f"{path}: {DATASET_WITHIN}")
-                return
-            try:
-                names = [name for name in os.listdir(os.fsencode(path)) if not name.startswith(b".")]
-            except OSError as error:
-                problems.append(f"{path}: {error.strerror}")
-                return
-            names.sort()
-            try:
-                names = saved_parts(path, set(names)) or names
-            except BadInput as error:
-                problems.append(str(error))
-                return
-            above = (*above, _identity(status))
-            for name in names:
-                yield from self._walk(os.path.join(path, os.fsdecode(name)), above)
+                self.problems.append(f"{path}: link to a folder that contains it")
+            elif is_zarr_group(path):
+                self.problems.append(f"{path}: {DATASET_WITHIN}")
+            else:
+                self._add_folder(path, (*above, _identity(status)))
         elif not stat.S_ISREG(status.st_mode):
-            way_out = ". Pass it as standard input with -." if stat.S_ISFIFO(status.st_mode) else ""
-            problems.append(f"{path}: {_kind(status.st_mode)}, not a file or folder{way_out}")
-        elif not self.keep_unreadable and not os.access(path, os.R_OK):
-            problems.append(f"{path}: permission denied")
+            kind, advice = "a device", ""
+            if stat.S_ISSOCK(status.st_mode):
+                kind = "a socket"
+            elif stat.S_ISFIFO(status.st_mode):
+                kind, advice = "a pipe", ". Pass it as standard input with -."
+            self.problems.append(f"{path}: {kind}, not a file or folder{advice}")
+        elif not self._keep_unreadable and not os.access(path, os.R_OK):
+            self.problems.append(f"{path}: permission denied")
         else:
-            rank = Rank.NAMED
-            if above:
-                rank = rank_in_folder(os.path.basename(path), self.input_format, len(above) == 1)  # noqa: PTH119
-            try:
-                kind = PLAIN_TEXT if rank == Rank.NO_DATA else kind_of(path, self.input_format)
-            except ValueError as error:
-                problems.append(f"{path}: {error}")
-                return
-            if FORMATS[kind.format].is_encoded and not status.st_size and not self.keep_unreadable:
-                problems.append(empty_table(path, kind))
-                return
-            source = Source(
-                path,
-                status.st_size,
-                status.st_mtime_ns,
-                kind=kind,
-                changed_ns=status.st_ctime_ns,
-                inode=status.st_ino,
-            )
-            self._look_for_markup(source, rank)
-            yield _identity(status), source, rank
+            self._add_file(path, status, len(above))
 
+    def _add_folder(self, path: str, above: tuple[tuple[int, int], ...]) -> None:
+        try:
+            names = sorted(name for name in os.listdir(os.fsencode(path)) if not name.startswith(b"."))
+            names = saved_parts(path, names) or names
+        except OSError as error:
+            self.problems.append(f"{path}: {error.strerror}")
+        except BadInput as error:
+            self.problems.append(str(error))
+        else:
+            for name in names:
+                self._add_path(os.path.join(path, os.fsdecode(name)), above)
 
-def empty_tables(sources: SourceList) -> dict[int, str]:
-    """The error of each source that is an empty file of a format that has no empty files, by number."""
-    if not any(FORMATS[kind.format].is_encoded for kind in sources.kinds):
-        return {}
-    return {
-        number: empty_table(source.shown, source.kind)
-        for number, source in enumerate(sources)
-        if not source.size_bytes and not source.is_left_out and FORMATS[source.kind.format].is_encoded
-    }
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISFIFO(mode):
-        return "a pipe"
-    if stat.S_ISSOCK(mode):
-        return "a socket"
-    return "a device"
+    def _add_file(self, path: str, status: os.stat_result, depth: int) -> None:
+        rank = Rank.NAMED if not depth else rank_in_folder(os.path.basename(path), self._format, depth == 1)
+        try:
+            kind = PLAIN_TEXT if rank == Rank.NO_DATA else kind_of(path, self._format)
+        except ValueError as error:
+            self.problems.append(f"{path}: {error}")
+            return
+        source = Source(path, status.st_size, _modified(status), kind=kind)
+        self._add(source, _identity(status), rank)

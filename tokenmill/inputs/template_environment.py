@@ -1,8 +1,8 @@
-"""The Jinja environment of chat templates, with what `transformers` provides: `raise_exception`, `break` and
-`continue`, a `tojson` that keeps characters as they are, and `{% generation %}`.
+"""The Jinja environment of chat templates, with the additions of `transformers`: `raise_exception`, `break` and
+`continue`, a `tojson` that does not escape characters, and `{% generation %}`.
 
-The content of a `{% generation %}` block stands between BEGIN and END in the rendered text. Templates run in Jinja's
-sandbox. Importing this module imports jinja2.
+Rendering puts BEGIN and END around the content of a `{% generation %}` block. Templates run in Jinja's sandbox.
+Importing this module imports jinja2.
 """
 
 from __future__ import annotations

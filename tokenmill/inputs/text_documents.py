@@ -1,4 +1,4 @@
-"""A stretch of plain text as documents: mended or refused where it is not UTF-8, cut at the separators between them."""
+"""Plain text in whole documents: checked for valid UTF-8, and cut at separators where documents differ in validity."""
 
 from __future__ import annotations
 
@@ -19,28 +19,20 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-def checked_text(stretch: Text, source: Source, intake: Intake) -> tuple[Buffer, bool]:
-    """(the text, mended if the rules want that, whether it is valid UTF-8); InvalidText if they want that."""
-    rules, (text, start) = intake.rules, stretch
-    if rules.invalid == "replace":
-        mended, replaced = utf8.ensure_valid(text, printable(source.name), "replace", start)
-        intake.replaced += replaced
-        return mended, True
-    bad = validate_utf8(text)
-    if bad < 0:
-        return text, True
-    is_another_kind = start == 0 and utf8.other_kind(text)
-    if is_another_kind or (rules.on_error == "fail" and rules.invalid == "error"):
-        raise utf8.invalid_text(text, bad, printable(source.name), start)
-    return text, False
+def checked_text(text: Text, source: Source, intake: Intake) -> tuple[Buffer, bool]:
+    """Return (the text, repaired if the rules say so, whether it is valid UTF-8), or raise InvalidText."""
+    repaired, bad = intake.repair(text.text)
+    if bad >= 0 and intake.rules.stops_at_invalid:
+        raise utf8.invalid_text(text.text, bad, printable(source.name), text.start)
+    return repaired, bad < 0
 
 
-def places_of_documents(stretch: Text, separator: bytes) -> NDArray[np.uint64]:
-    """Where the documents of a stretch begin in its source."""
-    separators = find_separators(stretch.text, separator)
+def places_of_documents(text: Text, separator: bytes) -> NDArray[np.uint64]:
+    """Return the offsets in the source at which the documents of a text begin."""
+    separators = find_separators(text.text, separator)
     places = np.empty(len(separators) + 1, dtype=np.uint64)
-    places[0] = stretch.start
-    np.add(separators, np.uint64(stretch.start + len(separator)), out=places[1:])
+    places[0] = text.start
+    np.add(separators, np.uint64(text.start + len(separator)), out=places[1:])
     return places
 
 
@@ -52,9 +44,8 @@ def valid_documents(
     places: NDArray[np.uint64],
     intake: Intake,
 ) -> Documents:
-    """The valid documents of a stretch, which begin at `places` of the source; the others are bad records."""
-    separators = find_separators(text, separator)
-    batch = _without_separators(text, separators, len(separator))
+    """Return the valid documents of a text, which begin at `places` of the source. The others are bad records."""
+    batch = _without_separators(text, find_separators(text, separator), len(separator))
     intake.records += len(batch)
     bad_rows = []
     if validate_utf8(text) >= 0:
@@ -76,8 +67,8 @@ def _without_separators(text: Buffer, separators: NDArray[np.uint64], length: in
     data = np.frombuffer(memoryview(text), np.uint8)
     starts = separators.astype(np.int64)
     kept = np.ones(len(data), np.bool_)
-    for place in range(length):
-        kept[starts + place] = False
+    for offset in range(length):
+        kept[starts + offset] = False
     offsets = np.zeros(len(starts) + 2, np.uint64)
     offsets[1:-1] = starts - length * np.arange(len(starts))
     offsets[-1] = len(data) - length * len(starts)

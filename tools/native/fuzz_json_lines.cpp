@@ -1,7 +1,6 @@
-// Lines of JSON to the texts of a field as by a reader that makes objects of them; and a line that comes in
-// parts gives the same text, or the same fault at the same place.
+// The texts of a field in JSON Lines are those that a reader finds which makes objects of the lines.
 //
-// planted: tokenmill/inputs/native/json_line.cpp: `closed_ ? more == left` -> `closed_ ? more >= left`
+// planted: tokenmill/inputs/native/json_lines.cpp: `size == wanted.size()` -> `size <= wanted.size()`
 #include "plain_json.hpp"
 
 #include "json_lines.hpp"
@@ -59,38 +58,12 @@ bool is_of_syntax(JsonFault fault) {
   return fault >= JsonFault::cut && fault <= JsonFault::trailing;
 }
 
-// The line in parts against the line at once.
-void check_parts(std::string_view line, const std::vector<std::string> &path, bool replace, bool good,
-                 std::string_view text, JsonFault fault, uint64_t place, fuzz::Input how) {
-  corpus::JsonLine reader(path, replace);
-  std::string out;
-  for (size_t from = 0, to = 0;;) {
-    to = std::min(line.size(), to + 1 + how.below(30));
-    while (to < line.size() && bpe::continues_character(line[to]))
-      ++to;
-    const bool final = to == line.size();
-    const fuzz::Exact part(line.substr(from, to - from));
-    std::unique_ptr<uint8_t[]> room(new uint8_t[corpus::json_text_room(part.size())]);
-    const corpus::JsonLine::Fed fed = reader.feed(part.data(), part.size(), final, room.get(), part.stop());
-    fuzz::expect(fed.used <= part.size() && part.size() - fed.used < 12, "fewer than twelve bytes are kept");
-    out.append(reinterpret_cast<const char *>(room.get()), fed.text_bytes);
-    from += fed.used;
-    if (final)
-      break;
-  }
-  if (good)
-    fuzz::expect(reader.fault() == JsonFault::none && out == text, "a line in parts gives the same text");
-  else if (!reader.is_blank())
-    fuzz::expect(reader.fault() == fault && reader.place() == place, "a line in parts has the same fault");
-}
-
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::Input input(data, size);
   const std::vector<std::string> &path = paths[input.below(std::size(paths))];
   const bool replace = input.flag();
-  const std::string_view parts = input.bytes(8);
   const fuzz::Exact lines(fuzz::text_of_rest(input));
   std::unique_ptr<uint8_t[]> out(new uint8_t[corpus::json_text_room(lines.size())]);
   const corpus::JsonTexts found =
@@ -108,7 +81,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const std::optional<fuzz::Json> value = fuzz::JsonReader(line, " \t\r").read();
     std::string_view text;
     JsonFault fault = JsonFault::none;
-    uint64_t place = 0;
     if (good) {
       text = {reinterpret_cast<const char *>(out.get()) + found.offsets[text_number],
               found.offsets[text_number + 1] - found.offsets[text_number]};
@@ -126,8 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                        found.bad[bad_number].stop == stop,
                    "a line that gives none is a bad one");
       fault = found.bad[bad_number].fault;
-      place = found.bad[bad_number++].place - line_start;
-      fuzz::expect(place <= line.size(), "the place is within the line");
+      fuzz::expect(found.bad[bad_number++].offset - line_start <= line.size(), "the fault is within the line");
       if (value) {
         fuzz::expect(!is_of_syntax(fault), "a line that is JSON has no fault of syntax");
         JsonFault wanted = JsonFault::none;
@@ -138,7 +109,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz::expect(!has_text, "a field that has a text gives it");
       }
     }
-    check_parts(line, path, replace, good, text, fault, place, {bpe::bytes_of(parts), parts.size()});
   }
   fuzz::expect(text_number == found.line_starts.size() && bad_number == found.bad.size() &&
                    found.replaced == halves,

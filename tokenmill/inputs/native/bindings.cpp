@@ -1,9 +1,7 @@
-// The module tokenmill.inputs._core: UTF-8, separators, special tokens, hashes, JSON Lines and Parquet. Calls
+// The module tokenmill.inputs._core: UTF-8, separators, special tokens, hashes and JSON Lines. Calls
 // check their arguments and release the GIL around loops; tokenmill/inputs/_core.pyi describes each.
 #include "json_array.hpp"
-#include "json_line.hpp"
 #include "json_lines.hpp"
-#include "parquet_footer.hpp"
 
 #include "bindings/arguments.hpp"
 #include "common/content_hash.hpp"
@@ -32,7 +30,7 @@ namespace nb = nanobind;
 
 using OutBytes = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Each with its place in the list as its value.
+// The value of each token is its index in the list.
 bpe::SpecialTokens special_tokens_from(const Items<nb::bytes> &special_tokens) {
   std::vector<bpe::SpecialToken> list;
   for (const nb::bytes &token : special_tokens)
@@ -42,7 +40,7 @@ bpe::SpecialTokens special_tokens_from(const Items<nb::bytes> &special_tokens) {
 
 std::vector<std::string> names_of(const Items<nb::bytes> &path) {
   if (path.size() == 0)
-    throw std::invalid_argument("path is empty; it has a name at least");
+    throw std::invalid_argument("path: must have at least one name");
   std::vector<std::string> names;
   for (const nb::bytes &name : path)
     names.emplace_back(name.c_str(), name.size());
@@ -59,8 +57,8 @@ void require_text_room(size_t room, size_t json_bytes) {
 } // namespace
 
 NB_MODULE(_core, m) {
-  m.doc() = "The C++ loops of corpus; see tokenmill/inputs/_core.pyi.";
-  nb::set_leak_warnings(false); // what Python keeps for the whole run lives until the process ends
+  m.doc() = "The native loops of tokenmill.inputs; see _core.pyi.";
+  nb::set_leak_warnings(false); // modules keep objects until the process ends
   m.def(
       "validate_utf8",
       [](nb::object buffer) -> int64_t {
@@ -182,39 +180,14 @@ NB_MODULE(_core, m) {
           texts = json_texts(text.data(), text.size(), names, replace_surrogates, max_line_bytes, out.data());
         }
         nb::list bad;
-        for (const auto &[start, stop, place, fault] : texts.bad)
-          bad.append(nb::make_tuple(start, stop, place, json_fault_names[static_cast<size_t>(fault)]));
+        for (const auto &[start, stop, offset, fault] : texts.bad)
+          bad.append(nb::make_tuple(start, stop, offset, json_fault_names[static_cast<size_t>(fault)]));
         return nb::make_tuple(owned_array(std::move(texts.offsets)),
                               owned_array(std::move(texts.line_starts)), std::move(bad), texts.line_count,
                               texts.blank_count, texts.replaced);
       },
       nb::arg("lines"), nb::arg("path"), nb::arg("out").noconvert(), nb::arg("replace_surrogates") = false,
       nb::arg("max_line_bytes") = UINT64_MAX);
-  nb::class_<JsonLine>(m, "JsonLongLine")
-      .def(
-          "__init__",
-          [](JsonLine *self, const Items<nb::bytes> &path, bool replace_surrogates) {
-            new (self) JsonLine(names_of(path), replace_surrogates);
-          },
-          nb::arg("path"), nb::arg("replace_surrogates") = false)
-      .def(
-          "feed",
-          [](JsonLine &line, nb::object piece, bool final, const OutBytes &out) {
-            const BufferView bytes(piece);
-            require_text_room(out.size(), bytes.size());
-            JsonLine::Fed fed;
-            {
-              nb::gil_scoped_release unlocked;
-              fed = line.feed(bytes.data(), bytes.size(), final, out.data(), bytes.data() + bytes.size());
-            }
-            return nb::make_tuple(fed.used, fed.text_bytes);
-          },
-          nb::arg("piece"), nb::arg("final"), nb::arg("out").noconvert())
-      .def_prop_ro("fault",
-                   [](const JsonLine &line) { return json_fault_names[static_cast<size_t>(line.fault())]; })
-      .def_prop_ro("place", &JsonLine::place)
-      .def_prop_ro("is_blank", &JsonLine::is_blank)
-      .def_prop_ro("replaced", [](const JsonLine &line) { return line.replaced(); });
   nb::class_<JsonArray>(m, "JsonArray")
       .def(nb::init<>())
       .def(
@@ -226,27 +199,13 @@ NB_MODULE(_core, m) {
           nb::arg("bytes").noconvert())
       .def_prop_ro("is_array", &JsonArray::is_array)
       .def_prop_ro("is_cut", &JsonArray::is_cut);
-  m.def(
-      "parquet_chunks",
-      [](nb::object footer, size_t columns) {
-        const BufferView bytes(footer);
-        std::vector<int64_t> facts;
-        {
-          nb::gil_scoped_release unlocked;
-          for (const auto &[start, stop, unpacked, encodings] :
-               parquet_chunks(bytes.data(), bytes.size(), columns))
-            facts.insert(facts.end(), {start, stop, unpacked, encodings});
-        }
-        return owned_array(std::move(facts));
-      },
-      nb::arg("footer"), nb::arg("columns"));
   m.def("simd_variants", &bpe::simd_variant_names);
   m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
   if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
     bpe::choose_simd_variant(name);
 
-  // Where its table of the objects there are cannot grow, nanobind ends the process; so it grows here, before
-  // there is any work, to more than a process ever has at once. All modules share the table.
+  // nanobind ends the process if its table of objects cannot grow. It grows here, before any work, to more than a
+  // process ever needs. All modules share the table.
   nb::list objects;
   for (int i = 0; i < 256; ++i)
     objects.append(m.attr("Xxh64")());

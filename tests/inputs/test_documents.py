@@ -1,0 +1,362 @@
+"""Reading a file in any parts and blocks gives the documents that a naive reader finds in the whole file."""
+
+from __future__ import annotations
+
+import json
+import random
+from contextlib import suppress
+from itertools import chain, pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from input_kinds import COMPRESSIONS, compressed
+from json_rows import oracle
+from readings import KeptIntake, read, read_parts, source_of, texts_of
+
+from tokenmill.errors import TokenmillError
+from tokenmill.inputs.blocks import record_blocks
+from tokenmill.inputs.buffers import GrowingBuffer
+from tokenmill.inputs.documents import Buffers, LongText, Reading, UnpackedBlock
+from tokenmill.inputs.errors import BadInput, FatalInput
+from tokenmill.inputs.intake import BadRecord
+from tokenmill.inputs.rules import IntakeRules
+from tokenmill.inputs.source_list import Piece, Source
+from tokenmill.inputs.unpack import pieces
+from tokenmill.stores import open_file
+
+SEPARATORS = [b"|", b"<s>", b"\n\n", b"aa", b"aaa", b"aXa", b"abaab", b"abab", b"<|endoftext|>", "…".encode()]
+INVALID = [b"\xff", b"\xe2\x82", b"\xf0\x9f\x99", b"\x80"]
+LINES = [
+    b'{"text": "good"}',
+    '{"id": [1, {"a": null}], "text": "é\\n🙂"}'.encode(),
+    b'{"text": "' + b"long " * 30 + b'"}',
+    b"",
+    b" \t\r",
+    b'{"text": 1}',
+    b'{"text": "cut',
+    b'{"body": "a"}',
+    b'{"text": "\xff"}',
+    b'{"text": "' + b"x" * 300 + b'"} x',
+    b" " * 90,
+    b" " * 300,
+]
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> tuple[bytes, bytes]:
+    """(a separator, a text with many of them, near misses and sometimes invalid bytes)."""
+    separator = draw(st.sampled_from(SEPARATORS))
+    parts = [separator, separator, separator[:1], separator[:-1], b"x", b"yyyyyyyy", "é🙂".encode()]
+    parts += INVALID if draw(st.booleans()) else []
+    text = b"".join(draw(st.lists(st.sampled_from(parts), max_size=30)))
+    return separator, text if text[:1].isascii() else b"x" + text  # not the mark of UTF-16
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> bytes:
+    data = b"\n".join(draw(st.lists(st.sampled_from(LINES), max_size=15)))
+    return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + data + draw(st.sampled_from([b"", b"\n"]))
+
+
+def naive_texts(text: bytes, separator: bytes, rules: IntakeRules) -> tuple[list[str], list[int]]:
+    """(the good documents, the offsets of the bad ones)."""
+    documents = text.split(separator)
+    offsets = [0]
+    for document in documents:
+        offsets.append(offsets[-1] + len(document) + len(separator))
+    if not documents[-1]:  # no document after a separator at the end, and none in an empty file
+        documents.pop()
+    return _naive(documents, offsets, rules)
+
+
+def _naive(documents: list[bytes], offsets: list[int], rules: IntakeRules) -> tuple[list[str], list[int]]:
+    good, bad = [], []
+    for document, offset in zip(documents, offsets, strict=False):
+        try:
+            good.append(document.decode(errors="replace" if rules.invalid == "replace" else "strict"))
+        except UnicodeDecodeError:
+            bad.append(offset)
+    return good, bad
+
+
+def naive_lines(data: bytes, rules: IntakeRules) -> tuple[list[str], list[tuple[int, int]]]:
+    """(the good documents, (offset, line) of the bad ones)."""
+    good, bad = [], []
+    offset = 0
+    for number, line in enumerate(data.split(b"\n")):
+        record = line[3:] if number == 0 and line.startswith(b"\xef\xbb\xbf") else line
+        start = offset + len(line) - len(record)
+        text = None
+        with suppress(UnicodeDecodeError):
+            text = oracle(
+                record.decode(errors="replace" if rules.invalid == "replace" else "strict").encode()
+            )
+        if text is not None and len(record) <= rules.max_record_bytes:
+            good.append(text)
+        elif record.strip(b" \t\r"):
+            bad.append((start, number))
+        offset += len(line) + 1
+    return good, bad
+
+
+def cuts_of(draw: st.DataObject, size: int) -> list[int]:
+    inner = draw.draw(st.lists(st.integers(1, max(1, size - 1)), unique=True, max_size=6)) if size > 1 else []
+    step = draw.draw(st.sampled_from([0, 0, 1, 2, 3, 7]))
+    return [0, *sorted({*inner, *(range(step, size, step) if step else ())}), size] if size else [0, 0]
+
+
+@given(
+    case=texts(),
+    compression=st.sampled_from(COMPRESSIONS),
+    invalid=st.sampled_from(["error", "replace"]),
+    data=st.data(),
+)
+@settings(deadline=None)
+def test_text(
+    case: tuple[bytes, bytes],
+    compression: str,
+    invalid: str,
+    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    separator, text = case
+    members = data.draw(st.integers(1, 3))
+    source = _write(tmp_path_factory, "txt", compression, compressed(text, compression, members))
+    intake = KeptIntake(IntakeRules(on_error="quarantine", invalid=invalid))
+    cuts = cuts_of(data, source.size_bytes)
+    found = read_parts(source, cuts, intake, separator, data.draw(st.integers(1, 40)))
+    good, bad = naive_texts(text, separator, intake.rules)
+    assert found == good
+    assert [record.place for record in intake.kept] == bad
+    assert intake.records == len(good) + len(bad)
+
+
+@given(
+    content=lines(),
+    compression=st.sampled_from(COMPRESSIONS),
+    invalid=st.sampled_from(["error", "replace"]),
+    data=st.data(),
+)
+@settings(deadline=None)
+def test_json_lines(
+    content: bytes,
+    compression: str,
+    invalid: str,
+    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    source = _write(tmp_path_factory, "jsonl", compression, compressed(content, compression))
+    limit = data.draw(st.sampled_from([100, 1000]))
+    intake = KeptIntake(IntakeRules(on_error="quarantine", invalid=invalid, max_record_bytes=limit))
+    found: list[str] = []
+    kept: list[tuple[int, int]] = []
+    before = 0
+    for part in pairwise(cuts_of(data, source.size_bytes)):
+        found += read_parts(source, part, intake, block_bytes=data.draw(st.integers(1, 80)))
+        kept += [(record.place, before + (record.line or 0)) for record in intake.kept]
+        before += sum(count for _, count in intake.lines)
+        intake.kept, intake.lines = [], []
+    assert (found, kept) == naive_lines(content, intake.rules)
+    assert intake.records == len(found) + len(kept)
+
+
+@given(is_text=st.booleans(), compression=st.sampled_from(COMPRESSIONS[1:]), data=st.data())
+@settings(deadline=None)
+def test_unpacked_blocks_are_the_shards_of_one_reading(
+    is_text: bool, compression: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Even if the file is truncated: the same documents, bad records and errors."""
+    separator, content = data.draw(texts()) if is_text else (b"", data.draw(lines()))
+    whole = compressed(content, compression, 2)
+    form, stop = "txt" if is_text else "json", data.draw(st.integers(1, len(whole)))
+    source = _write(tmp_path_factory, form, compression, whole[:stop])
+    rules = IntakeRules(on_error="quarantine", max_record_bytes=100)
+    buffers, block_bytes = Buffers(data.draw(st.integers(1, 40))), data.draw(st.integers(1, 100))
+    piece = Piece(0, 0, source.size_bytes)
+
+    inline = KeptIntake(rules)
+    shards: list[list[str]] = [[]]
+    begun = 0
+    with Reading(0, source, piece, inline, separator, buffers) as reading:
+        for event in reading.documents():
+            try:
+                shards[-1] += texts_of(event, reading)
+            except BadInput as error:
+                reading.damaged(error)
+                break
+            if event is None and reading.decoded_bytes >= begun + block_bytes:
+                shards.append([])
+                begun = reading.decoded_bytes
+        if reading.decoded_bytes == begun:
+            shards.pop()
+
+    unpacked = KeptIntake(rules)
+    found: list[list[str]] = []
+    kept: list[BadRecord] = []
+    lines_before = 0
+    with Reading(0, source, piece, unpacked, separator, buffers) as reading:
+        blocks = _unpacked(reading, block_bytes)
+    path = Path(source.path).with_name("block")
+    for start, block in blocks:
+        path.write_bytes(block)
+        with open_file(str(path)) as file:
+            unpacked_block = UnpackedBlock(file, start, len(block))
+            own = Reading(0, source, piece, unpacked, separator, buffers, block=unpacked_block)
+            found.append([text for event in own.documents() for text in texts_of(event, own)])
+        kept += (
+            record if record.line is None else record._replace(line=record.line + lines_before)
+            for record in unpacked.kept
+        )
+        lines_before += sum(count for _, count in unpacked.lines)
+        unpacked.kept, unpacked.lines = [], []
+    assert found == shards
+    assert sorted([*kept, *unpacked.kept]) == sorted(inline.kept)
+    assert unpacked.unreadable == inline.unreadable
+    assert unpacked.records == inline.records
+
+
+def _unpacked(reading: Reading, block_bytes: int) -> list[tuple[int, bytes]]:
+    """(start, content) of the blocks. Damage is counted, and an incomplete record is dropped."""
+    blocks: list[tuple[int, bytes]] = []
+    start, content = 0, b""
+    try:
+        for piece, is_last in pieces(reading, block_bytes):
+            content += piece
+            if is_last:
+                blocks.append((start, content))
+                start, content = start + len(content), b""
+    except TokenmillError as error:
+        reading.damaged(error)
+        if content := content[: max(0, reading.decoded_bytes - start)]:
+            blocks.append((start, content))
+    return blocks
+
+
+@given(case=texts(), compression=st.sampled_from(COMPRESSIONS[1:]), data=st.data())
+@settings(deadline=None)
+def test_a_truncated_file_gives_the_documents_before_the_end(
+    case: tuple[bytes, bytes], compression: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    separator, text = case
+    whole = compressed(text, compression)
+    stop = data.draw(st.integers(1, len(whole) - 1))
+    source = _write(tmp_path_factory, "txt", compression, whole[:stop])
+    intake = KeptIntake(IntakeRules(on_error="skip"))
+    found = read_parts(source, [0, stop], intake, separator, data.draw(st.integers(1, 40)))
+    assert found == naive_texts(text, separator, intake.rules)[0][: len(found)]
+    ((_, error),) = intake.unreadable
+    assert error.startswith(f"{source.path}: byte {stop}: truncated")
+
+
+def _write(factory: pytest.TempPathFactory, form: str, compression: str, content: bytes) -> Source:
+    path = factory.getbasetemp() / f"in.{form}{'' if compression == 'none' else f'.{compression}'}"
+    path.write_bytes(content)
+    return source_of(path)
+
+
+class Dribble:
+    """A stream that returns at most `most` bytes at a time."""
+
+    def __init__(self, data: bytes, most: int) -> None:
+        self._data, self._most = data, most
+
+    def readinto(self, buffer: memoryview) -> int:
+        part = self._data[: min(self._most, len(buffer))]
+        buffer[: len(part)] = part
+        self._data = self._data[len(part) :]
+        return len(part)
+
+
+@given(texts(), st.integers(1, 40), st.integers(1, 20))
+@settings(deadline=None)
+def test_blocks_depend_on_the_bytes_alone(case: tuple[bytes, bytes], block_bytes: int, most: int) -> None:
+    separator, text = case
+
+    def blocks(most: int) -> list[tuple[object, ...]]:
+        stream = Dribble(text, most)
+        found = record_blocks(stream, separator, GrowingBuffer(), 0, block_bytes)
+        return [(bytes(block.data), *block[1:]) for block in found]
+
+    assert blocks(most) == blocks(10_000)
+    assert b"".join(data for data, *_ in blocks(most)) == text  # type: ignore[misc]
+
+
+def test_memory_is_that_of_two_blocks_whatever_the_document(tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    path.write_bytes(b"short|" + b"long " * 100_000 + b"|short")
+    source, buffers, largest = source_of(path), Buffers(1000), 0
+    intake = KeptIntake(IntakeRules())
+    with Reading(0, source, Piece(0, 0, source.size_bytes), intake, b"|", buffers) as reading:
+        for event in reading.documents():
+            for piece, _ in event.pieces if isinstance(event, LongText) else ():
+                largest = max(largest, len(memoryview(piece)))
+    assert 0 < largest <= len(buffers.text.memory) <= 2001
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.jsonl"])
+def test_a_document_longer_than_many_parts_belongs_to_the_first(name: str, tmp_path: Path) -> None:
+    separator = b"|" if name.endswith("txt") else b"\n"
+    long = [json.dumps({"text": letter * 300_000}).encode() for letter in "ab"]
+    (tmp_path / name).write_bytes(separator.join(long))
+    source, intake = source_of(tmp_path / name), KeptIntake(IntakeRules())
+    counts = [
+        len(read_parts(source, (start, min(start + 100_000, source.size_bytes)), intake, b"|"))
+        for start in range(0, source.size_bytes, 100_000)
+    ]
+    assert counts == [1, 0, 0, 1, 0, 0, 0]
+
+
+def test_a_run_of_separators_is_read_whole_by_one_part(tmp_path: Path) -> None:
+    """None of the separators in it is free of overlaps, but the first."""
+    path = tmp_path / "in.txt"
+    path.write_bytes(b"a" + b"\n" * 300_001 + b"b")
+    source, intake = source_of(path), KeptIntake(IntakeRules())
+    documents = [
+        read_parts(source, (start, min(start + 100_000, source.size_bytes)), intake, b"\n\n")
+        for start in range(0, source.size_bytes, 100_000)
+    ]
+    assert [*chain(*documents)] == ["a", *[""] * 149_999, "\nb"]
+    assert [len(own) for own in documents] == [150_001, 0, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.jsonl"])
+def test_a_file_that_shrank_while_it_was_read_is_an_error(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"abc")
+    source = source_of(path)._replace(size_bytes=10)
+    for part in ((0, 10), (0, 4), (2, 10)):
+        with pytest.raises(FatalInput, match="byte 3"):
+            read_parts(source, part, KeptIntake(IntakeRules(on_error="skip")))
+
+
+def test_the_line_of_a_bad_record_is_named_unless_it_takes_long_to_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b'{"text": "a"}\n' * 100 + b"bad\n")
+    for parts in (1, 3):
+        with pytest.raises(FatalInput, match=rf"in\.jsonl: line 101 \(byte {14 * 100}\): "):
+            read(path, parts)
+    monkeypatch.setattr("tokenmill.inputs.intake.MAX_RECOUNTED_BYTES", 1000)
+    with pytest.raises(FatalInput, match=rf"in\.jsonl: byte {14 * 100}: "):
+        read(path, 3)
+
+
+def test_many_random_texts_with_a_scan_of_a_few_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tokenmill.inputs.blocks.SCAN_BYTES", 1)
+    monkeypatch.setattr("tokenmill.inputs.blocks.MAX_SCAN_BYTES", 2)
+    rng = random.Random(5)
+    for separator in SEPARATORS:
+        alphabet = [bytes([byte]) for byte in set(separator)] + [separator, separator[:-1], b"x"]
+        for _ in range(30):
+            text = b"x" + b"".join(rng.choices(alphabet, k=rng.randrange(40)))
+            (tmp_path / "in.txt").write_bytes(text)
+            source, intake = source_of(tmp_path / "in.txt"), KeptIntake(IntakeRules(on_error="skip"))
+            for step in (1, 2, 5):
+                cuts = [*range(0, len(text), step), len(text)]
+                expected = naive_texts(text, separator, intake.rules)[0]
+                assert read_parts(source, cuts, intake, separator) == expected
