@@ -216,7 +216,7 @@ class DocumentEncoder:
         def texts() -> Iterator[Buffer]:
             nonlocal text_bytes, head
             for text in found.texts():
-                view = memoryview(text)  # type: ignore[arg-type]  # an array or another buffer
+                view = memoryview(text)
                 self._clock.lap("read")
                 content.update(view)
                 text_bytes += view.nbytes
