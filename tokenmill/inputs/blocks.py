@@ -10,7 +10,7 @@ parts are adjacent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from typing import NamedTuple, Protocol
 
@@ -118,7 +118,7 @@ def record_blocks(
         wanted = block_bytes if held < block_bytes else limit
 
 
-def pieces_of(block: Block, blocks: Iterator[Block]) -> Iterator[tuple[memoryview, bool]]:
+def pieces_of(block: Block, blocks: Iterator[Block]) -> Generator[tuple[memoryview, bool], None, None]:
     """Yield (text, is_last) for the pieces of a long record: `block` is the first, `blocks` has the others."""
     while True:
         yield block.text, block.is_last

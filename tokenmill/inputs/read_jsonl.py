@@ -84,7 +84,7 @@ def documents(reading: Reading) -> Iterator[Event]:
 
 def _without_mark(data: memoryview, start: int) -> tuple[memoryview, int]:
     """Skip a byte order mark at the beginning of the source."""
-    return (data[3:], 3) if start == 0 and data[:3] == codecs.BOM_UTF8 else (data, start)
+    return (data[3:], 3) if start == 0 and bytes(data[:3]) == codecs.BOM_UTF8 else (data, start)
 
 
 class _LineNumbers:
