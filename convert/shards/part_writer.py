@@ -16,7 +16,6 @@ from convert.shards import shard as shard_module
 from convert.shards.shard import NOWHERE, Place
 from tokenmill.inputs import _core
 from tokenmill.inputs.digest import digest_bytes
-from tokenmill.stores import system
 from tokenmill.stores.names import rename
 
 FLUSH_BYTES = 128 << 10
@@ -65,7 +64,7 @@ class PartWriter:
         with naming(self._path):
             for start in range(place, stop, _MOVED_BYTES):
                 block = np.empty(min(_MOVED_BYTES, stop - start), dtype=np.uint8)
-                if system.read_into(self._file.fileno(), block.data, start) != len(block):
+                if os.preadv(self._file.fileno(), [block.data], start) != len(block):
                     raise BrokenInvariant(f"{self._path}: shorter than the bytes written to it")
                 to.add(block)
             self._file.seek(place)
@@ -133,7 +132,7 @@ class PartWriter:
         while self._spares:
             with suppress(FileNotFoundError):
                 rename(f"{self._folder}/{self._spares.pop()}", self._path)
-                return io.FileIO(os.open(self._path, os.O_RDWR | system.BINARY), "r+")
+                return io.FileIO(os.open(self._path, os.O_RDWR), "r+")
         return None
 
 
@@ -166,5 +165,5 @@ class _BlockDigests:
 
 def _new_file(path: str) -> io.FileIO:
     """A file of this name, which must not exist."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | system.BINARY
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     return io.FileIO(os.open(path, flags, 0o666), "r+")
