@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokenmill.inputs.kinds import Kind
-from tokenmill.stores.files import RandomFile, open_file
+from tokenmill.stores import RandomFile, open_file
 from tokenmill.stores.url import shown_url
 
 _FAR = 2**63
