@@ -182,9 +182,9 @@ HEAD = [
 ]
 
 
-def encoding(result: Result, threads: int) -> str:
+def encoding(result: Result) -> str:
     """Each cell with the fastest competitor, the medians per text, and the rows that are listed apart."""
-    measured = cells(result, threads)
+    measured = cells(result, 1)
     kept = [cell for cell in measured if not cell.noisy]
     fast = [cell for cell in kept if not cell.only_slow]
     slow = [cell for cell in kept if cell.only_slow]
@@ -403,8 +403,7 @@ def readme_row(task: str, cell: dict[str, Figure], fastest: Figure) -> list[str]
 TABLES: dict[str, tuple[str, Callable[[Result, dict[str, Result]], str]]] = {
     "machine": ("encoding", lambda result, results: machine(results)),
     "readme": ("encoding", lambda result, results: readme(results)),
-    "encoding": ("encoding", lambda result, results: encoding(result, 1)),
-    "encoding-2-threads": ("encoding", lambda result, results: encoding(result, 2)),
+    "encoding": ("encoding", lambda result, results: encoding(result)),
     "encoding-engines": ("encoding", lambda result, results: all_engines(result)),
     "first-call": ("encoding", lambda result, results: load_times(result)),
     "training": ("training", lambda result, results: training(result)),

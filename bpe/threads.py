@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Final
 
 from bpe.control_group import quota_threads
 from bpe.errors import check_range
-from tokenmill.stores.system import usable_cores
 
 MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
 
 
 def available_threads() -> int:
     """The cores this process may run on, at most what the processor quota of its control group comes to."""
-    cores = usable_cores()
+    cores = len(os.sched_getaffinity(0))
     return min(cores, _quota() or cores)
 
 

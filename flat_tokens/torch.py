@@ -36,7 +36,6 @@ from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.rows.steps import StepBatches, check_loader, steps_range
-from tokenmill.stores.system import before_fork
 
 try:
     import torch
@@ -366,7 +365,7 @@ def _own_memories() -> None:
         shared.own_memory()
 
 
-before_fork(_own_memories)
+os.register_at_fork(before=_own_memories)
 
 
 def _place_of(worker: Any) -> int:

@@ -6,6 +6,9 @@ and the limits of the shell leave, less a fifth for everybody else.
 
 from __future__ import annotations
 
+import mmap
+import os
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,7 +18,6 @@ from bpe.control_group import control_groups
 from bpe.errors import BadArgument, NotEnoughMemory, check_whole
 from bpe.threads import available_threads
 from tokenmill.inputs.sizes import bytes_text
-from tokenmill.stores.system import address_space_limit, page_bytes, peak_bytes, physical_bytes
 
 # The least that counting can work with, beside what the process takes already.
 MIN_FREE_BYTES: Final = 32 << 20
@@ -58,9 +60,9 @@ def used_bytes() -> int:
     """The memory that the process takes now."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
-        return pages * page_bytes()
+        return pages * mmap.PAGESIZE
     except (OSError, ValueError, IndexError):
-        return peak_bytes()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def available_bytes() -> int:
@@ -75,8 +77,7 @@ def _machine_bytes() -> int:
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError):
         pass
-    physical = physical_bytes()
-    return _UNKNOWN if physical is None else physical // 2
+    return os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE // 2
 
 
 def _group_bytes() -> int:
@@ -99,15 +100,15 @@ def _group_bytes() -> int:
 
 
 def _address_space_bytes() -> int:
-    limit = address_space_limit()
-    if limit is None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
         return _UNKNOWN
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return limit // 2
     # Each thread maps a stack and an arena that it hardly uses.
-    return limit - pages * page_bytes() - (128 << 20)
+    return limit - pages * mmap.PAGESIZE - (128 << 20)
 
 
 def trim_memory() -> None:

@@ -7,6 +7,7 @@ without a holder is nobody's. Folders without the file are left alone, as are th
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from bpe.errors import EnvironmentFailure
-from tokenmill.stores import system
 from tokenmill.stores.names import remove_empty, rename
 
 PREFIX: Final = ".bpe-counts-"
@@ -64,7 +64,7 @@ class Workspace:
         except FileNotFoundError:
             return
         with suppress(OSError):  # no locks here: then nobody else gets one to remove the folder by
-            system.lock(lock, shared=True, wait=True)  # waits while another run removes it
+            fcntl.flock(lock, fcntl.LOCK_SH)  # waits while another run removes it
         if not (folder / LOCK_NAME).exists():
             os.close(lock)
             return
@@ -86,16 +86,16 @@ class Workspace:
 def _remove_if_left(folder: Path) -> None:
     """Remove a folder that no process holds and that is ours."""
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or not system.is_own(status):
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         return
     try:
-        lock = os.open(folder / LOCK_NAME, os.O_RDWR | system.NO_LINK | system.NO_WAIT)
+        lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         with suppress(OSError):
             folder.rmdir()  # killed before there was a lock; one that is not empty stays
         return
     try:
-        system.lock(lock)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
         return  # its holder lives, or there are no locks here

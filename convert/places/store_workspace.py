@@ -14,6 +14,7 @@ that no other has taken over (convert/places/store_log.py).
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
@@ -52,7 +53,6 @@ from tokenmill.stores import (
 )
 from tokenmill.stores.lease import NAME as LEASE_NAME
 from tokenmill.stores.lease import Lease
-from tokenmill.stores.system import user_name
 from tokenmill.stores.url import parse
 
 _OWN_FOLDERS = (f"{LOG_NAME}/", f"{SHARDS_NAME}/", JOB_NAME)
@@ -90,7 +90,7 @@ class StoreWorkspace:
         self.root = f"{self.output}.partial"
         self._scratch = scratch if scratch is None or is_url(scratch) else str(Path(scratch).absolute())
         self._digest = hashlib.sha256(url.encode()).hexdigest()[:16]
-        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{user_name()}-{self._digest}"
+        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{os.getuid()}-{self._digest}"
         self._local = Workspace(self._home / "out", overwrite)
         self._lease = Lease(self._partial, self.output, Refused)
         self._is_open = False

@@ -6,15 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tokenmill.stores import system
-
 
 class PositionedFile:
     """A context; `write` puts bytes at an offset."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.BINARY, 0o666)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
 
     def __enter__(self) -> PositionedFile:
         return self
@@ -27,7 +25,7 @@ class PositionedFile:
         rest = memoryview(data).cast("B") if len(data) else memoryview(b"")
         try:
             while rest:
-                done = system.write_at(self._file, rest, offset)
+                done = os.pwrite(self._file, rest, offset)
                 rest, offset = rest[done:], offset + done
         except OSError as error:
             error.filename = str(self._path)

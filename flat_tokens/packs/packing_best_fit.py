@@ -14,6 +14,7 @@ Spec: `best_fit_plainly` below, which leaves the same rooms (tests/flat_tokens/t
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import OrderedDict, defaultdict
@@ -23,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.packs.packing_plan import Int64, PackingReport, Pieces, Starts, read_starts, too_long_error
-from tokenmill.stores.system import after_fork_in_child
 
 LARGEST_PLANS_BYTES = 2**28  # the plans of 40 million sequences, for packs of less than 2^16 tokens
 
@@ -312,4 +312,4 @@ def _forget_unfinished() -> None:
             plan._forget()
 
 
-after_fork_in_child(_forget_unfinished)
+os.register_at_fork(after_in_child=_forget_unfinished)

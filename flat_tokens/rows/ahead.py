@@ -19,8 +19,6 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy.ma  # noqa: F401 - np.unique imports it late, in whatever thread calls it first
 
-from tokenmill.stores.system import usable_cores
-
 T = TypeVar("T")
 Result = TypeVar("Result", covariant=True)
 
@@ -56,7 +54,7 @@ class Ahead:
 @contextmanager
 def working_ahead(prefetch: bool | None) -> Iterator[Ahead]:
     """An Ahead with a thread or, for None on one processor and for False, without."""
-    if prefetch or (prefetch is None and usable_cores() > 1):
+    if prefetch or (prefetch is None and len(os.sched_getaffinity(0)) > 1):
         process = os.getpid()
         thread = ThreadPoolExecutor(1, "flat_tokens-prefetch")
         # Held here: a pass that is dropped as the interpreter ends finds its module emptied, and its thread has ended.

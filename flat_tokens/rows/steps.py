@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -24,7 +25,6 @@ from flat_tokens.rows.mapped_rows import MappedRows
 from flat_tokens.rows.row_buffer import GROUP_ROWS, RowBuffer, StepGroup
 from flat_tokens.rows.row_cut import Int64, RowCut
 from flat_tokens.rows.row_order import Draws
-from tokenmill.stores.system import after_fork_in_child
 
 ORDER_VERSION = 2  # of the rules in flat_tokens/rows/row_order.py and permutation.py
 DTYPES = ("uint16", "int32", "uint32", "int64")
@@ -303,4 +303,4 @@ def _forget_all() -> None:
         batches._forget()
 
 
-after_fork_in_child(_forget_all)
+os.register_at_fork(after_in_child=_forget_all)

@@ -17,6 +17,7 @@ begins with an empty cache.
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -36,7 +37,6 @@ from flat_tokens.storage.mapping import map_file
 from flat_tokens.storage.payloads import FilePayloads, payloads_of
 from flat_tokens.storage.shards import KEPT_INDEXES
 from flat_tokens.storage.zarr_metadata import StoredArray
-from tokenmill.stores.system import after_fork_in_child
 
 CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
 
@@ -252,4 +252,4 @@ def _forget_all() -> None:
         source.forget()
 
 
-after_fork_in_child(_forget_all)
+os.register_at_fork(after_in_child=_forget_all)

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
 
 from flat_tokens.errors import RESTORE, DatasetError, damaged, printable
-from tokenmill.stores import system
 
-_FLAGS = os.O_RDONLY | system.NO_WAIT | system.BINARY
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK
 READ_BYTES = 2**20  # of a file that is read from one end to the other
 _LINK_ERRORS = (errno.ELOOP, errno.EMLINK)  # of O_NOFOLLOW: Linux and macOS; FreeBSD
 
@@ -92,7 +91,7 @@ def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) 
     """Fill `data` with what an opened file has from `offset` on; DatasetError if it ends before. path: its name."""
     size, done = len(data), 0
     while done < size:  # above 2 GiB a read is always short
-        count = system.read_into(descriptor, data[done:], offset + done)
+        count = os.preadv(descriptor, [data[done:]], offset + done)
         if count == 0:
             raise damaged(path, ends_early(size - done))
         done += count
@@ -100,7 +99,7 @@ def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) 
 
 def read_part(file: BinaryIO, path: Path | str, offset: int, length: int) -> bytes | memoryview:
     """The bytes [offset, offset + length) of an opened file in memory of their own. Errors as fill_from."""
-    data = system.read_at(file.fileno(), length, offset)
+    data = os.pread(file.fileno(), length, offset)
     if len(data) == length:
         return data
     part = memoryview(bytearray(length))
@@ -172,7 +171,7 @@ def ends_early(missing_bytes: int) -> str:
 
 def _open(path: Path | str, follow_link: bool = False) -> tuple[int, int]:
     try:
-        descriptor = os.open(path, _FLAGS if follow_link else _FLAGS | system.NO_LINK)
+        descriptor = os.open(path, _FLAGS if follow_link else _FLAGS | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):
         raise AbsentFileError(f"{printable(str(path))}: {absence(path)}") from None
     except OSError as error:
@@ -190,7 +189,7 @@ def write_all(path: str | Path, data: bytes | bytearray | Iterable[bytes], flags
     """Put all the bytes, or block after block, into a file, which is made if there is none. flags: os.O_TRUNC for
     nothing else in it, os.O_APPEND for the end. Plain calls of the system: `Path` and `open` took 0.1 ms. OSError
     passes through."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | system.BINARY | flags, 0o666)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o666)
     try:
         for block in (data,) if isinstance(data, bytes | bytearray) else data:
             rest = memoryview(block)

@@ -70,7 +70,6 @@ class HarmedStore:
     def __init__(self, store: Store, harm: Harm) -> None:
         self._store, self._harm = store, harm
         self.url = store.url
-        self.excludes = store.excludes
 
     @property
     def path(self) -> Path:

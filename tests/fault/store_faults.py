@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from faulty_proxy import HARMLESS, Faults, Proxy, Strike
 
@@ -242,7 +243,7 @@ class Happening:
     def _process_at(self, port: int) -> int:
         """The process, of the run or its engine, that has this end of a connection on loopback."""
         lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
-        ends = [f"0100007F:{each:04X}" for each in (port, self.proxy.server.server_port)]
+        ends = [f"0100007F:{each:04X}" for each in (port, urlsplit(self.proxy.url).port)]
         socket = next((f"socket:[{line[9]}]" for line in lines if line[1:3] == ends), "")
         group = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _group(path) == self.run.pid]
         for pid in (*group, *self._workers()):

@@ -15,7 +15,6 @@ import pytest
 import flat_tokens
 from flat_tokens.loading.loader import Loader
 from flat_tokens.loading.mixing import Mixture
-from flat_tokens.rows import ahead
 from flat_tokens.rows.ahead import working_ahead
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -31,7 +30,7 @@ def fails() -> None:
 def test_where_work_is_done(
     monkeypatch: pytest.MonkeyPatch, prefetch: bool | None, cpus: int, is_threaded: bool
 ) -> None:
-    monkeypatch.setattr(ahead, "usable_cores", lambda: cpus)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
     done: list[int] = []
     with working_ahead(prefetch) as worker:
         assert worker.is_threaded == is_threaded
@@ -55,7 +54,7 @@ def test_a_loader_on_one_processor(
     train = flat_tokens.open(make_dataset(random_sequences(5, 200), layout=layout)).train
     loader = Loader(train, 7, 4, 3, block_tokens=40, shuffle_blocks=4)
     expected = [batch.inputs for batch in loader.from_step(3, 3 * len(loader), prefetch=True)]
-    monkeypatch.setattr(ahead, "usable_cores", lambda: 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     before = threading.active_count()
     for batch, other in zip(loader.from_step(3, 3 * len(loader)), expected, strict=True):
         assert threading.active_count() == before

@@ -53,7 +53,7 @@ def test_what_a_url_stands_for(root: str, argument: str, keys: str) -> None:
         assert source.version
         assert source.size_bytes == len(source.path) - len(root) - 1
         with source.open() as file:
-            assert file.version() == source.version
+            assert file.size == source.size_bytes
 
 
 def test_kinds_options_and_splits_are_kept(root: str) -> None:

@@ -1,4 +1,4 @@
-"""The cache of a store gives the bytes of the store, whoever else reads, removes or damages what it keeps."""
+"""The cache of a store: two processes share it while objects change and blocks vanish or are damaged."""
 
 from __future__ import annotations
 
@@ -6,205 +6,201 @@ import multiprocessing
 import os
 import pickle
 import random
-import threading
-import time
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from state_machines import run_model
 
-from tokenmill.stores import Entry, StoreChanged, open_store
-from tokenmill.stores.cached import ABANDONED_SECONDS, BLOCK_BYTES, CachedStore
+from tokenmill.stores import StoreChanged, cached
+from tokenmill.stores.cached import CachedStore
 
-SIZES = (0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES + 7)
-LIMIT = 64 * BLOCK_BYTES
+KEYS = "abcdef"
 
 
-class Counting:
-    """A folder as a store that counts the bytes it is asked for."""
+class Objects:
+    """A store with changing objects. meanwhile: called before an answer. requested: bytes so far."""
 
-    def __init__(self, folder: Path) -> None:
-        self._store = open_store(str(folder))
-        self.url = f"test://{folder}"
-        self.bytes = 0
+    url = "test://objects"
 
-    def head(self, key: str) -> Entry:
-        return self._store.head(key)
+    def __init__(self) -> None:
+        self.versions = dict.fromkeys(KEYS, 0)
+        self.meanwhile: Callable[[], None] | None = None
+        self.requested = 0
 
-    def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Any:
-        return self.read_ranges(key, [(start, stop)], version)[0]
+    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> list[bytes]:
+        if version != str(self.versions[key]):
+            raise StoreChanged(f"{key} changed")
+        answer = [content(key, version)[start:stop] for start, stop in ranges]
+        self.requested += sum(map(len, answer))
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return answer
 
-    def read_ranges(self, key: str, ranges: Sequence[Any], version: str = "") -> Any:
-        found = self._store.read_ranges(key, ranges, version)
-        self.bytes += sum(map(len, found))
-        return found
+
+def content(key: str, version: str) -> bytes:
+    return random.Random(f"{key} {version}").randbytes(2970 + KEYS.index(key))
+
+
+class Cache(RuleBasedStateMachine):
+    """Blocks of 64 bytes, and room for less than the objects have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory()
+        self._objects: Any = Objects()
+        self._limit = 64 * cached.BLOCK_BYTES
+        self._caches = [CachedStore(self._objects, self._folder.name, self._limit) for _ in "12"]
+
+    def teardown(self) -> None:
+        self._folder.cleanup()
+
+    def _files(self) -> list[Path]:
+        return sorted(path for path in Path(self._folder.name).rglob("*") if path.is_file())
+
+    @rule(
+        cache=st.integers(0, 1), key=st.sampled_from(KEYS), start=st.integers(0, 3000), size=st.integers(0, 3000),
+        age=st.sampled_from([0, 0, 0, 1]), meanwhile=st.sampled_from(["nothing", "read", "change", "vanish"]),
+    )  # fmt: skip
+    def read(self, cache: int, key: str, start: int, size: int, age: int, meanwhile: str) -> None:
+        """Read this version or the one before, while others do something."""
+        version = str(self._objects.versions[key] - age)
+        self._objects.meanwhile = {
+            "nothing": None,
+            "read": lambda: self._read(1 - cache, key, 0, 3000, str(self._objects.versions[key])),
+            "change": lambda: self.change(key),
+            "vanish": lambda: self.vanish(),
+        }[meanwhile]
+        self._read(cache, key, start, start + size, version)
+        self._objects.meanwhile = None
+
+    def _read(self, cache: int, key: str, start: int, stop: int, version: str) -> None:
+        was_current = version == str(self._objects.versions[key])
+        try:
+            found = self._caches[cache].read(key, start, stop, version)
+        except StoreChanged:
+            assert not was_current
+            return
+        assert bytes(found) == content(key, version)[start:stop]
+
+    @rule(key=st.sampled_from(KEYS))
+    def change(self, key: str) -> None:
+        self._objects.versions[key] += 1
+
+    @rule()
+    def vanish(self) -> None:
+        for path in self._files()[::4]:
+            path.unlink()
+
+    @rule(size=st.sampled_from([-70, -20, -1, 0, 0, 1]))
+    def damage(self, size: int) -> None:
+        """Truncate blocks, change bytes, or append some."""
+        for path in self._files()[1::2]:
+            whole = path.read_bytes()
+            changed = whole[:-1] + bytes(byte ^ 1 for byte in whole[-1:]) + bytes(max(size, 0))
+            path.write_bytes(whole[:size] if size < 0 else changed)
+
+    @rule(cache=st.integers(0, 1), seconds=st.sampled_from([0, cached.ABANDONED_SECONDS + 1]))
+    def die(self, cache: int, seconds: float) -> None:
+        """Stop in the middle of a block; another process takes over."""
+        left = Path(self._folder.name) / f".tmp-{os.urandom(4).hex()}"
+        left.write_bytes(bytes(10))
+        os.utime(left, (left.stat().st_mtime - seconds,) * 2)
+        self._caches[cache] = CachedStore(self._objects, self._folder.name, self._limit)
+
+    @invariant()
+    def stays_within_its_limit(self) -> None:
+        kept = [path for path in self._files() if not path.name.startswith(".tmp-")]
+        assert sum(path.stat().st_size for path in kept) <= self._limit
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Counting:
-    folder = tmp_path / "store"
-    folder.mkdir()
-    rng = random.Random(1)
-    for size in SIZES:
-        (folder / f"{size}").write_bytes(rng.randbytes(size))
-    return Counting(folder)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cached, "BLOCK_BYTES", 64)
 
 
-def ranges_of(rng: random.Random, size: int) -> list[tuple[int, int]]:
-    found = []
-    for _ in range(rng.randrange(1, 5)):
-        start = rng.randrange(size + 2)
-        found.append((start, start + rng.choice([0, 1, 100, BLOCK_BYTES, 3 * BLOCK_BYTES])))
-    return found
+@pytest.fixture
+def objects(small_blocks: None) -> Any:
+    return Objects()
 
 
-def check(store: Any, cached: CachedStore, rng: random.Random) -> None:
-    size = rng.choice(SIZES)
-    version = store.head(f"{size}").version
-    ranges = ranges_of(rng, size)
-    found = cached.read_ranges(f"{size}", ranges, version)
-    assert [bytes(data) for data in found] == [
-        bytes(data) for data in store.read_ranges(f"{size}", ranges, version)
-    ]
+def test_every_read_has_the_bytes_of_its_version(small_blocks: None) -> None:
+    run_model(Cache, 12)
 
 
-def check_often(store: Counting, folder: Path, seed: int, times: int = 60) -> None:
-    cached, rng = CachedStore(store, folder, LIMIT), random.Random(seed)  # type: ignore[arg-type]
-    for _ in range(times):
-        check(store, cached, rng)
-
-
-def test_reads_as_the_store(store: Counting, tmp_path: Path) -> None:
-    check_often(store, tmp_path / "cache", 0, 200)
-
-
-def test_is_read_once(store: Counting, tmp_path: Path) -> None:
-    size = SIZES[-1]
-    version = store.head(f"{size}").version
+def test_data_are_requested_once(objects: Any, tmp_path: Path) -> None:
+    whole = content("a", "0")
     for count in range(3):
-        cached = CachedStore(store, tmp_path / "cache", LIMIT)  # type: ignore[arg-type]
-        if count == 2:
-            cached = pickle.loads(pickle.dumps(cached))
-        whole = bytes(cached.read(f"{size}", 0, size, version))
-        assert whole == (tmp_path / "store" / f"{size}").read_bytes()
-    assert store.bytes == size
+        store = CachedStore(objects, tmp_path / "cache", 1 << 20)
+        store = pickle.loads(pickle.dumps(store)) if count == 2 else store
+        assert bytes(store.read("a", 0, len(whole), "0")) == whole
+    assert objects.requested == len(whole)
 
 
-def test_another_version_is_another_object(store: Counting, tmp_path: Path) -> None:
-    cached = CachedStore(store, tmp_path / "cache", LIMIT)  # type: ignore[arg-type]
-    path = tmp_path / "store" / "1"
-    for content in (b"a", b"b"):
-        path.write_bytes(content)
-        os.utime(path, ns=(content[0], content[0]))
-        assert bytes(cached.read("1", 0, 1, store.head("1").version)) == content
-    with pytest.raises(StoreChanged):
-        cached.read("1", 0, 1, "elsewhere")
-    path.write_bytes(b"c")
-    assert bytes(cached.read("1", 0, 1)) == b"c"  # without a version nothing is kept
+def test_the_least_recently_read_blocks_are_removed(objects: Any, tmp_path: Path) -> None:
+    store = CachedStore(objects, tmp_path / "cache", 0)  # 64 blocks; an object has 47
+    for key in "abac":
+        for path in (tmp_path / "cache").rglob("*-*"):  # as if two minutes went by
+            os.utime(path, (path.stat().st_mtime - 120,) * 2)
+        store.read(key, 0, 600, "0")
+    for key in "ac":
+        before = objects.requested
+        store.read(key, 0, 600, "0")
+        assert objects.requested == before
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "grow", "empty", "folder"])
-def test_a_damaged_block_is_read_again(store: Counting, tmp_path: Path, damage: str) -> None:
-    cached = CachedStore(store, tmp_path / "cache", LIMIT)  # type: ignore[arg-type]
-    size = SIZES[-1]
-    version = store.head(f"{size}").version
-    cached.read(f"{size}", 0, size, version)
-    for path in [path for path in (tmp_path / "cache").rglob("*-*") if path.is_file()]:
-        data = bytearray(path.read_bytes())
-        if damage == "folder":
-            path.unlink()
-            path.mkdir()
-            continue
-        if damage == "flip":
-            data[len(data) // 2] ^= 1
-        path.write_bytes({"flip": data, "cut": data[:-1], "grow": data + b"x", "empty": b""}[damage])
-    assert bytes(cached.read(f"{size}", 0, size, version)) == (tmp_path / "store" / f"{size}").read_bytes()
-    assert store.bytes == 2 * size
+def test_a_killed_process_leaves_nothing_for_long(objects: Any, tmp_path: Path) -> None:
+    for name, age in (("old", 2 * cached.ABANDONED_SECONDS), ("new", 0.0)):
+        path = tmp_path / f".tmp-{name}"
+        path.write_bytes(b"half")
+        os.utime(path, (path.stat().st_mtime - age,) * 2)
+    CachedStore(objects, tmp_path, 1 << 20).read("a", 0, 10, "0")
+    assert [path.name for path in tmp_path.glob(".tmp-*")] == [".tmp-new"]
 
 
-def kept_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def test_is_bounded_and_the_oldest_goes(tmp_path: Path) -> None:
-    folder = tmp_path / "store"
-    folder.mkdir()
-    for name in range(100):
-        (folder / f"{name}").write_bytes(bytes([name]) * BLOCK_BYTES)
-    store = Counting(folder)
-    cached = CachedStore(store, tmp_path / "cache", LIMIT)  # type: ignore[arg-type]
-    for name in range(100):
-        cached.read(f"{name}", 0, BLOCK_BYTES, store.head(f"{name}").version)
-        for path in (tmp_path / "cache").rglob("*-*"):  # as if a second went by
-            os.utime(path, (path.stat().st_mtime - 1,) * 2)
-        assert kept_bytes(tmp_path / "cache") <= LIMIT
-    before = store.bytes
-    cached.read("99", 0, BLOCK_BYTES, store.head("99").version)
-    assert store.bytes == before
-    cached.read("0", 0, BLOCK_BYTES, store.head("0").version)
-    assert store.bytes == before + BLOCK_BYTES
-
-
-def test_what_a_killed_process_left_goes(store: Counting, tmp_path: Path) -> None:
-    folder = tmp_path / "cache" / "ab"
-    folder.mkdir(parents=True)
-    for name, age in (("old", 2 * ABANDONED_SECONDS), ("new", 0.0)):
-        (folder / f".tmp-{name}").write_bytes(b"half")
-        os.utime(folder / f".tmp-{name}", (time.time() - age,) * 2)
-    check_often(store, tmp_path / "cache", 0, 5)
-    assert [path.name for path in folder.glob(".tmp-*")] == [".tmp-new"]
-
-
-def test_a_cache_that_cannot_be_written_is_passed_by(
-    store: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_block_that_cannot_be_kept(
+    objects: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
+    def fail(*_: Any) -> None:
+        raise error
 
-    monkeypatch.setattr(Path, "replace", full)
-    check_often(store, tmp_path / "cache", 3)
+    monkeypatch.setattr(os, "replace", fail)
+    store = CachedStore(objects, tmp_path / "cache", 1 << 20)
+    if isinstance(error, OSError):
+        assert bytes(store.read("a", 5, 99, "0")) == content("a", "0")[5:99]
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            store.read("a", 5, 99, "0")
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
-def test_an_interrupt_while_a_block_is_kept_is_no_full_disk(
-    store: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rename = Path.replace
-
-    def interrupted(path: Path, other: Path) -> None:
-        rename(path, other)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        CachedStore(store, tmp_path / "cache", LIMIT).read(
-            f"{SIZES[-1]}", 0, 10, store.head(f"{SIZES[-1]}").version
-        )  # type: ignore[arg-type]
+def read_often(folder: Path, seed: int) -> None:
+    store, rng = CachedStore(Objects(), folder, 1 << 20), random.Random(seed)  # type: ignore[arg-type]
+    for _ in range(300):
+        key, start = rng.choice(KEYS), rng.randrange(3000)
+        assert bytes(store.read(key, start, start + 500, "0")) == content(key, "0")[start : start + 500]
 
 
-def test_threads_and_processes_share_it_while_blocks_vanish(store: Counting, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
+def test_processes_share_it_while_blocks_vanish(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=check_often, args=(store, cache, seed)) for seed in (1, 2)]
-    failed: list[BaseException] = []
+    processes = [context.Process(target=read_often, args=(tmp_path, seed)) for seed in (1, 2)]
+    for process in processes:
+        process.start()
+    while any(process.is_alive() for process in processes):
+        for path in list(files_in(tmp_path))[::3]:
+            path.unlink(missing_ok=True)
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
 
-    def run(seed: int) -> None:
-        try:
-            check_often(store, cache, seed)
-        except BaseException as error:
-            failed.append(error)
 
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in (3, 4)]
-    for worker in (*processes, *threads):
-        worker.start()
-    rng = random.Random(5)
-    while any(worker.is_alive() for worker in (*processes, *threads)):
-        for path in list(cache.rglob("*-*")):
-            if rng.random() < 0.3:
-                path.unlink(missing_ok=True)
-        time.sleep(0.01)
-    for worker in (*processes, *threads):
-        worker.join()
-    assert not failed
-    assert [process.exitcode for process in processes] == [0, 0]
+def files_in(folder: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from folder.rglob("*-*")

@@ -1,94 +1,158 @@
-"""Requests in other threads: each comes to its own end, whatever begins it, and at the end of the process they are
-waited for."""
+"""Requests in threads: each ends whatever started it, and the end of the process waits for them."""
 
 from __future__ import annotations
 
+import gc
 import os
-import random
+import subprocess
+import sys
 import threading
 import time
-from concurrent.futures import Future
-from typing import Any
+import weakref
+from collections.abc import Callable
 
 import pytest
 
-from tokenmill.stores import requests
+from tokenmill.stores import requests, system
 
 
-def test_requests_that_nobody_waits_for_come_to_their_end() -> None:
-    goes_on = threading.Event()
-    answer = requests.start(lambda: goes_on.wait(30))
-    threading.Timer(0.2, goes_on.set).start()
-    requests._let_finish()
-    assert answer.done()
-
-
-def test_threads_are_used_again_and_few_are_kept() -> None:
-    """Many requests run at once; each begins others and waits for them. Some fail, some take long."""
-    rng = random.Random(4)
-
-    def request(depth: int, number: int) -> int:
-        time.sleep(rng.random() / 500)
-        inner = [requests.start(lambda n=n: request(depth - 1, n)) for n in range(3 * depth)]  # type: ignore[misc]
-        total = sum(future.result() for future in inner)
-        if number == 7:
-            raise KeyError(number)
-        return total + number
-
-    def naive(depth: int, number: int) -> int:
-        return number + sum(naive(depth - 1, n) for n in range(3 * depth))
-
-    before = threading.active_count()
-    used: set[int] = set()
-    for _ in range(4):
-        futures: list[Future[Any]] = [
-            requests.start(lambda n=n: (used.add(threading.get_ident()), request(2, n))[1])  # type: ignore[func-returns-value, misc]
-            for n in range(20)
-        ]
-        for number, future in enumerate(futures):
-            if number == 7:
-                with pytest.raises(KeyError):
-                    future.result(60)
-            else:
-                assert future.result(60) == naive(2, number)
+def wait_until(is_done: Callable[[], bool]) -> None:
     until = time.monotonic() + 30
-    while len(requests._idle) > requests._MOST_IDLE + 8 or requests._running:
+    while not is_done():
         assert time.monotonic() < until
         time.sleep(0.01)
-    assert threading.active_count() <= before + requests._MOST_IDLE + 8
-    assert len(used) < 80
+
+
+def test_the_end_of_a_process_waits_for_running_requests() -> None:
+    program = (
+        "import time\nfrom tokenmill.stores import requests\n"
+        "requests.start(lambda: (time.sleep(0.3), print('done', flush=True)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "done\n"
+
+
+def test_requests_start_others_and_few_threads_are_kept() -> None:
+    """Many requests run at once. Each starts others and waits for them. Some fail."""
+
+    def request(depth: int) -> int:
+        time.sleep(0.001)
+        inner = [requests.start(lambda: request(depth - 1)) for _ in range(3 * depth)]
+        return 1 + sum(future.result() for future in inner)
+
+    before = threading.active_count()
+    for _ in range(4):
+        futures = [requests.start(lambda number=number: request(2) // number) for number in range(20)]  # type: ignore[misc]
+        for number, future in enumerate(futures):
+            if number:
+                assert future.result(60) == 25 // number
+            else:
+                with pytest.raises(ZeroDivisionError):
+                    future.result(60)
+    wait_until(lambda: threading.active_count() <= before + 72)
 
 
 def test_an_idle_thread_holds_nothing() -> None:
     class Large:
         pass
 
-    import gc
-    import weakref
-
     large = Large()
     gone = weakref.ref(large)
     assert requests.start(lambda kept=large: kept).result(30) is large  # type: ignore[misc]
     del large
-    until = time.monotonic() + 30
-    while gone() is not None:
+
+    def is_gone() -> bool:
         gc.collect()
-        assert time.monotonic() < until
-        time.sleep(0.01)
+        return gone() is None
+
+    wait_until(is_gone)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
-def test_a_child_of_a_fork_takes_threads_of_its_own() -> None:
+def test_a_forked_child_uses_threads_of_its_own() -> None:
     for future in [requests.start(lambda: time.sleep(0.01)) for _ in range(5)]:
         future.result(30)
     goes_on = threading.Event()
     running = requests.start(lambda: goes_on.wait(60))
     child = os.fork()
     if child == 0:
-        answer = requests.start(lambda: 5).result(20)
-        began = time.monotonic()
-        requests._let_finish()  # what the parent had under way is none of the child's
-        os._exit(answer if time.monotonic() - began < 2 else 1)
+        os._exit(requests.start(lambda: 5).result(20))
     goes_on.set()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
     assert running.result(30)
+
+
+FORKED = """
+import os
+from tokenmill.stores import StoreError, open_store
+store = open_store("memory://forked")
+store.put("x", b"1")
+child = os.fork()
+if not child:
+    try:
+        store.read("x")
+    except StoreError as error:
+        os._exit(7 if "spawn" in str(error) else 1)
+    os._exit(2)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_process_gets_an_error_and_does_not_hang() -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    assert subprocess.run([sys.executable, "-c", FORKED], timeout=60, check=False).returncode == 7
+
+
+def test_remote_libraries_are_imported_late() -> None:
+    program = (
+        "import sys; from tokenmill import stores; stores.open_store('.'); "
+        "assert not {'obstore', 'fsspec', 'huggingface_hub', 'concurrent.futures'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_thread_without_memory_for_its_stack_blocked_its_starter(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_memory(*_: object, **__: object) -> None:
+        raise OSError
+
+    thread = threading.Thread(target=time.sleep, args=(0,))
+    with monkeypatch.context() as patch:
+        patch.setattr(system.mmap, "mmap", without_memory)
+        with pytest.raises(MemoryError):
+            system.start_thread(thread)
+    assert thread.ident is None
+    system.start_thread(thread)
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+class Slow:
+    """Computing its property sets `begun` and waits for `goes_on`."""
+
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def __init__(self, waits: bool) -> None:
+        self.waits = waits
+
+    @system.cached_property
+    def value(self) -> int:
+        if self.waits:
+            self.begun.set()
+            self.goes_on.wait()
+        return 1
+
+
+def test_a_fork_while_another_thread_computes_a_property_was_a_deadlock() -> None:
+    """Python 3.11 has one lock for all objects of a class, for which the child would wait."""
+    thread = threading.Thread(target=lambda: Slow(True).value)
+    thread.start()
+    Slow.begun.wait()
+    child = os.fork()
+    if not child:
+        os._exit(Slow(False).value)
+    ended: list[tuple[int, int]] = []
+    try:
+        wait_until(lambda: ended.append(os.waitpid(child, os.WNOHANG)) or ended[-1][0] == child)
+        assert os.waitstatus_to_exitcode(ended[-1][1]) == 1
+    finally:
+        Slow.goes_on.set()
+        thread.join()

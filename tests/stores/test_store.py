@@ -1,125 +1,232 @@
-"""One suite for every kind of store: what is put is read, whole or by ranges; listing, conditions, keys."""
+"""The contract of stores: a model of writes on each kind that can be written, and drawn reads on all kinds."""
 
 from __future__ import annotations
 
 import pickle
 import random
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
 
 import pytest
+from hub_files import hub_server
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+from servers import WRITABLE
+from state_machines import run_model
+from web_server import web_server
 
-from tokenmill.stores import AlreadyThere, Store, StoreChanged, StoreError, StoreNotFound
+from tokenmill.stores import AlreadyThere, Store, StoreChanged, StoreError, StoreNotFound, open_store
+from tokenmill.stores.cached import CachedStore
 
-DATA = random.Random(7).randbytes(300_000)
-
-
-def test_what_was_put_is_read(store: Store) -> None:
-    entry = store.put("a/b.bin", DATA)
-    assert entry == store.head("a/b.bin")
-    assert (entry.key, entry.size) == ("a/b.bin", len(DATA))
-    assert entry.version
-    assert bytes(store.read("a/b.bin")) == DATA
-    assert bytes(store.read("a/b.bin", 10, 20, entry.version)) == DATA[10:20]
-    assert bytes(store.read("a/b.bin", len(DATA) - 5)) == DATA[-5:]
-    assert bytes(store.read("a/b.bin", len(DATA) - 5, len(DATA) + 100)) == DATA[-5:]
-    assert bytes(store.read("a/b.bin", len(DATA), len(DATA) + 1)) == b""
-    assert bytes(store.read("a/b.bin", 7, 7)) == b""
-
-
-def test_ranges_are_read_in_the_order_asked_for(store: Store) -> None:
-    store.put("x", DATA)
-    ranges = [(100_000, 100_500), (0, 10), (5, 5), (3, 200_000), (299_990, 300_000)]
-    blocks = store.read_ranges("x", ranges)
-    assert [bytes(block) for block in blocks] == [DATA[start:stop] for start, stop in ranges]
-    assert store.read_ranges("x", []) == []
-
-
-@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 300_000])
-def test_the_end_is_read_with_size_and_version(store: Store, size: int) -> None:
-    store.put("x", DATA[:size])
-    data, entry = store.read_end("x", 10)
-    assert bytes(data) == DATA[:size][-10:]
-    assert entry == store.head("x")
-    with pytest.raises(StoreNotFound):
-        store.read_end("y", 10)
+NAMES = [
+    "a.txt",
+    "a/1",
+    "a/10",
+    "a/2/z",
+    "a0",
+    "b/ü",
+    "b/中",
+    "c d",
+    ".hidden/x",
+    "B",
+    "100%",
+    "x%20y",
+    "#1?",
+]
+NAMES += ["~+=&;,!", "name:8", "a\\b", "-", "x" * 200]
+KEYS = st.sampled_from(NAMES)
+SIZES = (0, 1, 2, 9, 10, 11, 1000, 300_000)
+DATA = random.Random(7).randbytes(max(SIZES))
+OFFSETS = st.sampled_from([*SIZES, 5, 999, 1001, 299_995, 300_005])
+SPANS = st.tuples(OFFSETS, OFFSETS)
 
 
-@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 300_000])
-def test_the_begin_is_read_with_size_and_version(store: Store, size: int) -> None:
-    store.put("x", DATA[:size])
-    data, entry = store.read_begin("x", 10)
-    assert bytes(data) == DATA[:size][:10]
-    assert entry == store.head("x")
-    with pytest.raises(StoreNotFound):
-        store.read_begin("y", 10)
+def check_reads(store: Store, key: str, data: bytes, ranges: list[tuple[int, int]], count: int) -> None:
+    """All ways to read an object."""
+    entry = store.head(key)
+    assert (entry.key, entry.size) == (key, len(data))
+    found = store.read_ranges(key, ranges, entry.version)
+    assert [bytes(block) for block in found] == [data[start:stop] for start, stop in ranges]
+    for start, stop in ranges:
+        assert bytes(store.read(key, start, stop, entry.version)) == data[start:stop]
+        assert bytes(store.read(key, start)) == data[start:]
+    begin, end = store.read_begin(key, count), store.read_end(key, count)
+    assert (bytes(begin[0]), bytes(end[0])) == (data[:count], data[-count:])
+    assert begin[1] == end[1] == entry
 
 
-@pytest.mark.parametrize("blocks", [[], [b""], [b"one"], [b"a" * 100, memoryview(b"bc"), bytearray(b"d")]])
-def test_blocks_are_put_one_behind_the_other(store: Store, blocks: list[bytes]) -> None:
-    entry = store.put("blocks", iter(blocks))
-    assert bytes(store.read("blocks")) == b"".join(blocks)
-    assert entry == store.head("blocks")
+class Container(RuleBasedStateMachine):
+    """Objects of a folder, compared with a dict."""
+
+    store: Store
+    kind: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._root = uuid4().hex
+        self._objects: dict[str, tuple[bytes, str]] = {}
+        self._count = 0
+
+    @rule(name=KEYS, size=st.sampled_from(SIZES), in_blocks=st.booleans(), if_absent=st.booleans())
+    def put(self, name: str, size: int, in_blocks: bool, if_absent: bool) -> None:
+        self._count += 1
+        data = DATA[self._count : self._count + size]
+        half = len(data) // 2
+        blocks: Any = iter([data[:half], b"", memoryview(data)[half:]]) if in_blocks else data
+        key = f"{self._root}/{name}"
+        former = self._objects.get(name)
+        if if_absent and former is not None:
+            with pytest.raises(AlreadyThere):
+                self.store.put(key, blocks, if_absent=True)
+            return
+        entry = self.store.put(key, blocks, if_absent)
+        assert entry == self.store.head(key)
+        if former is not None and len(former[0]) != len(data):
+            assert entry.version != former[1]
+            with pytest.raises(StoreChanged):
+                self.store.read(key, 0, 3, former[1])
+        self._objects[name] = bytes(data), entry.version
+
+    @rule(name=KEYS, ranges=st.lists(SPANS, max_size=3), count=st.sampled_from([1, 10, 400_000]))
+    def read(self, name: str, ranges: list[tuple[int, int]], count: int) -> None:
+        key = f"{self._root}/{name}"
+        if name in self._objects:
+            check_reads(self.store, key, self._objects[name][0], ranges, count)
+            return
+        reads: list[Any] = [lambda: self.store.head(key), lambda: self.store.read(key, 0, 1)]
+        reads += [lambda: self.store.read_begin(key, count), lambda: self.store.read_end(key, count)]
+        reads += [lambda: self.store.read_ranges(key, [(0, 1)])]
+        for read in reads:
+            with pytest.raises(StoreNotFound, match=self._root):
+                read()
+
+    @rule(names=st.lists(KEYS, max_size=4, unique=True))
+    def delete(self, names: list[str]) -> None:
+        self.store.delete(f"{self._root}/{name}" for name in names)
+        for name in names:
+            self._objects.pop(name, None)
+
+    @rule(prefix=st.sampled_from(["", "a", "a/2/", "b", "none"]))
+    def list_folder(self, prefix: str) -> None:
+        found = [
+            (entry.key.removeprefix(f"{self._root}/"), entry.size, entry.version)
+            for entry in self.store.list(f"{self._root}/{prefix}".rstrip("/"))
+        ]
+        folder = f"{prefix.rstrip('/')}/" if prefix else ""
+        names = sorted((name for name in self._objects if name.startswith(folder)), key=str.encode)
+        assert found == [(name, len(self._objects[name][0]), self._objects[name][1]) for name in names]
+
+    @rule()
+    def pickle_store(self) -> None:
+        copy = pickle.loads(pickle.dumps(self.store))
+        assert (copy.url, type(copy)) == (self.store.url, type(self.store))
+        self.store = copy
+
+
+def test_a_store_behaves_as_a_dict(store: Store, kind: str) -> None:
+    machine = type("OfKind", (Container,), {"store": store, "kind": kind})
+    run_model(machine, 40 if kind in ("local", "memory") else 6)
+
+
+class Filled(NamedTuple):
+    store: Store
+    files: dict[str, bytes]
+
+
+@pytest.fixture(params=[*WRITABLE, "cached", "web", "web of IPv6", "hub"])
+def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Filled]:
+    """A store of any kind with some files."""
+    kind = request.param
+    files = {"data/long": DATA, "data/c d%é": DATA[:1000], "one": b"1", "empty": b""}
+    if kind != "local":
+        pytest.importorskip("obstore", reason="obstore is not installed")
+    with ExitStack() as stack:
+        if kind.startswith("web"):
+            try:
+                web = stack.enter_context(web_server("::1" if "IPv6" in kind else "127.0.0.1"))
+            except OSError:
+                pytest.skip("this machine has no IPv6")
+            web.files |= {f"/files/{key}": data for key, data in files.items()}
+            store = open_store(f"{web.url}/files")
+        elif kind == "hub":
+            pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+            hub = stack.enter_context(hub_server())
+            hub.commit(files)
+            store = open_store("hf://datasets/someone/texts", {"endpoint": hub.url})
+        else:
+            inner = "memory" if kind == "cached" else kind
+            store = request.getfixturevalue("open_empty")(inner)
+            for key, data in files.items():
+                store.put(key, data)
+            if kind == "cached":
+                store = CachedStore(store, tmp_path / "cache", 1 << 30)
+        yield Filled(store, files)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.integers(0, 3), ranges=st.lists(SPANS, max_size=4), count=st.sampled_from([1, 10, 300_001]),
+    copy=st.booleans(),
+)  # fmt: skip
+def test_reads_of_every_kind(
+    filled: Filled, name: int, ranges: list[tuple[int, int]], count: int, copy: bool
+) -> None:
+    key, data = list(filled.files.items())[name]
+    store = pickle.loads(pickle.dumps(filled.store)) if copy else filled.store
+    check_reads(store, key, data, ranges, count)
+    if not store.url.startswith("http"):
+        assert [(entry.key, entry.size) for entry in store.list()] == sorted(
+            (key, len(data)) for key, data in filled.files.items()
+        )
+    assert not store.is_local or (store.path / key).read_bytes() == data
+    for missing in (lambda: store.head("none"), lambda: store.read_end("data/none", 3)):
+        with pytest.raises(StoreNotFound, match="none"):
+            missing()
 
 
 def test_large_data_are_put_in_parts(store: Store) -> None:
-    whole = random.Random(8).randbytes(1 << 20) * 35
-    store.put("large", (whole[place : place + 3_000_001] for place in range(0, len(whole), 3_000_001)))
+    whole = random.Random(8).randbytes(1 << 20) * 18
+    blocks = (whole[offset : offset + 3_000_001] for offset in range(0, len(whole), 3_000_001))
+    entry = store.put("large", blocks)
+    assert entry == store.head("large")
     assert bytes(store.read("large")) == whole
-    store.put("large", whole)
+    store.put("large", whole[1:])
     (block,) = store.read_ranges("large", [(5, len(whole))])
-    assert bytes(block) == whole[5:]
+    assert bytes(block) == whole[6:]
 
 
 def test_an_iterable_that_fails_leaves_nothing(store: Store) -> None:
-    def blocks() -> object:
+    def blocks() -> Iterator[bytes]:
         yield b"x" * 100
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        store.put("half", blocks())  # type: ignore[arg-type]
-    with pytest.raises(StoreNotFound):
-        store.head("half")
+    for if_absent in (False, True):
+        with pytest.raises(ZeroDivisionError):
+            store.put("half", blocks(), if_absent)
     assert list(store.list()) == []
 
 
-def test_objects_are_listed_in_the_order_of_their_bytes(store: Store) -> None:
-    keys = ["a.txt", "a/1", "a/10", "a/2/z", "a0", "b/ü", "b/中", "c d", ".hidden/x", "B"]
-    for key in keys:
-        store.put(key, key.encode())
-    listed = list(store.list())
-    assert [entry.key for entry in listed] == sorted(keys, key=str.encode)
-    assert listed == [store.head(entry.key) for entry in listed]
-    assert [entry.key for entry in store.list("a")] == ["a/1", "a/10", "a/2/z"]
-    assert [entry.key for entry in store.list("a/2/")] == ["a/2/z"]
-    assert list(store.list("none")) == []
-
-
-def test_many_objects_are_listed_in_pages(store: Store, request: pytest.FixtureRequest) -> None:
-    if "rclone" in request.node.name:
+def test_many_objects_are_listed_in_pages(store: Store, kind: str) -> None:
+    if kind == "rclone":
         pytest.skip("rclone lists a folder at once")
-    count = 50
-    for number in range(count):
-        store.put(f"n/{number:05}", b"")
-    assert [entry.key for entry in store.list("n")] == [f"n/{number:05}" for number in range(count)]
+    keys = [f"n/{number:05}" for number in range(50)]
+    for key in keys:
+        store.put(key, b"")
+    assert [entry.key for entry in store.list("n")] == keys
 
 
-def test_an_object_is_put_only_if_absent(store: Store) -> None:
-    first = store.put("once", b"first", if_absent=True)
-    assert first == store.head("once")
-    with pytest.raises(AlreadyThere):
-        store.put("once", b"second", if_absent=True)
-    assert bytes(store.read("once")) == b"first"
-    store.put("once", b"third")
-    assert bytes(store.read("once")) == b"third"
-
-
-def test_of_many_writers_one_wins(store: Store, request: pytest.FixtureRequest) -> None:
-    if "rclone" in request.node.name:
+def test_only_one_of_many_writers_succeeds(store: Store, kind: str) -> None:
+    if kind == "rclone":
         pytest.skip("rclone's server ignores conditions")
     for turn in range(5):
-        won: list[int] = []
+        key, won = f"lease-{turn}", list[int]()
 
-        def put(writer: int, key: str = f"lease-{turn}", won: list[int] = won) -> None:
+        def put(writer: int, key: str = key, won: list[int] = won) -> None:
             try:
                 store.put(key, b"writer %d" % writer, if_absent=True)
                 won.append(writer)
@@ -132,61 +239,11 @@ def test_of_many_writers_one_wins(store: Store, request: pytest.FixtureRequest) 
         for thread in threads:
             thread.join()
         assert len(won) == 1
-        assert bytes(store.read(f"lease-{turn}")) == b"writer %d" % won[0]
-
-
-def test_a_store_that_ignores_conditions_is_found_out(store: Store, request: pytest.FixtureRequest) -> None:
-    store.put("probe", b"", if_absent=True)
-    assert store.excludes == ("rclone" not in request.node.name)
-    store.put("probe2", b"1", if_absent=True)
-    with pytest.raises(AlreadyThere):
-        store.put("probe2", b"2", if_absent=True)
-    assert bytes(store.read("probe2")) == b"1"
-
-
-def test_another_version_is_noticed(store: Store) -> None:
-    old = store.put("v", b"old text")
-    store.put("v", b"new text, longer")
-    new = store.head("v")
-    assert new.version != old.version
-    with pytest.raises(StoreChanged):
-        store.read("v", 0, 3, old.version)
-    assert bytes(store.read("v", 0, 3, new.version)) == b"new"
-
-
-def test_what_is_deleted_is_gone(store: Store) -> None:
-    store.put("d/1", b"1")
-    store.put("d/2", b"2")
-    store.delete(["d/1", "d/none", "none/at/all"])
-    store.delete([])
-    assert [entry.key for entry in store.list()] == ["d/2"]
-    with pytest.raises(StoreNotFound, match="d/1"):
-        store.head("d/1")
-    with pytest.raises(StoreNotFound, match="d/1"):
-        store.read("d/1")
-    with pytest.raises(StoreNotFound):
-        store.read_ranges("d/1", [(0, 1)])
+        assert bytes(store.read(key)) == b"writer %d" % won[0]
 
 
 @pytest.mark.parametrize("key", ["../x", "/x", "", "a//b", "a/../b", "./a", "a/", "a\0b"])
 def test_no_key_leaves_the_container(store: Store, key: str) -> None:
-    with pytest.raises(StoreError):
-        store.put(key, b"")
-    with pytest.raises(StoreError):
-        store.read(key)
-
-
-@pytest.mark.parametrize(
-    "key", ["a b", "100%", "x%20y", "é", "#1?", "~+=&;,!", "name:8", "a\\b", "-", "x" * 200]
-)
-def test_odd_keys_are_kept(store: Store, key: str, request: pytest.FixtureRequest) -> None:
-    store.put(key, key.encode())
-    assert bytes(store.read(key)) == key.encode()
-    assert [entry.key for entry in store.list()] == [key]
-
-
-def test_a_store_is_pickled(store: Store) -> None:
-    store.put("p", b"pickled")
-    copy = pickle.loads(pickle.dumps(store))
-    assert bytes(copy.read("p")) == b"pickled"
-    assert copy.url == store.url
+    for access in (lambda: store.put(key, b""), lambda: store.read(key), lambda: store.delete([key])):
+        with pytest.raises(StoreError):
+            access()

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from tokenmill.engines.engine import BorrowedEngine, Engine, Notice
-from tokenmill.stores.system import HAS_PIPES_TO_WAIT_FOR
 
 EXECUTORS: Final = ("process", "dask", "ray")
 START_METHODS: Final = ("auto", "fork", "spawn", "forkserver")
@@ -89,10 +88,6 @@ def open_engine(options: EngineOptions, notice: Notice, stacks: Path | None = No
         from tokenmill.engines.ray_engine import RayEngine
 
         return RayEngine(options.address, notice)
-    if not HAS_PIPES_TO_WAIT_FOR:
-        from tokenmill.engines.plain_processes import PlainProcesses
-
-        return PlainProcesses(options.workers)
     from tokenmill.engines.process_engine import ProcessEngine
 
     return ProcessEngine(

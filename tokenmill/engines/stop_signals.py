@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from tokenmill.stores.system import signals
-
-ENDING_SIGNALS = signals("SIGTERM", "SIGHUP")
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 # All that may end a run is held back while a worker is started: what Python runs at a fork swallows the exception of a
 # handler, and a worker must not get SIGINT before its first statement, which is to ignore it.
 STOP_SIGNALS = {signal.SIGINT, *ENDING_SIGNALS}

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tokenmill.stores import system
-
-_ASKING = system.signals("SIGUSR1")  # a process for its stacks
+_ASKING = (signal.SIGUSR1,)  # a process for its stacks
 _MOST_SECONDS = 2.0  # of one look at the clock: what is beyond it, this process was not there
 
 
@@ -64,7 +63,7 @@ class Watch:
         for pid, seen in self._seen.items():
             if seen.idle >= self._seconds:
                 yield pid, f"used no CPU time for {self._seconds:g} s"
-            elif (seen.ticks - seen.since) / system.ticks_a_second() >= self._seconds:
+            elif (seen.ticks - seen.since) / os.sysconf("SC_CLK_TCK") >= self._seconds:
                 yield pid, f"made no progress in {self._seconds:g} s of CPU time"
 
 
@@ -82,7 +81,7 @@ def processor_ticks(pid: int) -> int | None:
 def let_stack_be_dumped(path: Path) -> None:
     """From now on SIGUSR1 makes this process add to the file where each of its threads is."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | system.BINARY, 0o666)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         for number in _ASKING:
             faulthandler.register(number, file=descriptor, all_threads=True)
     except (OSError, AttributeError, ValueError):

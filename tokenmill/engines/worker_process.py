@@ -31,7 +31,7 @@ from typing import Any
 from tokenmill.engines.engine import attempt
 from tokenmill.engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
 from tokenmill.engines.watchdog import let_stack_be_dumped
-from tokenmill.stores.system import let_through, signals
+from tokenmill.stores.system import let_through
 
 _REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
 
@@ -222,7 +222,7 @@ def serve(
             connection.send((False, RuntimeError(f"cannot send the result of a task: {error}")))
 
 
-CRASHES = signals("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 
 
 def how_it_ended(exitcode: int | None) -> str:
@@ -232,7 +232,7 @@ def how_it_ended(exitcode: int | None) -> str:
         except ValueError:
             name = f"signal {-exitcode}"
         hint = ""
-        if -exitcode in signals("SIGKILL"):
+        if -exitcode == signal.SIGKILL:
             hint = ", probably for lack of memory,"
         elif -exitcode in CRASHES:
             hint = " (a bug in tokenmill: please report it with that text)"

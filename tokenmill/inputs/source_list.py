@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from tokenmill.inputs.kinds import Kind
-from tokenmill.stores.files import RandomFile, open_file
+from tokenmill.stores import RandomFile, open_file
 from tokenmill.stores.url import shown_url
 
 LEFT_OUT = "left out"

@@ -1,9 +1,9 @@
-"""Where inputs are read from and outputs written to: local folders, object stores, web servers.
+"""Read and write local folders, object stores and web servers through one interface.
 
     store = stores.open_store("s3://bucket/data", {"region": "eu-west-1"})
     with stores.open_file("s3://bucket/data/a.txt") as file: ...
 
-Libraries of remote stores (the extra `remote`) are imported when a URL is opened, not before.
+The libraries of remote stores (the extra `remote`) are imported when a URL is opened.
 """
 
 from tokenmill.stores.errors import (
@@ -12,10 +12,11 @@ from tokenmill.stores.errors import (
     StoreDenied,
     StoreError,
     StoreNotFound,
+    StoreUnavailable,
     UnknownScheme,
 )
-from tokenmill.stores.files import RandomFile, open_file, read_at
-from tokenmill.stores.opening import open_store
+from tokenmill.stores.files import RandomFile, read_at
+from tokenmill.stores.opening import open_file, open_store
 from tokenmill.stores.store import NO_OPTIONS, Bytes, Entry, StorageOptions, Store
 from tokenmill.stores.url import is_url, shown_url, split_key
 
@@ -31,6 +32,7 @@ __all__ = [
     "StoreDenied",
     "StoreError",
     "StoreNotFound",
+    "StoreUnavailable",
     "UnknownScheme",
     "is_url",
     "open_file",

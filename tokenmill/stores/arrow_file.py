@@ -1,17 +1,17 @@
-"""A file of any store as Arrow reads one: with a position, by `read` and `seek`."""
+"""A RandomFile as Arrow reads files, with `read` and `seek`."""
 
 from __future__ import annotations
 
 import io
 
-from tokenmill.stores.files import RandomFile
+from tokenmill.stores.files import RandomFile, read_at
 
 
 class ArrowFile(io.RawIOBase):
-    """Reads from `file`, which stays its owner's to close."""
+    """Reads `file`, which the caller closes."""
 
     def __init__(self, file: RandomFile) -> None:
-        self._file, self._place = file, 0
+        self._file, self._offset = file, 0
 
     def readable(self) -> bool:
         return True
@@ -20,20 +20,16 @@ class ArrowFile(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._file.size}[whence]
-        self._place = base + offset
-        return self._place
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._file.size}[whence]
+        self._offset = base + offset
+        return self._offset
 
     def tell(self) -> int:
-        return self._place
+        return self._offset
 
     def read(self, size: int | None = -1) -> bytes:
-        """`size` bytes, fewer only at the end; all to the end for -1 or None."""
-        rest = max(0, self._file.size - self._place)
-        wanted = rest if size is None or size < 0 else min(size, rest)
-        buffer = bytearray(wanted)
-        view, filled = memoryview(buffer), 0
-        while filled < wanted and (got := self._file.readinto_at(self._place + filled, view[filled:])):
-            filled += got
-        self._place += filled
-        return bytes(view[:filled])
+        """Return `size` bytes, or all to the end if `size` is None or negative."""
+        rest = max(0, self._file.size - self._offset)
+        data = read_at(self._file, self._offset, rest if size is None or size < 0 else min(size, rest))
+        self._offset += len(data)
+        return bytes(data)

@@ -1,10 +1,9 @@
-"""A store whose objects are kept in a folder of this machine, in blocks, as they are read: for data that is read again.
+"""A cache of a store in a local folder, for data that is read again, as by a loader.
 
     <folder>/3f/3f9c...-17        block 17 of a version of an object: a digest of the bytes, then the bytes
 
-Only what is read of a known version is kept. The folder may be shared by processes, and they may be killed: a block
-appears whole, and one that does not fit its digest is read from the store again. It stays within `limit_bytes`, but for
-what the processes write between two looks at it; those that were not read for longest go first.
+Only reads with a version are cached. Processes may share the folder and may be killed: a block appears whole, and a
+damaged one is read from the store again. The least recently read blocks are removed to stay within the limit.
 """
 
 from __future__ import annotations
@@ -12,132 +11,105 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from tokenmill.stores.store import Blocks, Bytes, Entry, Store, end_by_size
+from tokenmill.stores.names import write_whole
+from tokenmill.stores.store import Blocks, Bytes, Entry, Store
 from tokenmill.stores.wrapped import WrappedStore
 
-BLOCK_BYTES = 256 << 10  # about what a loader asks for at once
+BLOCK_BYTES = 256 << 10  # about one request of a loader
 DIGEST_BYTES = 16
-KEPT_SHARE = 7 / 8  # of the limit, after a look at the folder
-LOOK_SHARE = 1 / 32  # of the limit: written by a process between two looks
-READ_SECONDS = 60.0  # a block that was read since then need not be told apart
-ABANDONED_SECONDS = 3600.0  # what is still unfinished then is of a process that was killed
+KEPT_SHARE = 7 / 8  # of the limit, after blocks were removed
+CHECKED_SHARE = 1 / 32  # of the limit, written by a process between two checks of the folder's size
+READ_SECONDS = 60.0  # resolution of the time at which a block was last read
+ABANDONED_SECONDS = 3600.0  # older temporary files were left by killed processes
 _TEMPORARY = ".tmp-"
 
 
 class CachedStore(WrappedStore):
-    """`store`, read through a cache in `folder`, which is made. Picklable; safe to use from several threads.
+    """A store read through a cache. Can be pickled and used by several threads.
 
-    limit_bytes: at least 64 blocks. OSError if the folder cannot be made; a cache that cannot be written to later on is
-    passed by."""
+    limit_bytes: size of the cache, at least 64 blocks. Writes between two checks may exceed it.
+    OSError: the folder cannot be created. A cache that cannot be written later is skipped.
+    """
 
     def __init__(self, store: Store, folder: str | os.PathLike[str], limit_bytes: int) -> None:
         super().__init__(store)
         self._folder = Path(folder).absolute()
         self._limit = max(limit_bytes, 64 * BLOCK_BYTES)
-        self._written = self._limit  # so that the first write looks
-        self._lock = threading.Lock()
+        self._unchecked = self._limit  # bytes written since the last check; the first write checks
         self._folder.mkdir(parents=True, exist_ok=True)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None, "_written": self._limit}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
-
     def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Bytes:
-        """See Store."""
         if stop is None or not version:
             return self._store.read(key, start, stop, version)
         return self.read_ranges(key, [(start, stop)], version)[0]
 
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
-        """See Store. It takes two requests; the cache keeps the bytes of the second."""
-        return end_by_size(self, key, count)
+        """Read the size first, so that the data can be cached."""
+        return Store.read_end(self, key, count)
 
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
-        """See Store. What is not kept is asked for in whole blocks."""
+        """Read missing data in whole blocks (see Store)."""
         if not version:
             return self._store.read_ranges(key, ranges, version)
         name = hashlib.blake2b(f"{self.url}\0{key}\0{version}".encode(), digest_size=20).hexdigest()
-        wanted = {
-            number
-            for start, stop in ranges
-            for number in range(start // BLOCK_BYTES, -(-stop // BLOCK_BYTES))
-            if start < stop
-        }
-        held = {number: block for number in wanted if (block := self._kept(name, number)) is not None}
-        missing = sorted(wanted - held.keys())
-        asked = [(number * BLOCK_BYTES, (number + 1) * BLOCK_BYTES) for number in missing]
-        read = self._store.read_ranges(key, asked, version) if asked else []
+        numbers = sorted({number for start, stop in ranges for number in _blocks_of(start, stop)})
+        kept = ((number, self._load(self._path(name, number))) for number in numbers)
+        blocks = {number: block for number, block in kept if block is not None}
+        missing = [number for number in numbers if number not in blocks]
+        spans = [(number * BLOCK_BYTES, (number + 1) * BLOCK_BYTES) for number in missing]
+        read = self._store.read_ranges(key, spans, version) if spans else []
         for number, data in zip(missing, read, strict=True):
-            held[number] = memoryview(data)
-            self._keep(name, number, held[number])
-        return [_joined(held, start, stop) for start, stop in ranges]
+            blocks[number] = memoryview(data)
+            self._keep(self._path(name, number), blocks[number])
+        return [_joined(blocks, start, stop) for start, stop in ranges]
 
-    def _place(self, name: str, number: int) -> Path:
+    def _path(self, name: str, number: int) -> Path:
         return self._folder / name[:2] / f"{name}-{number}"
 
-    def _kept(self, name: str, number: int) -> memoryview | None:
-        path = self._place(name, number)
+    def _load(self, path: Path) -> memoryview | None:
+        """Return a cached block and note when it was read. None if it is missing or damaged."""
         try:
             with path.open("rb") as file:
                 data = memoryview(file.read(DIGEST_BYTES + BLOCK_BYTES + 1))
                 last_read = os.fstat(file.fileno()).st_mtime
-            block = data[DIGEST_BYTES:]
-            if data[:DIGEST_BYTES] != _digest(block):
+            if data[:DIGEST_BYTES] != _digest(data[DIGEST_BYTES:]):
                 return None
             if abs(time.time() - last_read) > READ_SECONDS:
                 os.utime(path)
-            return block
+            return data[DIGEST_BYTES:]
         except OSError:
             return None
 
-    def _keep(self, name: str, number: int, block: memoryview) -> None:
-        path = self._place(name, number)
+    def _keep(self, path: Path, block: memoryview) -> None:
         temporary = path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
         try:
             path.parent.mkdir(exist_ok=True)
-            try:
-                with temporary.open("xb") as file:
-                    file.write(_digest(block))
-                    file.write(block)
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+            write_whole(path, (_digest(block), block), temporary, synced=False)
         except OSError:
-            return  # full, or not ours any more: the data come from the store
-        with self._lock:
-            self._written += len(block)
-            is_time = self._written >= self._limit * LOOK_SHARE
-            if is_time:
-                self._written = 0
-        if is_time:
-            self._make_room()
+            return  # the disk is full or read-only
+        self._unchecked += len(block)
+        if self._unchecked >= self._limit * CHECKED_SHARE:
+            self._unchecked = 0
+            self._remove_oldest()
 
-    def _make_room(self) -> None:
-        """Remove the blocks that were not read for longest; other processes may do the same at once."""
+    def _remove_oldest(self) -> None:
+        """Remove the least recently read blocks, and temporary files of killed processes."""
         found: list[tuple[float, int, str]] = []
-        total, now = 0, time.time()
         for folder, _, names in os.walk(self._folder):
             for name in names:
                 path = f"{folder}/{name}"
-                with suppress(OSError):
+                with suppress(OSError):  # another process removed it
                     status = os.stat(path)  # noqa: PTH116 - a Path costs more than the call
-                    if name.startswith(_TEMPORARY):
-                        if now - status.st_mtime > ABANDONED_SECONDS:
-                            os.unlink(path)  # noqa: PTH108
-                        continue
-                    found.append((status.st_mtime, status.st_size, path))
-                    total += status.st_size
+                    if not name.startswith(_TEMPORARY):
+                        found.append((status.st_mtime, status.st_size, path))
+                    elif time.time() - status.st_mtime > ABANDONED_SECONDS:
+                        os.unlink(path)  # noqa: PTH108
+        total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found):
             if total <= self._limit * KEPT_SHARE:
                 return
@@ -146,14 +118,18 @@ class CachedStore(WrappedStore):
                 total -= size
 
 
+def _blocks_of(start: int, stop: int) -> range:
+    return range(start // BLOCK_BYTES, -(-stop // BLOCK_BYTES)) if start < stop else range(0)
+
+
 def _digest(block: memoryview) -> bytes:
     return hashlib.blake2b(block, digest_size=DIGEST_BYTES).digest()
 
 
-def _joined(held: dict[int, memoryview], start: int, stop: int) -> Bytes:
-    """The bytes [start, stop) of blocks; fewer where the object ends before."""
-    parts = []
-    for number in range(start // BLOCK_BYTES, -(-stop // BLOCK_BYTES)) if start < stop else ():
-        first = number * BLOCK_BYTES
-        parts.append(held[number][max(start - first, 0) : stop - first])
+def _joined(blocks: dict[int, memoryview], start: int, stop: int) -> Bytes:
+    """Return the bytes [start, stop) of blocks, up to the end of the object."""
+    parts = [
+        blocks[number][max(start - number * BLOCK_BYTES, 0) : stop - number * BLOCK_BYTES]
+        for number in _blocks_of(start, stop)
+    ]
     return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,6 +1,6 @@
-"""Errors of stores. Each is made of its message alone, since errors are pickled between processes.
+"""Errors of stores. Each is built from its message alone, because errors are pickled between processes.
 
-The message starts with the URL without credentials.
+The message starts with the URL, without credentials.
 """
 
 # ruff: noqa: N818 - named after the fault: StoreNotFound, AlreadyThere
@@ -12,10 +12,21 @@ from tokenmill.errors import TokenmillError
 
 
 class StoreError(TokenmillError):
-    """A store that cannot be read or written: no answer, no space, a server error. Base class of the others."""
+    """A store that cannot be read or written. Base class of the other store errors.
+
+    is_transient: whether the same request may succeed later.
+    """
 
     exit_code: ClassVar[int] = 4
     code: ClassVar[str] = "E-STORE-001"
+    is_transient: ClassVar[bool] = False
+
+
+class StoreUnavailable(StoreError):
+    """A timeout, a broken connection, throttling or a server error that outlasted the retries of the request."""
+
+    code: ClassVar[str] = "E-STORE-007"
+    is_transient: ClassVar[bool] = True
 
 
 class StoreNotFound(StoreError):
@@ -35,7 +46,6 @@ class StoreChanged(StoreError):
 class StoreDenied(StoreError):
     """Missing, wrong or expired credentials, credentials without the needed permission, or a wrong region."""
 
-    exit_code: ClassVar[int] = 4
     code: ClassVar[str] = "E-STORE-004"
 
 
@@ -69,13 +79,8 @@ def already_there(shown: str) -> AlreadyThere:
 
 
 def read_only(shown: str) -> StoreError:
-    """Return the error for a write to a store without writes."""
+    """Return the error for a write to a read-only store."""
     return StoreError(f"{shown}: read-only. Write to an object store or a folder.")
-
-
-def no_local_folder(shown: str) -> StoreError:
-    """Return the error for a store without a path on this machine."""
-    return StoreError(f"{shown}: not a local folder")
 
 
 def unknown_option(shown: str, name: str) -> UnknownScheme:

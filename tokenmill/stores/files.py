@@ -1,128 +1,87 @@
-"""One file to read from at any offset, local or in an object store.
-
-A local one is read as it is, a remote one ahead where it is read in order. `expect` says what will be read in order, so
-that nothing behind it is fetched.
-"""
+"""Files open for reading at any offset, local or in a store."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Protocol
+from typing import Self
 
-from tokenmill.stores import system
+from tokenmill.errors import naming
 from tokenmill.stores.errors import changed
-from tokenmill.stores.local import file_version, read_into
-from tokenmill.stores.opening import open_store
-from tokenmill.stores.store import NO_OPTIONS, Entry, StorageOptions
-from tokenmill.stores.url import is_url, parse, shown_url, split_key
 
 
-class RandomFile(Protocol):
-    """A file open for reading; a context manager. One thread reads it at a time."""
+class RandomFile(ABC):
+    """A file open for reading, used by one thread at a time. A context manager.
 
-    @property
-    def size(self) -> int:
-        """Its bytes when it was opened."""
-        ...
+    size: bytes when the file was opened.
+    """
 
-    def version(self) -> str:
-        """The version that is read, of a local file the present one; see `tokenmill.stores.store.Entry`."""
-        ...
+    size: int
+
+    @abstractmethod
+    def readinto_at(self, offset: int, view: memoryview) -> int:
+        """Read bytes at `offset` into `view` and return their number, 0 only at the end or for an empty view."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file without waiting for requests that are running."""
+
+    def expect(self, start: int, stop: int) -> None:  # noqa: B027 - the system reads local files ahead
+        """Prefetch [start, stop), which will be read in order. Nothing beyond is prefetched."""
 
     def status(self) -> os.stat_result | None:
-        """What the system says of a local file now; None of an object, whose every read is of its version."""
-        ...
+        """Return the present status of a local file. None for objects: all reads have the same version."""
+        return None
 
-    def expect(self, start: int, stop: int) -> None:
-        """Bytes [start, stop) will be read in order; nothing behind them is read ahead."""
-        ...
-
-    def readinto_at(self, offset: int, view: memoryview) -> int:
-        """Put bytes from `offset` on into `view`; how many, 0 only at the end or for an empty view."""
-        ...
-
-    def close(self) -> None:
-        """Let go of it; requests under way are not waited for."""
-        ...
-
-    def __enter__(self) -> RandomFile: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-def open_file(
-    url_or_path: str, options: StorageOptions = NO_OPTIONS, version: str = "", size: int | None = None
-) -> RandomFile:
-    """The file at a URL or path. Of an object whose version and size are known nothing is asked before it is read.
-
-    StoreNotFound if an object is not there; StoreChanged, now or when it is read, if it has another version than the
-    one that is given. A local file that can't be opened is an OSError as the system has it.
-    """
-    if not is_url(url_or_path):
-        return LocalFile(url_or_path, version)
-    if parse(url_or_path).scheme == "file":
-        return LocalFile(parse(url_or_path).path, version)
-    from tokenmill.stores.remote_file import RemoteFile
-
-    folder, key = split_key(url_or_path)
-    store = open_store(folder, options)
-    entry = store.head(key) if size is None else Entry(key, size, version)
-    return RemoteFile(store, entry, shown_url(url_or_path), version)
-
-
-def read_at(file: RandomFile, offset: int, size: int) -> bytearray:
-    """Bytes [offset, offset + size) of a file, fewer at its end."""
-    data = bytearray(size)
-    with memoryview(data) as view:
-        held = fill_at(file, offset, view)
-    del data[held:]
-    return data
-
-
-def fill_at(file: RandomFile, offset: int, view: memoryview) -> int:
-    """Put the file's bytes from `offset` on into `view`; how many, fewer only at its end."""
-    held = 0
-    while held < len(view) and (got := file.readinto_at(offset + held, view[held:])):
-        held += got
-    return held
-
-
-class LocalFile:
-    """A file of this machine; see RandomFile."""
-
-    def __init__(self, path: str | Path, version: str = "") -> None:
-        self._path = str(path)
-        self._file = os.open(path, os.O_RDONLY | system.BINARY)
-        status = os.fstat(self._file)
-        self.size = status.st_size
-        if version and version != file_version(status):
-            self.close()
-            raise changed(path)
-
-    def __enter__(self) -> LocalFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def version(self) -> str:
-        """See RandomFile."""
-        return file_version(os.fstat(self._file))
 
-    def status(self) -> os.stat_result:
-        """See RandomFile."""
-        return os.fstat(self._file)
+def read_at(file: RandomFile, offset: int, size: int) -> bytearray:
+    """Return bytes [offset, offset + size) of a file, up to its end."""
+    data = bytearray(size)
+    with memoryview(data) as view:
+        filled = fill_at(file, offset, view)
+    del data[filled:]
+    return data
 
-    def expect(self, start: int, stop: int) -> None:
-        """See RandomFile; the system reads ahead by itself."""
+
+def fill_at(file: RandomFile, offset: int, view: memoryview) -> int:
+    """Read bytes at `offset` until `view` is full or the file ends. Return their number."""
+    filled = 0
+    while filled < len(view) and (count := file.readinto_at(offset + filled, view[filled:])):
+        filled += count
+    return filled
+
+
+def file_version(status: os.stat_result) -> str:
+    """Return the version of a local file: its size and modification time."""
+    return f"{status.st_size:x}-{status.st_mtime_ns:x}"
+
+
+class LocalFile(RandomFile):
+    """A local file. Raise StoreChanged if a version is given and differs from the file's."""
+
+    def __init__(self, path: str | Path, version: str = "") -> None:
+        self._path = str(path)
+        self._file = os.open(path, os.O_RDONLY)
+        self.size = self.status().st_size
+        if version and version != file_version(self.status()):
+            self.close()
+            raise changed(path)
 
     def readinto_at(self, offset: int, view: memoryview) -> int:
-        """See RandomFile."""
-        return read_into(self._file, self._path, offset, view)
+        with naming(self._path):
+            return os.preadv(self._file, [view], offset)
+
+    def status(self) -> os.stat_result:
+        return os.fstat(self._file)
 
     def close(self) -> None:
-        """See RandomFile."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

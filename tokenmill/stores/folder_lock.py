@@ -1,110 +1,119 @@
-"""The lock of a folder in which one run at a time may work.
+"""The lock of a folder in which one run works at a time.
 
-The system releases it when its holder ends, however that ends. The file names the holder, for people and for file
-systems that do not show a lock to other hosts. An orderly release empties the file, so any host may work there next.
-After a crash the name stays: the same host takes over, another one cannot know and refuses.
+The system releases the lock when its holder ends in any way. The lock file also names the holder, for messages and for
+network disks on which other hosts do not see the lock. An orderly release empties the file, so that any host may
+continue. After a crash the name stays: the same host takes over, and other hosts refuse, as they cannot check.
 """
 
 from __future__ import annotations
 
+import fcntl
+import io
 import json
 import os
+import socket
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from tokenmill.errors import printable
-from tokenmill.stores import system
+from tokenmill.errors import naming, printable
 from tokenmill.stores.names import has_name, remove_empty
 
 
 class FolderLock:
-    """The lock file `path`; output: what the folder becomes, for errors. refused: the error of who does not get it."""
+    """The lock file `path`.
 
-    def __init__(self, path: Path, output: Path, refused: type[Exception]) -> None:
-        self._path, self._output, self._refused = path, output, refused
-        self._file: IO[str] | None = None
+    output: the result of the work in the folder, for messages.
+    refused: the class of the error if another run has the lock.
+    shared: let others have the lock at the same time if theirs is shared too. A shared lock names no holder.
+    """
+
+    def __init__(self, path: Path, output: Path, refused: type[Exception], shared: bool = False) -> None:
+        self._path, self._output, self._refused, self._shared = path, output, refused, shared
+        self._file: io.FileIO | None = None
 
     @property
     def is_held(self) -> bool:
-        """Whether this process has it."""
+        """Whether this process has the lock."""
         return self._file is not None
 
     def acquire(self) -> None:
-        """Lock the folder, which must exist; `refused` if another run has, or may have, the lock."""
-        file = self._path.open("a+", encoding="utf-8")
+        """Lock the folder, which must exist. Raise `refused` if another run has, or may have, the lock."""
+        file = self._path.open("ab+", buffering=0)
         try:
-            system.lock(file.fileno())
-            if not has_name(os.fstat(file.fileno()), self._path):
-                raise BlockingIOError  # its holder finished just now, and removed the folder
-            holder = _holder(file)
-            if (
-                holder.get("host", system.host_name()) != system.host_name()
-                and holder.get("boot") != boot_id()
-            ):
-                raise self._refused(
-                    f"{printable(self._path.parent)}: locked by {_describe(holder)}, which this host cannot check. "
-                    f"If that run has ended, delete {printable(self._path)} and run the same command again."
-                )
-            _write_holder(file)
-        except BlockingIOError:
-            holder_text = _describe(_holder(file))
-            file.close()
-            raise self._refused(
-                f"{printable(self._output)}: in use by another run ({holder_text}). Wait for it or stop it."
-            ) from None
+            self._lock(file)
+            self._file = file
+            if not self._shared:
+                _write_holder(file)
         except BaseException:
+            self.release()
             file.close()
             raise
-        self._file = file
+
+    def _lock(self, file: io.FileIO) -> None:
+        try:
+            fcntl.flock(file, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            is_in_use = not has_name(os.fstat(file.fileno()), self._path)  # just finished and removed
+        except BlockingIOError:
+            is_in_use = True
+        holder = _holder(file)
+        if is_in_use:
+            raise self._refused(
+                f"{printable(self._output)}: in use by another run ({_describe(holder)}). Wait for it or stop it."
+            )
+        if holder.get("host", host_name()) != host_name() and holder.get("boot") != boot_id():
+            raise self._refused(
+                f"{printable(self._path.parent)}: locked by {_describe(holder)}, which this host cannot check. "
+                f"If that run has ended, delete {printable(self._path)} and run the same command again."
+            )
 
     def remove_folder(self) -> None:
-        """Let go of the lock, which is held, and remove it and its folder, which has nothing else in it."""
+        """Remove the lock file and its otherwise empty folder, then release the lock."""
         self._path.unlink(missing_ok=True)
-        with suppress(OSError):  # while it is locked, or no other run could be kept out of a folder that goes
+        with suppress(OSError):  # while it is locked, so that no other run can start in it
             self._path.parent.rmdir()
         self.release()
-        remove_empty(self._path.parent)  # a network disk kept the lock's name
+        remove_empty(self._path.parent)  # a network disk kept a name of the open lock file
 
     def release(self) -> None:
-        """Let another run have the lock, on this host or another; does nothing if the lock is not held."""
+        """Let another run have the lock, on any host. Does nothing if the lock is not held."""
         if self._file is not None:
-            with suppress(OSError):  # a full or lost disk: the next run on this host can still take the lock
-                self._file.truncate(0)
+            with suppress(OSError):  # a full or lost disk; the same host can still acquire the lock
+                if not self._shared:
+                    self._file.truncate(0)
             with suppress(OSError):
                 self._file.close()
             self._file = None
 
 
+def host_name() -> str:
+    """Return the name of this machine."""
+    return socket.gethostname()
+
+
 def boot_id() -> str | None:
-    """What this start of this kernel is called; the same in all its containers, whatever their host names."""
+    """Return the ID of the kernel's start, which containers share whatever their host names are."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return None
 
 
-def _write_holder(lock: IO[str]) -> None:
-    """Put into a lock file that this process holds it. A network disk shows other hosts only what was synced."""
-    lock.truncate(0)
+def _write_holder(lock: io.FileIO) -> None:
+    """Name this process in the lock file, and sync it so that other hosts see it on a network disk."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    json.dump(
-        {"host": system.host_name(), "process": os.getpid(), "started": started, "boot": boot_id()}, lock
-    )
-    lock.flush()
-    try:
+    holder = {"host": host_name(), "process": os.getpid(), "started": started, "boot": boot_id()}
+    with naming(lock.name):
+        lock.truncate(0)
+        lock.write(json.dumps(holder).encode())
         os.fsync(lock.fileno())
-    except OSError as error:
-        error.filename = lock.name
-        raise
 
 
-def _holder(lock: IO[str]) -> dict[str, Any]:
-    """What a lock file says of who holds it, or held it when it died; {} if nothing."""
-    lock.seek(0)
+def _holder(lock: io.FileIO) -> dict[str, Any]:
+    """Return the holder that a lock file names, or {}."""
     try:
-        holder = json.loads(lock.read(4096))
+        holder = json.loads(os.pread(lock.fileno(), 4096, 0))
     except ValueError:
         return {}
     return holder if isinstance(holder, dict) else {}

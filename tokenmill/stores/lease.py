@@ -1,11 +1,10 @@
-"""Which run may write where no file can be locked: an object in a store that its holder renews.
+"""A lease in a store, where files cannot be locked: an object that the running process renews.
 
     {"holder": "9f...", "host": "node-7", "process": 4711, "renewed": 1764000000.0}
 
-A run that finds a lease renewed a short while ago is refused. One that was not renewed for TAKEN_OVER_SECONDS, or in
-times to come, and is not renewed while it is watched, since clocks differ and are set, belongs to a run that was
-killed, and is taken over. The lease spares people two runs at once; what keeps the data whole then is the log, whose
-numbers no two runs can both write (convert/places/store_log.py).
+A recently renewed lease refuses other runs. An old one, or one dated in the future because clocks differ, belongs to a
+killed run if it is not renewed while it is watched, and is taken over. Leases keep two runs from working at once. The
+data stay intact even if they do, because the log is written with put-if-absent.
 """
 
 from __future__ import annotations
@@ -30,8 +29,11 @@ NAME = "lease"
 
 
 class Lease:
-    """The lease of the work at `store`. output: what it becomes, for errors; refused: that of a run that does not get
-    it."""
+    """The lease of the work in `store`.
+
+    output: the result of the work, for messages.
+    refused: the class of the error if another run has the lease.
+    """
 
     def __init__(self, store: Store, output: str, refused: type[Exception]) -> None:
         self._store, self._output, self._refused = store, output, refused
@@ -41,37 +43,41 @@ class Lease:
 
     @property
     def is_held(self) -> bool:
-        """Whether this process has it, as far as it knows."""
+        """Whether this process has the lease, as far as it knows."""
         return self._thread is not None
 
     def acquire(self) -> None:
-        """Take the lease; `refused` if another run is at work. From then on a thread renews it."""
-        found = self._read()
-        age = time.time() - found.get("renewed", 0.0) if found is not None else 0.0
-        # Long ago, or in times to come: a clock that was set back must not hold a run that is dead for ever.
-        is_recent = abs(age) < TAKEN_OVER_SECONDS
-        if found is not None and not is_recent:
-            time.sleep(WATCHED_SECONDS)
-        if found is not None and (is_recent or self._read() not in (found, None)):
-            raise self._refused(
-                printable(
-                    f"{self._output}: in use by another run (process {found.get('process')} on {found.get('host')}, "
-                    f"last seen {max(age, 0):.0f} s ago). Wait for it or stop it. The lock of a killed run expires "
-                    f"after {TAKEN_OVER_SECONDS:g} s."
-                )
-            )
+        """Acquire the lease and start a thread that renews it. Raise `refused` if another run has it."""
+        found = self.check_free()
         try:
             self._write(if_absent=found is None)
         except AlreadyThere:
             raise self._refused(
                 f"{self._output}: in use by another run, which started at the same moment. Wait for it."
             ) from None
-        thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        thread = threading.Thread(target=self._keep_renewing, name="lease", daemon=True)
         start_thread(thread)
         self._thread = thread
 
+    def check_free(self) -> dict[str, Any] | None:
+        """Return the expired lease, if there is one. Raise `refused` if another run has the lease."""
+        found = self._read()
+        if found is None:
+            return None
+        age = time.time() - found.get("renewed", 0.0)
+        is_recent = abs(age) < TAKEN_OVER_SECONDS
+        if not is_recent:
+            time.sleep(WATCHED_SECONDS)
+        if is_recent or self._read() not in (found, None):
+            holder = printable(f"process {found.get('process')} on {found.get('host')}")
+            raise self._refused(
+                f"{self._output}: in use by another run ({holder}, last seen {max(age, 0):.0f} s ago). Wait for it or "
+                f"stop it. The lock of a killed run expires after {TAKEN_OVER_SECONDS:g} s."
+            )
+        return found
+
     def release(self) -> None:
-        """Let another run have it; nothing if it is not held."""
+        """Let another run have the lease. Does nothing if it is not held."""
         if self._thread is not None:
             self._released.set()
             self._thread.join()
@@ -80,36 +86,36 @@ class Lease:
                 if (self._read() or {}).get("holder") == self.holder:
                     self._store.delete([NAME])
 
-    def _renew(self) -> None:
-        while not self._released.wait(RENEWAL_SECONDS):
-            # A store that does not answer for a while ends the run elsewhere, or not at all.
-            with suppress(StoreError):
-                self.renew()
-
     def renew(self) -> None:
-        """Say that this run is at work, unless it was taken over, which the log will say."""
+        """Renew the lease, unless another run has taken it over."""
         found = self._read()
         if found is None or found.get("holder") == self.holder:
             self._write()
 
+    def _keep_renewing(self) -> None:
+        while not self._released.wait(RENEWAL_SECONDS):
+            with suppress(StoreError):  # a store that stays away ends the run elsewhere
+                self.renew()
+
     def _read(self) -> dict[str, Any] | None:
+        """Return the lease, {} for an object that is not a lease, or None."""
         try:
             found = json.loads(bytes(self._store.read(NAME)))
         except StoreNotFound:
             return None
         except ValueError:
             return {}
-        is_ours = isinstance(found, dict) and isinstance(found.get("renewed"), float)
-        return found if is_ours else {}
+        is_lease = isinstance(found, dict) and isinstance(found.get("renewed"), float)
+        return found if is_lease else {}
 
     def _write(self, if_absent: bool = False) -> None:
-        entry = {
+        lease = {
             "holder": self.holder,
             "host": socket.gethostname(),
             "process": os.getpid(),
             "renewed": time.time(),
         }
-        data = json.dumps(entry).encode()
+        data = json.dumps(lease).encode()
         if if_absent:
             put_own(self._store, NAME, data)
         else:

@@ -1,5 +1,7 @@
-"""An object of a store, read at any offset: large requests, a few under way at once, where it is read in order; a read
-anywhere else is one small request beside them.
+"""An object of a store, read at any offset.
+
+Sequential reads use large requests, two of them ahead of the reader. Any other read is one small request, and each
+read that continues it is eight times as large until it counts as sequential.
 """
 
 from __future__ import annotations
@@ -7,132 +9,93 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future
 from functools import partial
-from typing import NamedTuple
 
-from tokenmill.stores.errors import StoreChanged, changed
+from tokenmill.stores.errors import changed
+from tokenmill.stores.files import RandomFile
 from tokenmill.stores.requests import PASSED_BYTES, REQUEST_BYTES, call, start
 from tokenmill.stores.store import Bytes, Entry, Store
 
-_AHEAD = 2  # requests under way behind the block that is read
-_FIRST_BYTES = (
-    128 << 10
-)  # of a read that follows no other; the next in order is eight times as much, and so on
+_AHEAD = 2
+_FIRST_BYTES = 128 << 10
 _GROWTH = 8
 
 
-class _Held(NamedTuple):
-    """Bytes of the object from `start` on."""
-
-    start: int
-    data: memoryview
-
-    @property
-    def stop(self) -> int:
-        return self.start + len(self.data)
+_Block = tuple[int, memoryview]  # bytes from an offset on
 
 
-_NOTHING = _Held(0, memoryview(b""))
+class RemoteFile(RandomFile):
+    """An object as a RandomFile. Holds up to four large blocks and a small one.
 
+    shown: the URL in messages.
+    """
 
-class RemoteFile:
-    """See `tokenmill.stores.files.RandomFile`. Holds four large blocks at most, and a small one."""
-
-    def __init__(self, store: Store, entry: Entry, shown: str, version: str = "") -> None:
+    def __init__(self, store: Store, entry: Entry, shown: str) -> None:
         self._store, self._key, self.size, self._version = store, entry.key, entry.size, entry.version
-        self._shown = shown  # in messages
-        if version and version != entry.version:
-            raise self._changed()
-        # What is read in order, the block before it, since Parquet's readers go back a little, and a read elsewhere.
-        self._in_order = self._before = self._aside = _NOTHING
+        self._shown = shown
+        self._blocks: deque[_Block] = deque(maxlen=2)  # Parquet readers step back a little
+        self._aside: _Block = (0, memoryview(b""))  # the last small request
+        self._aside_bytes = _FIRST_BYTES
         self._ahead: deque[tuple[int, int, Future[Bytes]]] = deque()  # (start, stop, ...)
-        self._step, self._aside_bytes = REQUEST_BYTES, _FIRST_BYTES
-        self._asked_stop = self._limit = 0  # where the requests under way end; none is made behind the limit
-
-    def __enter__(self) -> RemoteFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def version(self) -> str:
-        """See RandomFile."""
-        return self._version
-
-    def status(self) -> None:
-        """See RandomFile."""
+        self._offset = self._limit = 0  # of the next large request, and the end of the last one
 
     def expect(self, start: int, stop: int) -> None:
-        """See RandomFile; the requests begin at once, and are of one size. What begins in what is held or under way is
-        read on as it was begun."""
-        if self._in_order.start <= start < self._in_order.stop or self._is_next(start):
-            return
-        length = max(0, min(stop, self.size) - start)
-        requests = max(1, -(-length // REQUEST_BYTES))
-        self._begin(start, start + length, -(-length // requests))
+        """Prefetch (see RandomFile), unless `start` is in the block read last or in the next one."""
+        is_held = bool(self._blocks) and _contains(self._blocks[-1], start)
+        if not is_held and not self._is_next(start):
+            self._prefetch(start, min(stop, self.size))
 
     def readinto_at(self, offset: int, view: memoryview) -> int:
-        """See RandomFile."""
         if offset >= self.size or not len(view):
             return 0
-        for held in (self._in_order, self._before, self._aside):
-            if held.start <= offset < held.stop:
-                break
-        else:
-            held = self._fetch(offset, len(view))
-        place = offset - held.start
-        count = min(len(view), len(held.data) - place)
-        if count <= 0:
-            raise self._changed()  # it ends before its size of then
-        view[:count] = held.data[place : place + count]
-        return count
+        held = (block for block in (*self._blocks, self._aside) if _contains(block, offset))
+        start, block = next(held, None) or self._read_block(offset, len(view))
+        data = block[offset - start :][: len(view)]
+        if not data:
+            raise changed(self._shown)  # the object is shorter than when it was listed
+        view[: len(data)] = data
+        return len(data)
 
     def close(self) -> None:
-        """See RandomFile."""
         self._ahead.clear()
-        self._in_order = self._before = self._aside = _NOTHING
+        self._blocks.clear()
+        self._aside = (0, memoryview(b""))
 
-    def _fetch(self, offset: int, wanted: int) -> _Held:
+    def _read_block(self, offset: int, wanted: int) -> _Block:
         if not self._is_next(offset):
-            follows = offset == self._aside.stop > 0
-            self._aside_bytes = min(REQUEST_BYTES, self._aside_bytes * _GROWTH) if follows else _FIRST_BYTES
+            continues = offset == self._aside[0] + len(self._aside[1]) > 0
+            self._aside_bytes = self._aside_bytes * _GROWTH if continues else _FIRST_BYTES
             if self._aside_bytes < REQUEST_BYTES:
-                begin = (
-                    offset if follows else min(offset, max(0, self.size - _FIRST_BYTES))
-                )  # a footer in one
+                # Footers are read in parts, so a read near the end starts early enough to cover all of it.
+                start = offset if continues else min(offset, max(0, self.size - _FIRST_BYTES))
                 stop = min(self.size, offset + max(wanted, self._aside_bytes))
-                (block,) = call(partial(self._store.read_ranges, self._key, [(begin, stop)], self._version))
-                self._aside = self._received(begin, block)
+                (data,) = call(partial(self._store.read_ranges, self._key, [(start, stop)], self._version))
+                self._aside = (start, memoryview(data))
                 return self._aside
-            self._begin(offset, self.size, REQUEST_BYTES)
-        begin, _, future = self._ahead.popleft()
-        self._ask()
-        self._before, self._in_order = self._in_order, self._received(begin, future.result())
-        return self._in_order
+            self._prefetch(offset, self.size)
+        start, _, future = self._ahead.popleft()
+        self._send()
+        self._blocks.append((start, memoryview(future.result())))
+        return self._blocks[-1]
 
     def _is_next(self, offset: int) -> bool:
-        """Whether a read goes on in order, at most a little is passed over, so that the next request has it."""
+        """Return whether a read continues in the next large request, at most a small gap after its start."""
         if not self._ahead:
             return False
-        begin, stop, _ = self._ahead[0]
-        return begin <= offset < min(stop, begin + PASSED_BYTES)
+        start, stop, _ = self._ahead[0]
+        return start <= offset < min(stop, start + PASSED_BYTES)
 
-    def _received(self, begin: int, block: Bytes) -> _Held:
-        if not len(block):
-            raise self._changed()
-        return _Held(begin, memoryview(block))
-
-    def _begin(self, begin: int, limit: int, step: int) -> None:
+    def _prefetch(self, start: int, stop: int) -> None:
         self._ahead.clear()
-        self._asked_stop, self._limit, self._step = begin, limit, step
-        self._ask()
+        self._offset, self._limit = start, stop
+        self._send()
 
-    def _ask(self) -> None:
-        """Have requests under way up to the limit."""
-        while self._asked_stop < self._limit and len(self._ahead) < _AHEAD:
-            begin, stop = self._asked_stop, min(self._asked_stop + self._step, self._limit)
-            read = partial(self._store.read, self._key, begin, stop, self._version)
-            self._ahead.append((begin, stop, start(read)))
-            self._asked_stop = stop
+    def _send(self) -> None:
+        while self._offset < self._limit and len(self._ahead) < _AHEAD:
+            begin, stop = self._offset, min(self._offset + REQUEST_BYTES, self._limit)
+            future = start(partial(self._store.read, self._key, begin, stop, self._version))
+            self._ahead.append((begin, stop, future))
+            self._offset = stop
 
-    def _changed(self) -> StoreChanged:
-        return changed(self._shown)
+
+def _contains(block: _Block, offset: int) -> bool:
+    return block[0] <= offset < block[0] + len(block[1])

@@ -1,47 +1,49 @@
-"""Requests that run beside the caller: so that several are under way at once, and a Ctrl-C is not kept waiting.
+"""Requests in threads: several run at once, and Ctrl-C does not wait for an answer.
 
-Each runs in a thread that ended another one before, or in a new one, so that none waits for a thread, whatever it was
-begun by. They are daemons: a process that is interrupted must not wait until a server that is gone was asked often
-enough.
+A request runs in an idle thread or a new one. It never waits for a thread, so requests may start other requests. The
+threads are daemons, so an interrupted process does not wait for a server that is gone.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import threading
+import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from tokenmill.errors import LibraryPanic, without_panic
+from tokenmill.errors import without_panic
 from tokenmill.stores.store import Bytes
-from tokenmill.stores.system import after_fork_in_child, start_thread
+from tokenmill.stores.system import start_thread
 
-REQUEST_BYTES = 12 << 20  # of a long read: the time to the first byte is a small part, and a GB takes few
-PASSED_BYTES = (
-    1 << 20
-)  # what lies between two ranges is fetched too if it is no more: cheaper than another request
-_AT_ONCE = 8
+REQUEST_BYTES = 12 << 20  # large enough that the latency of a request hardly counts
+PASSED_BYTES = 1 << 20  # a gap of this size is cheaper to read than to skip by another request
+_ATTEMPTS = 6
+_MAX_PARALLEL = 8
+_MAX_IDLE = 64  # a window of a loader takes that many requests
 _END_SECONDS = 3.0
 
 _Result = TypeVar("_Result")
-_MOST_IDLE = 64  # threads that are kept; a window of a loader takes that many requests
 
 _running: set[Future[Any]] = set()
-_idle: deque[SimpleQueue[Callable[[], None]]] = deque()  # of threads that wait for what to run
+_idle: deque[SimpleQueue[Callable[[], None]]] = deque()  # one queue per idle thread
 
 
 def start(request: Callable[[], _Result]) -> Future[_Result]:
-    """Begin a request in another thread."""
+    """Start a request in another thread. Raise RuntimeError or MemoryError if the system denies the thread."""
     future: Future[_Result] = Future()
 
     def run() -> None:
         try:
-            future.set_result(request())
+            future.set_result(_result(request))
         except BaseException as error:
-            future.set_exception(without_panic(error))
+            future.set_exception(error)
         finally:
             _running.discard(future)
 
@@ -51,85 +53,95 @@ def start(request: Callable[[], _Result]) -> Future[_Result]:
     except IndexError:
         try:
             start_thread(threading.Thread(target=_serve, args=([run],), daemon=True, name="store requests"))
-        except BaseException:  # of as many threads as the system allows, for instance
+        except BaseException:
             _running.discard(future)
             raise
     return future
 
 
 def _serve(first: list[Callable[[], None]]) -> None:
-    """One thread: what it was started for, then what comes. Nothing of it is held while the thread is idle."""
-    own: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    """Run requests in this thread. An idle thread holds no reference to its last request."""
+    queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
     first.pop()()
-    while len(_idle) < _MOST_IDLE:
-        _idle.append(own)
-        own.get()()
+    while len(_idle) < _MAX_IDLE:
+        _idle.append(queue)
+        queue.get()()
 
 
 def call(request: Callable[[], _Result]) -> _Result:
-    """The result of a request; in the main thread, which alone a Ctrl-C reaches, it can be interrupted."""
-    if threading.current_thread() is threading.main_thread():
-        return start(request).result()
+    """Return the result of a request. Ctrl-C, which only reaches the main thread, interrupts the wait."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return start(request).result() if is_main else _result(request)
+
+
+def _result(request: Callable[[], _Result]) -> _Result:
     try:
         return request()
     except BaseException as error:
-        if isinstance(panic := without_panic(error), LibraryPanic):
-            raise panic from None
-        raise
+        raise without_panic(error) from error.__cause__
+
+
+def call_again(request: Callable[[], _Result], is_retried: Callable[[Exception], bool]) -> _Result:
+    """Return the result of a request, which is sent up to 6 times with growing pauses."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return call(request)
+        except Exception as error:
+            if not is_retried(error) or attempt == _ATTEMPTS - 1:
+                raise
+        time.sleep(0.2 * 2**attempt)
+    raise AssertionError
 
 
 @atexit.register
-def _let_finish() -> None:
-    """Requests that nobody waits for any more may still come to their end: a thread that asks for the interpreter
-    when it is gone would abort the process."""
+def _finish_running() -> None:
+    """Wait for requests that are still running: a thread would abort the process if its interpreter were gone."""
     wait(tuple(_running), _END_SECONDS)
 
 
-@after_fork_in_child
 def _forget_threads() -> None:
-    """The child has none of them."""
+    """A forked child has none of its parent's threads."""
     _running.clear()
     _idle.clear()
 
 
+os.register_at_fork(after_in_child=_forget_threads)
+
+
 def read_joined(read: Callable[[int, int], Bytes], ranges: Sequence[tuple[int, int]]) -> list[Bytes]:
-    """The bytes of each [start, stop), by read(start, stop) of ranges that join neighbours and cut what is long.
+    """Return the bytes of each [start, stop), up to the end of the object.
 
-    Fewer bytes where the object ends before; several requests are under way at once.
+    read(start, stop) is called for spans that join near ranges and are split into parallel requests.
     """
-    spans: list[list[int]] = []
-    for begin, stop in sorted(pair for pair in ranges if pair[0] < pair[1]):
-        if spans and begin <= spans[-1][1] + PASSED_BYTES:
-            spans[-1][1] = max(spans[-1][1], stop)
+    spans: list[tuple[int, int]] = []
+    for first, stop in sorted(pair for pair in ranges if pair[0] < pair[1]):
+        if spans and first <= spans[-1][1] + PASSED_BYTES:
+            spans[-1] = spans[-1][0], max(spans[-1][1], stop)
         else:
-            spans.append([begin, stop])
-    cuts = [
-        [(place, min(place + REQUEST_BYTES, stop)) for place in range(begin, stop, REQUEST_BYTES)]
-        for begin, stop in spans
-    ]
-    results = _at_once(read, [request for requests in cuts for request in requests])
-    held: list[tuple[int, memoryview]] = []
-    for requests in cuts:
-        blocks = [results.popleft() for _ in requests]
-        held.append((requests[0][0], memoryview(blocks[0] if len(blocks) == 1 else b"".join(blocks))))
-    return [_part(held, begin, stop) for begin, stop in ranges]
+            spans.append((first, stop))
+    cuts = [range(first, stop, REQUEST_BYTES) for first, stop in spans]
+    blocks = _read_all(read, [(at, min(at + REQUEST_BYTES, cut.stop)) for cut in cuts for at in cut])
+    starts = [cut.start for cut in cuts]
+    held: list[memoryview] = []
+    for cut in cuts:
+        parts = [blocks.popleft() for _ in cut]
+        held.append(memoryview(parts[0] if len(parts) == 1 else b"".join(parts)))
+
+    def part(first: int, stop: int) -> Bytes:
+        span = bisect_right(starts, first) - 1
+        return held[span][first - starts[span] : stop - starts[span]] if first < stop else b""
+
+    return [part(first, stop) for first, stop in ranges]
 
 
-def _at_once(read: Callable[[int, int], Bytes], wanted: list[tuple[int, int]]) -> deque[Bytes]:
-    if len(wanted) == 1:
-        return deque([read(*wanted[0])])
+def _read_all(read: Callable[[int, int], Bytes], spans: list[tuple[int, int]]) -> deque[Bytes]:
+    if len(spans) == 1:
+        return deque([read(*spans[0])])
     results: deque[Bytes] = deque()
-    futures: deque[Future[Bytes]] = deque()
-    for begin, stop in wanted:
-        if len(futures) == _AT_ONCE:
-            results.append(futures.popleft().result())
-        futures.append(start(lambda begin=begin, stop=stop: read(begin, stop)))  # type: ignore[misc]
-    results.extend(future.result() for future in futures)
+    running: deque[Future[Bytes]] = deque()
+    for span in spans:
+        if len(running) == _MAX_PARALLEL:
+            results.append(running.popleft().result())
+        running.append(start(partial(read, *span)))
+    results.extend(future.result() for future in running)
     return results
-
-
-def _part(held: list[tuple[int, memoryview]], begin: int, stop: int) -> Bytes:
-    if begin >= stop:
-        return b""
-    place, block = next((place, block) for place, block in reversed(held) if place <= begin)
-    return block[begin - place : stop - place]

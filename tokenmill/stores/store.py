@@ -1,106 +1,109 @@
-"""Where bytes are kept: a container of objects, each with a key, by one interface for folders and object stores.
+"""The interface of stores: a container of objects with keys, in a local folder or an object store.
 
-A key is a path relative to the container, with slashes, never outside of it. An object is whole or not there: a put
-becomes visible at once or not at all.
+Keys are relative paths with slashes and never leave the container. A put makes the whole object visible at once, or
+nothing.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
-from tokenmill.stores.errors import AlreadyThere, StoreError, StoreNotFound
+from tokenmill.stores.errors import AlreadyThere, StoreError, StoreNotFound, read_only
 
 Bytes = bytes | bytearray | memoryview
 Blocks = list[Bytes]
 StorageOptions = Mapping[str, str]
 NO_OPTIONS: StorageOptions = MappingProxyType({})
-"""Settings by name (--storage-option NAME=VALUE), above those of environment variables; a local folder has none."""
+"""Settings by name (--storage-option NAME=VALUE), which override environment variables. Local folders have none."""
 
 
 class Entry(NamedTuple):
-    """An object. size: in bytes. version: an opaque text that differs once the object was written anew: the store's
-    entity tag, or size and times where it has none; "" where nothing is known."""
+    """An object of a store.
+
+    size: bytes.
+    version: opaque text that changes when the object is replaced: its entity tag, or its size and modification time;
+        "" if unknown.
+    """
 
     key: str
     size: int
     version: str = ""
 
 
-class Store(Protocol):
-    """A container of objects. It is pickled by its URL and options and connects by itself in another process.
+class Store(ABC):
+    """A container of objects. Pickled as URL and options; each process opens its own connections.
 
-    Errors are those of `tokenmill.stores.errors`, and OSError (with the path) in a local folder.
+    Methods raise errors of `tokenmill.stores.errors`, and OSError with the path for a local folder.
+
+    url: the container as shown in messages, without credentials; the path of a local folder.
+    is_local: whether the container is a local folder, which has a `path`.
     """
 
-    @property
-    def url(self) -> str:
-        """The container as messages name it, without credentials; the path of a local folder."""
-        ...
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is a folder of this machine, which then has `path`."""
-        ...
+    url: str
+    is_local: ClassVar[bool] = False
 
     @property
     def path(self) -> Path:
-        """The local folder; StoreError for any other store."""
-        ...
+        """The local folder. Raises StoreError for other stores."""
+        raise StoreError(f"{self.url}: not a local folder")
 
-    @property
-    def excludes(self) -> bool:
-        """Whether `put` with if_absent can't be won twice; False once the store was seen to ignore the condition."""
-        ...
-
+    @abstractmethod
     def list(self, prefix: str = "") -> Iterator[Entry]:
-        """The objects below the folder `prefix`, "" for all, in the order of the UTF-8 bytes of their keys; none if
-        there is no such folder. Names that begin with a dot are there too."""
-        ...
+        """Yield the objects in the folder `prefix` ("": all) and below, sorted by the UTF-8 bytes of their keys.
 
+        Hidden names are included. A missing folder is empty.
+        """
+
+    @abstractmethod
     def head(self, key: str) -> Entry:
-        """Size and version of an object; StoreNotFound if there is none."""
-        ...
+        """Return size and version of an object. Raise StoreNotFound if it does not exist."""
 
+    @abstractmethod
     def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Bytes:
-        """Bytes [start, stop) of an object in one request; fewer where it ends before, all from `start` on without
-        `stop`. StoreChanged if a version is given and the object has another one."""
-        ...
+        """Return bytes [start, stop) of an object in one request, up to its end if `stop` is None or larger.
+
+        Raise StoreChanged if `version` is given and differs from the object's.
+        """
 
     def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
-        """Each [start, stop) of an object, in the order of `ranges`: neighbours in one request, several at once."""
-        ...
+        """Return the bytes of each [start, stop). Near ranges share a request, and requests run in parallel."""
+        from tokenmill.stores.requests import read_joined  # slow to import
+
+        return read_joined(partial(self.read, key, version=version), ranges)
 
     def read_begin(self, key: str, count: int) -> tuple[Bytes, Entry]:
-        """The first `count` bytes of an object, all if it has no more, and size and version of what they are of: in one
-        request where that is not empty. StoreNotFound if there is none."""
-        ...
+        """Return the first `count` bytes of an object, or all it has, and its entry."""
+        entry = self.head(key)
+        return self.read(key, 0, min(count, entry.size), entry.version), entry
 
     def read_end(self, key: str, count: int) -> tuple[Bytes, Entry]:
-        """The last `count` bytes of an object, all if it has no more, and size and version of what they are of: in one
-        request where the store knows such ranges, else in two. StoreNotFound if there is none."""
-        ...
+        """Return the last `count` bytes of an object, or all it has, and its entry."""
+        entry = self.head(key)
+        return self.read(key, max(entry.size - count, 0), entry.size, entry.version), entry
 
     def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
-        """Make `data` the object, whole or not at all, and return it with its new version.
+        """Write an object, whole or not at all, and return its new entry.
 
-        data: bytes, or an iterable of them that is put in parts without holding all. if_absent: AlreadyThere if the
-        object exists, and of several writers one alone has written it.
+        data: bytes, or blocks that are uploaded in parts, so that not all are held in memory.
+        if_absent: raise AlreadyThere if the object exists. Only one of several concurrent writers succeeds.
         """
-        ...
+        raise read_only(self.url)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects; those that are not there are no error."""
-        ...
+        """Delete objects. Missing ones are ignored."""
+        raise read_only(self.url)
 
 
 def put_own(store: Store, key: str, data: bytes) -> Entry:
-    """Put an object that no other run puts with these bytes; AlreadyThere if another one is there.
+    """Create an object with bytes that no other run writes. Raise AlreadyThere if it exists with other bytes.
 
-    The same bytes that are there already were put by this call: something on the way sent its request twice.
+    If it exists with the same bytes, a proxy or client on the way sent this request twice.
     """
     try:
         return store.put(key, data, if_absent=True)
@@ -111,20 +114,8 @@ def put_own(store: Store, key: str, data: bytes) -> Entry:
         raise
 
 
-def begin_by_size(store: Store, key: str, count: int) -> tuple[Bytes, Entry]:
-    """Store.read_begin by two requests."""
-    entry = store.head(key)
-    return store.read(key, 0, min(count, entry.size), entry.version), entry
-
-
-def end_by_size(store: Store, key: str, count: int) -> tuple[Bytes, Entry]:
-    """Store.read_end for a store without ranges that count from the end."""
-    entry = store.head(key)
-    return store.read(key, max(entry.size - count, 0), entry.size, entry.version), entry
-
-
 def checked_key(store: str, key: str) -> str:
-    """The key, or StoreError if it is no relative path within its container."""
+    """Return the key. Raise StoreError if it is not a relative path within its container."""
     parts = key.split("/")
     if "" in parts or "." in parts or ".." in parts or "\0" in key:
         raise StoreError(
@@ -134,9 +125,8 @@ def checked_key(store: str, key: str) -> str:
 
 
 def as_blocks(data: Bytes | Iterable[Bytes]) -> Iterator[memoryview]:
-    """The bytes of what is put, block by block, as views of single bytes; empty blocks are left out."""
-    blocks = (data,) if isinstance(data, bytes | bytearray | memoryview) else data
-    for block in blocks:
+    """Yield the blocks of data to write as views of single bytes, without empty ones."""
+    for block in (data,) if isinstance(data, bytes | bytearray | memoryview) else data:
         view = memoryview(block)
         if view.nbytes:
             yield view if view.format == "B" and view.ndim == 1 else view.cast("B")

@@ -1,0 +1,188 @@
+"""Files on local and network disks: written whole, renamed, removed and synced, with faults of the system injected."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tokenmill.stores import AlreadyThere, open_store
+from tokenmill.stores.durability import Syncer, sync, sync_folders, write_lasting
+from tokenmill.stores.local import TEMPORARY_PREFIX
+from tokenmill.stores.names import remove_tree, rename
+
+
+def failing(code: int, *_: Any) -> Any:
+    def fail(*_: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that were synced."""
+    paths: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda file: paths.append(str(Path(f"/proc/self/fd/{file}").readlink())))
+    return paths
+
+
+def test_all_files_and_folders_are_synced(tmp_path: Path, synced: list[str]) -> None:
+    syncer = Syncer()
+    for name in "abcdefgh":
+        (tmp_path / name).touch()
+        syncer.add([tmp_path / name, tmp_path / "gone"])
+    syncer.wait()
+    assert sorted(synced) == [str(tmp_path / name) for name in "abcdefgh"]
+    syncer.wait()  # nothing is left
+    (tmp_path / "folder").mkdir()
+    synced.clear()
+    sync_folders(tmp_path)
+    assert synced == [str(tmp_path), str(tmp_path / "folder")]
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_file_that_could_not_be_synced_is_named_and_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stays: bool
+) -> None:
+    monkeypatch.setattr(os, "fsync", failing(errno.EIO))
+    path = tmp_path / "file"
+    path.touch()
+    syncer = Syncer()
+    syncer.add([path], stays)
+    with pytest.raises(OSError, match="Input/output error: '.*file'"):
+        syncer.wait()
+    assert path.exists() == stays
+
+
+@pytest.mark.parametrize("has_threads", [True, False])
+def test_a_syncer_without_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_threads: bool) -> None:
+    """A thread without memory left files that were not synced."""
+
+    def without_memory(*_: Any) -> None:
+        raise MemoryError
+
+    (tmp_path / "a").touch()
+    syncer = Syncer()
+    if has_threads:
+        monkeypatch.setattr("tokenmill.stores.durability.sync", without_memory)
+        syncer.add([tmp_path])
+        with pytest.raises(MemoryError):
+            syncer.wait()
+    else:
+        monkeypatch.setattr("tokenmill.stores.durability.start", without_memory)
+        monkeypatch.setattr(os, "fsync", failing(errno.EIO))
+        syncer.add([tmp_path / "a"])
+        with pytest.raises(OSError, match="a'"):
+            syncer.wait()
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_folder_that_cannot_be_synced(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(os, "fsync", failing(code))
+    sync(tmp_path)
+    with pytest.raises(OSError, match=os.strerror(code)):
+        sync(tmp_path / "file")
+
+
+def test_half_a_file_is_never_visible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: list[str]
+) -> None:
+    write_lasting(tmp_path / "plan", [b"1", b"2"])
+    assert synced == [str(tmp_path / "plan.tmp")]
+    monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left on device: '.*plan.tmp'"):
+        write_lasting(tmp_path / "plan", [b"3"])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"plan": b"12"}
+
+
+def test_a_killed_put_leaves_nothing_that_is_listed(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.put("a/x", b"1")
+    (tmp_path / "a" / f"{TEMPORARY_PREFIX}0123").write_bytes(b"half")
+    assert [entry.key for entry in store.list()] == ["a/x"]
+    store.put("a/x", b"2")
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [f"{TEMPORARY_PREFIX}0123", "x"]
+
+
+def test_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "x").write_bytes(b"1")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "folder").symlink_to(tmp_path / "real")
+    (tmp_path / "store" / "nowhere").symlink_to(tmp_path / "none")
+    assert [entry.key for entry in open_store(tmp_path / "store").list()] == ["folder/x"]
+
+
+def _put(folder: str, writer: int, results: multiprocessing.SimpleQueue[int]) -> None:
+    for turn in range(50):
+        try:
+            open_store(folder).put(f"{turn}", b"%d" % writer, if_absent=True)
+            results.put(turn)
+        except AlreadyThere:
+            pass
+
+
+def test_of_several_processes_one_creates_a_file(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    processes = [context.Process(target=_put, args=(str(tmp_path), writer, results)) for writer in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    won = []
+    while not results.empty():
+        won.append(results.get())
+    assert sorted(won) == list(range(50))
+    assert len(list(tmp_path.iterdir())) == 50
+
+
+@pytest.fixture(params=["no links", "lost answers"])
+def disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file system without hard links, or one that repeats requests that succeeded, which then fail (NFS)."""
+    do_replace, do_link, do_rmdir = os.replace, os.link, os.rmdir
+
+    def replace(source: Any, target: Any) -> None:
+        do_replace(source, target)
+        raise FileNotFoundError(2, "No such file or directory", str(source), None, str(target))
+
+    def link(source: Any, target: Any) -> None:
+        do_link(source, target)
+        raise FileExistsError(17, "File exists", source, None, target)
+
+    def rmdir(path: Any, *, dir_fd: int | None = None) -> None:
+        do_rmdir(path, dir_fd=dir_fd)
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    if request.param == "no links":
+        monkeypatch.setattr(os, "link", failing(errno.EPERM))
+    else:
+        for function in (replace, link, rmdir):
+            monkeypatch.setattr(os, function.__name__, function)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("disk")
+def test_odd_disks(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "store")
+    store.put("x", b"1", if_absent=True)
+    with pytest.raises(AlreadyThere):
+        store.put("x", b"2", if_absent=True)
+    assert [entry.key for entry in store.list()] == ["x"]
+    assert bytes(store.read("x")) == b"1"
+    (tmp_path / "a").write_bytes(b"1")
+    rename(tmp_path / "a", tmp_path / "b")
+    with pytest.raises(FileNotFoundError):
+        rename(tmp_path / "a", tmp_path / "b")
+    write_lasting(tmp_path / "plan", [b"3"])
+    assert (tmp_path / "plan").read_bytes() == b"3"
+    (tmp_path / "c" / "d" / "e").mkdir(parents=True)
+    for _ in "12":
+        remove_tree(tmp_path / "c")
+        assert not (tmp_path / "c").exists()
