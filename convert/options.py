@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 from bpe.threads import available_threads
 from convert.errors import UsageError, shown
 from convert.path_fields import PathField, PathsField, checked_path
-from tokenmill.engines.choose import STALL_SECONDS, START_METHODS, EngineOptions, check_engine
+from tokenmill.engines.choose import RETRIES, STALL_SECONDS, START_METHODS, EngineOptions, check_engine
 from tokenmill.inputs.kinds import INPUT_FORMATS
 from tokenmill.inputs.rules import (
     DEFAULT_SEPARATOR,
@@ -64,6 +64,7 @@ LIMITS = {
     "max_record_bytes": (1, 1 << 40),
     "max_window_bytes": (1 << 10, 1 << 32),
     "workers": (1, 4096),
+    "retries": (0, 1000),
     "text_chunk_bytes": (1, 1 << 32),
     "chunk_tokens": (1, 1 << 27),
 }
@@ -123,6 +124,8 @@ class ConvertOptions:
     executor: process (workers on this machine), dask or ray.
     workers: the number of worker processes; None: one per usable CPU. A cluster uses all its workers.
     scheduler, address: the addresses of the dask scheduler and of the Ray cluster; address auto: a running cluster.
+    retries: how often a task runs again after a transient error, such as a busy store.
+    executor_options: from Python, for each task: arguments of dask's Client.submit or of Ray's options.
     scratch: the folder of temporary shards, which all workers see; None: next to the output.
     storage_options: settings of object stores, such as {"region": "eu-west-1"}; they override environment variables.
     text_chunk_bytes: text per task; None: 4 to 32 MiB, depending on the size of the corpus.
@@ -172,6 +175,8 @@ class ConvertOptions:
     storage_options: Mapping[str, str] = field(default_factory=dict)
     exclude: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
     stall_seconds: float = STALL_SECONDS
+    retries: int = RETRIES
+    executor_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.inputs and not self.validation:
@@ -319,6 +324,8 @@ class ConvertOptions:
             self.address,
             self.start_method,
             self.stall_seconds,
+            self.retries,
+            self.executor_options,
         )
 
     @property

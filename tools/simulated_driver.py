@@ -15,7 +15,7 @@ import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
@@ -52,8 +52,6 @@ FILES_OF_SOURCES = 1000
 class SimulatedEngine(Engine):
     """Ends some of the tasks in work, in any order, whenever it is looked at."""
 
-    can_stick = True
-
     def __init__(self, workers: int, results: Results) -> None:
         self._workers, self._results = workers, results
         self._waiting: list[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = []
@@ -65,9 +63,7 @@ class SimulatedEngine(Engine):
         """See Engine."""
         return self._workers
 
-    def submit(
-        self, fn: Callable[..., Any], /, *args: Any, sticky: Hashable = None, **kwargs: Any
-    ) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, name: str = "", **kwargs: Any) -> Future[Any]:
         """See Engine."""
         future: Future[Any] = Future()
         self._waiting.append((future, fn, args))

@@ -19,7 +19,6 @@ from bpe.errors import BadArgument, BadCounts, system_failure
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_range
-from bpe.pretoken_counts.counting import Lane
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.runs import OpenRun, Run, RunFile, cut_in_ranges
@@ -63,7 +62,7 @@ class Elsewhere:
     scratch: Scratch
     chunk_bytes: int | None = None
     memory_bytes: int | None = None
-    notice: Notice = field(default=lambda text, waits=False: None)
+    notice: Notice = field(default=lambda text: None)
 
 
 def count_on_engine(
@@ -93,7 +92,7 @@ def count_on_engine(
         elsewhere.memory_bytes,
     )
     pretokenizer = Pretokenizer.from_pattern(options.pattern)
-    pool = TaskPool(engine)
+    pool = TaskPool(engine, elsewhere.engine.retries, elsewhere.notice)
     try:
         with ending(engine, elsewhere.notice), pool:
             key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job, options.storage_options)
@@ -144,13 +143,6 @@ class _Merge:
         return files
 
 
-class _CountTask(NamedTuple):
-    """A text chunk, or a lane of it."""
-
-    chunk: TextChunk
-    lane: Lane
-
-
 class _MergeTask(NamedTuple):
     """A range of a merge."""
 
@@ -183,7 +175,8 @@ class _Tree:
                 describe = f"merging {len(merge.runs)} sorted runs"
                 for number, wanted in enumerate(merge.ranges):
                     task = _MergeTask(merge, number)
-                    self._pool.submit(task, lambda what=describe: what, merge_range, wanted, self._key)  # type: ignore[misc]
+                    name = f"merge-{merge.level}"
+                    self._pool.submit(task, partial(str, describe), merge_range, wanted, self._key, name=name)
             if not len(self._pool):
                 break
             for task, result in self._pool.done(SHOW_SECONDS):
@@ -194,23 +187,16 @@ class _Tree:
         self.result = next((run for level in self._levels for run in level), None)
 
     def _begin(self, chunk: TextChunk) -> None:
-        chunks = self._job.chunks
         self._chunks_left -= 1
-        count = chunks.lane_count(chunk, self._pool.engine.worker_count)
-        for lane in (Lane(number, count) for number in range(count)):
-            self._counting += 1
-            describe = partial(chunks.describe, chunk)
-            self._pool.submit(_CountTask(chunk, lane), describe, count_chunk, chunk, self._key, lane)
+        self._counting += 1
+        describe = partial(self._job.chunks.describe, chunk)
+        self._pool.submit(chunk, describe, count_chunk, chunk, self._key, name=f"count-{chunk.index}")
 
     def _running_bytes(self) -> int:
-        """How much tasks in flight have counted; of lanes, which all read the same, the first one tells."""
-        return sum(
-            done
-            for task, done in self._pool.running()
-            if isinstance(task, _CountTask) and not task.lane.number
-        )
+        """Return the bytes counted by the tasks in flight."""
+        return sum(done for task, done in self._pool.running() if isinstance(task, TextChunk))
 
-    def _take(self, task: _CountTask | _MergeTask, result: ChunkCounts | RunFile) -> None:
+    def _take(self, task: TextChunk | _MergeTask, result: ChunkCounts | RunFile) -> None:
         level = 0
         run: Run | None
         if isinstance(task, _MergeTask):
@@ -221,8 +207,7 @@ class _Tree:
         else:
             assert isinstance(result, ChunkCounts)
             self._counting -= 1
-            if not task.lane.number:
-                self._done_bytes += self._job.chunks.work_bytes(task.chunk)
+            self._done_bytes += self._job.chunks.work_bytes(task)
             self.text_bytes += result.text_bytes
             self.documents += result.documents
             self.tally = self.tally.plus(result.tally)

@@ -21,7 +21,6 @@ from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import document_ends
 from convert.driver.context import Context
-from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space
 from convert.driver.modified_sources import check_modified_during_run
@@ -29,7 +28,7 @@ from convert.driver.source_places import has_places
 from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
-from convert.errors import Refused, UsageError, WorkerLost
+from convert.errors import Refused, UsageError
 from convert.options import ConvertOptions
 from convert.places.output_place import overlaps, overlaps_of_files, standard_input_file
 from convert.places.store_workspace import AnyWorkspace, open_workspace
@@ -126,7 +125,7 @@ def run(
 ) -> Summary:
     """Do the work that was prepared, see `convert`. tokenizer, source: from `load_tokenizer`."""
     workspace = prepared.workspace
-    engine = open_engine(prepared.options.engine(executor), prepared.progress.note, workspace.stacks)
+    engine = open_engine(prepared.options.engine(executor), prepared.progress.note)
     try:
         return _run(prepared, tokenizer, source, engine)
     except BaseException as error:
@@ -184,30 +183,27 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
         has_template=options.template,
         decompress_ahead=plan.compressed_count < engine.worker_count,
     )
-    pool = TaskPool(engine)
+    pool = TaskPool(engine, options.retries, progress.note)
     with ExitStack() as finished, ending(engine, progress.note), pool:
         key = hand_out(job, workspace.put_job, engine, _most_tasks(plan), options.storage_options)
         times.lap("start")
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
         context = Context(options, recorded, plan, layout, workspace, progress, key, engine, pool, syncer)
-        try:
-            work = EncodeAndMerge(context)
-            finished.enter_context(work.noting_finished())
-            with progress.stage("encode", plan.total_bytes) as stage:
-                work.begin(stage)
-                # While the workers encode, as all that the beginning does not need.
-                from convert.driver.finalizer import Finalizer
+        work = EncodeAndMerge(context)
+        finished.enter_context(work.noting_finished())
+        with progress.stage("encode", plan.total_bytes) as stage:
+            work.begin(stage)
+            # While the workers encode, as all that the beginning does not need.
+            from convert.driver.finalizer import Finalizer
 
-                finalizer = Finalizer(context, tokenizer, ends, source)
-                work.encode()
-            if maybe_modified := check_unchanged(plan.sources):
-                check_modified_during_run(context, maybe_modified, work.ledger)
-            times.lap("encode")
-            with progress.stage("merge", work.run_bytes) as stage:
-                work.merge(stage)
-        except WorkerLost as error:
-            raise with_place(error, plan, workspace) from error
+            finalizer = Finalizer(context, tokenizer, ends, source)
+            work.encode()
+        if maybe_modified := check_unchanged(plan.sources):
+            check_modified_during_run(context, maybe_modified, work.ledger)
+        times.lap("encode")
+        with progress.stage("merge", work.run_bytes) as stage:
+            work.merge(stage)
         if lost := [counted(count, what) for what, count in work.lost.items() if count]:
             progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
         finalizer.write(work)

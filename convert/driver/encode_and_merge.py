@@ -5,10 +5,9 @@
     work.encode()                    until the last text chunk is encoded
     work.merge(stage)                until the last run is written
 
-A text chunk is encoded by one *lane*, a task for each shard one after the other, or by several where it is compressed
-and workers would be idle: each of n lanes reads all of it and encodes every n-th shard. Runs are written as soon as the
-shards that they read are there, and no new text is begun while too many bytes wait to be written, so a slow text chunk
-does not fill the disk. What is done is noted in the log, all results that came together in one write, and taken over
+A text chunk is encoded by one task, which returns all of its shards. Runs are written as soon as the shards that they
+read are there, and no new text is begun while too many bytes wait to be written, so a slow text chunk does not fill the
+disk. What is done is noted in the log, all results that came together in one write, and taken over
 after an interruption (convert/driver/resume.py).
 """
 
@@ -187,9 +186,7 @@ class EncodeAndMerge:
         gaps, following = self.ledger.missing(chunk.index)
         lanes = [Lane(chunk, number, 0) for number in gaps]
         if following is not None:
-            engine = self._context.engine
-            count = self._context.plan.lane_count(chunk, engine.worker_count) if engine.can_stick else 1
-            lanes += [Lane(chunk, following + lane, count) for lane in range(count)]
+            lanes.append(Lane(chunk, following, 1))
         if not lanes:
             self._encoding.advance(self._context.plan.work_bytes(chunk))
             return
@@ -200,8 +197,6 @@ class EncodeAndMerge:
 
     def _submit_lane(self, lane: Lane) -> None:
         context, chunk = self._context, lane.chunk
-        # A worker that keeps the chunk open is given shard after shard, and runs between them.
-        keep_open = lane.step > 0 and context.engine.can_stick and context.plan.may_expand(chunk)
         context.pool.submit(
             lane,
             partial(context.plan.describe, chunk),
@@ -212,15 +207,21 @@ class EncodeAndMerge:
             self._threshold,
             lane.number,
             lane.step,
-            not keep_open and lane.step > 0,
-            sticky=(chunk.index, lane.number % lane.step) if keep_open else None,
+            lane.step > 0,
+            name=f"encode-{chunk.index}",
         )
 
     def _submit_run(self, run: Run) -> None:
         if self._made_again:
             run = self.ledger.current(run)
         self._context.pool.submit(
-            run, run.describe, worker.merge_run, run, self._context.job_key, self._take_spares()
+            run,
+            run.describe,
+            worker.merge_run,
+            run,
+            self._context.job_key,
+            self._take_spares(),
+            name=f"merge-{run.split}-{run.first}",
         )
 
     def _take_spares(self) -> tuple[str, ...]:
@@ -268,8 +269,6 @@ class EncodeAndMerge:
         done_bytes = outcome.done_bytes
         if outcome.ended or not lane.step:
             self._open_lanes[chunk.index] -= 1
-            if lane.step and context.engine.can_stick:
-                context.engine.release((chunk.index, lane.number % lane.step))
         else:
             self._lanes.append(lane._replace(number=lane.number + lane.step * len(outcome.records)))
         before = self._done_bytes[chunk.index]
@@ -311,6 +310,7 @@ class EncodeAndMerge:
             damage,
             self._take_spares(),
             self._threshold,
+            name=f"encode-{shard.chunk_index}",
         )
 
     def _take_again(self, shard: ShardId, record: ShardRecord) -> None:

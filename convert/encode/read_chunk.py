@@ -91,9 +91,9 @@ class ChunkReader:
             own.see(offset, data)
             clock.lap("hash")
 
-        def step(place: tuple[int, int] | None, done_bytes: int) -> None:
+        def step(_: tuple[int, int] | None, done_bytes: int) -> None:
             self.done_bytes = done_before + done_bytes
-            take_step(None if place is None else (index, *place), self.done_bytes)
+            take_step(self.done_bytes)
 
         with_digests = self._with_digests and not source.version  # which stands for the bytes of an object
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -12,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from naive_conversion import END, tree
+from naive_conversion import tree
 from stopped_runs import encode_or_fail, merge_fails, options
 
-import convert.encode.document_encoder
 import convert.encode.worker
 from convert import convert as run_conversion
 from convert.encode.worker import ChunkResult, encode_chunk, merge_run
@@ -25,7 +23,6 @@ from convert.planning.plan import TextChunk
 from convert.planning.plan_record import PlanRecord
 from tokenmill.cli.failures import exit_code_of
 from tokenmill.engines.inline_engine import InlineEngine
-from tokenmill.inputs.documents import Text
 
 
 def encode_or_die(chunk: TextChunk, *more: Any) -> ChunkResult:
@@ -52,61 +49,6 @@ def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     summary = run_conversion(options(), InlineEngine())
     assert summary.reused_shards > 0
     assert tree(here / "out") == clean
-    assert not (here / "out.partial").exists()
-
-
-def crash_at(poison: bytes, signal_number: int, chunk: TextChunk, *more: Any) -> ChunkResult:
-    """As a fault of the core would: the process dies in the middle of the stretch that holds the poison."""
-    encode = convert.encode.document_encoder.DocumentEncoder.stretch
-
-    def stretch(self: Any, index: int, source: Any, found: Text) -> None:
-        if poison in bytes(found.text):
-            os.kill(os.getpid(), signal_number)
-        encode(self, index, source, found)
-
-    convert.encode.document_encoder.DocumentEncoder.stretch = stretch  # type: ignore[method-assign]
-    try:
-        return encode_chunk(chunk, *more)
-    finally:
-        convert.encode.document_encoder.DocumentEncoder.stretch = encode  # type: ignore[method-assign]
-
-
-def encode_or_crash(chunk: TextChunk, *more: Any) -> ChunkResult:
-    return crash_at(b"poison", signal.SIGSEGV, chunk, *more)
-
-
-def encode_or_be_killed(chunk: TextChunk, *more: Any) -> ChunkResult:
-    return crash_at(b"poison", signal.SIGKILL, chunk, *more)
-
-
-@pytest.mark.parametrize("start_method", ["fork", "spawn"])
-def test_a_crash_names_its_text_and_keeps_it(
-    start_method: str, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = (
-        END.join(f"document {number}, " * 3 for number in range(80))
-        + END
-        + "the poison is here"
-        + END
-        + "end"
-    )
-    (here / "en.txt").write_text(text)
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_crash)
-    more: dict[str, Any] = {"start_method": start_method, "text_chunk_bytes": 1500}
-    with pytest.raises(WorkerLost) as lost:
-        run_conversion(options(**more))
-    found = re.search(r"^en\.txt, bytes (\d+) to (\d+): .*SIGSEGV.* (\S+crashed-text)\b", str(lost.value))
-    assert found, str(lost.value)
-    start, stop = int(found[1]), int(found[2])
-    kept = text.encode()[start:stop]
-    assert b"poison" in kept
-    assert Path(found[3]).read_bytes() == kept
-    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_be_killed)
-    with pytest.raises(WorkerLost, match=r"en\.txt"):
-        run_conversion(options(**more))
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    run_conversion(options(**more), InlineEngine())
     assert not (here / "out.partial").exists()
 
 

@@ -361,9 +361,8 @@ def test_a_task_tells_how_much_of_its_file_it_is_through(
     path = write_kind(tmp_path / "input", documents, kind)
     told: list[int] = []
 
-    def take_step(place: Any = None, done_bytes: int = 0) -> None:
-        if place is not None:
-            told.append(done_bytes)
+    def take_step(done_bytes: int = 0) -> None:
+        told.append(done_bytes)
 
     monkeypatch.setattr("convert.encode.read_chunk.take_step", take_step)
     run(path, tokenizer_path, tmp_path / "out", text_chunk_bytes=1 << 30, chunk_tokens=1 << 16)
