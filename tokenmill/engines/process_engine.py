@@ -26,7 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from queue import SimpleQueue
@@ -76,7 +76,7 @@ class _Worker:
         arguments = (remote, inherited, prepare if is_forked else None, os.getpid())
         make: Any = context  # mypy knows Process on the concrete contexts only
         self._process = make.Process(target=serve, args=arguments, name=name, daemon=True)
-        with _no_main_module():
+        with nullcontext() if is_forked else _no_main_module():
             self._process.start()
         remote.close()
         # Process.start() would wait forever for a child that died before it had read a large argument.
@@ -141,7 +141,7 @@ class _Worker:
             return f"exited with status {code}"
         if -code in ENDING_SIGNALS:
             time.sleep(0.1)  # probably sent to the whole process group: this process is about to end too
-        hint = ", probably for lack of memory," if -code == signal.SIGKILL else ""
+        hint = " (probably out of memory)" if -code == signal.SIGKILL else ""
         if -code in _CRASHES:
             hint = " (a bug in tokenmill: please report it)"
         return f"was killed by {next((s.name for s in signal.Signals if s == -code), -code)}{hint}"
