@@ -42,7 +42,7 @@ class ClusterEngine(Engine):
         """As of the last request, about two seconds ago."""
         return max(1, self._count)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, name: str = "", **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
         if self._closed.is_set():
             raise RuntimeError("cannot schedule new futures after shutdown")
         future: Future[Any] = Future()

@@ -40,7 +40,7 @@ class Engine(Executor):
         Call it once, before the first task. More than `max_tasks` workers would have no work.
         """
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, name: str = "", **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
         """Return a future for fn(*args, **kwargs), all picklable. It raises WorkerLost if its workers died.
 
         name: shown on the dashboard of a cluster (default: the name of the function).
@@ -71,7 +71,7 @@ class BorrowedEngine(Engine):
     def worker_count(self) -> int:
         return self._tasks_at_once
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, name: str = "", **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
         future = self._executor.submit(fn, *args, **kwargs)
         self._open.add(future)
         future.add_done_callback(self._open.discard)

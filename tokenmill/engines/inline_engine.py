@@ -13,12 +13,12 @@ class InlineEngine(Engine):
     """Runs each task when it is submitted."""
 
     inherits = True
-    worker_count = 1  # type: ignore[assignment]
+    worker_count = 1
 
     def start(self, max_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
         prepare(*arguments)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, name: str = "", **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))

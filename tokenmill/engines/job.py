@@ -103,7 +103,7 @@ class _Pickler(pickle.Pickler):
 class _Unpickler(pickle.Unpickler):
     secrets: list[str]
 
-    def persistent_load(self, pid: Any) -> str:
+    def persistent_load(self, pid: Any) -> Any:
         return self.secrets[pid]
 
 

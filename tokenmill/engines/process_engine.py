@@ -213,7 +213,7 @@ class ProcessEngine(Engine):
             self.start(self._count)
         return self
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, name: str = "", **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
         task = _Task(pickled(fn, *args, **kwargs))
         with self._lock:
             if self._is_closed:
