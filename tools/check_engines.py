@@ -64,7 +64,8 @@ def ray_workers() -> list[int]:
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if (path / "cmdline").read_bytes().startswith(b"ray::attempt"):
+            title = (path / "cmdline").read_bytes()
+            if title.startswith(b"ray::") and b"IDLE" not in title:
                 named.append(int(path.name))
     return [pid for pid in named if os.getpid() in ancestors(pid, parents)]
 

@@ -166,8 +166,8 @@ class CountingRun:
             raise Stopped("interrupted while counting. The counts of the workers are lost.", code) from None
         return self._counted
 
-    def _notice(self, text: str, waits: bool = False) -> None:
-        if waits or not self._options.quiet:
+    def _notice(self, text: str) -> None:
+        if not self._options.quiet:
             complain(text, "note")
 
     def save(self, path: str) -> None:

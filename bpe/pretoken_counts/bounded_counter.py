@@ -139,12 +139,6 @@ class BoundedCounter:
         self.uncut.add_text(block.text)
         return in_document
 
-    def pass_over(self, block: Block) -> bool:
-        """The same of a block that is counted elsewhere; where `may_cut` says so."""
-        self.uncut.pass_over(block.text)
-        longest = max(map(len, self._specials), default=0)
-        return not bytes(block.text[-longest:]).endswith(tuple(self._specials)) if longest else True
-
     def _count_in_python(
         self,
         text: str,

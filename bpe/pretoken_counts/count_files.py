@@ -22,7 +22,7 @@ from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.threads import available_threads
-from tokenmill.engines.choose import EXECUTORS, EngineOptions, check_engine
+from tokenmill.engines.choose import EXECUTORS, RETRIES, EngineOptions, check_engine
 from tokenmill.inputs.utf8 import Invalid
 from tokenmill.stores import NO_OPTIONS, is_url, split_key
 
@@ -32,7 +32,7 @@ def count_files(
     output: str | os.PathLike[str],
     special_tokens: Sequence[str] = (),
     pattern: str | Pretokenizer = "gpt2",
-    executor: str | Executor = "process",
+    executor: str | Executor | Any = "process",
     *,
     workers: int | None = None,
     scheduler: str = "",
@@ -48,14 +48,18 @@ def count_files(
     on_error: str = "fail",
     separator: str | None = None,
     storage_options: Mapping[str, str] = NO_OPTIONS,
+    retries: int = RETRIES,
+    executor_options: Mapping[str, Any] = NO_OPTIONS,
 ) -> CountsFacts:
     """Count the pretokens of files, folders, globs and URLs into a counts file, a path or URL; the facts of its text.
 
     The file is that of `tokenmill count` on one machine, byte for byte. executor: "process", `workers` of them
-    (None: one a core); "dask", whose scheduler is at `scheduler`; "ray", at `address`; or any executor of
-    `concurrent.futures`, `workers` tasks at a time, which stays open. scratch: a folder that all workers see, or a URL,
-    for sorted runs; None: beside the output. text_chunk_bytes: that a task counts; None: by the size of the inputs.
-    max_memory: bytes that a worker process may take; None: 1 GiB a task. All else as for `count_pretokens`.
+    (None: one per core); "dask" with the scheduler at `scheduler`; "ray", at `address`; a `distributed.Client`; or any
+    executor of `concurrent.futures`, `workers` tasks at a time. A client or executor stays open. retries: how often a
+    task runs again after a transient error. executor_options: arguments of dask's `Client.submit` or of Ray's
+    `options`. scratch: a folder that all workers see, or a URL, for sorted runs; None: next to the output.
+    text_chunk_bytes: text per task; None: depends on the size of the inputs. max_memory: bytes that a worker process
+    may take; None: 1 GiB per task. All else as for `count_pretokens`.
     Errors are those of `count_pretokens`, and EngineFailure and WorkerLost (exit code 5). Nothing is left of a run that
     failed.
     """
@@ -74,7 +78,9 @@ def count_files(
     check_output(target, storage_options=storage_options)
     folder = None if is_url(target) else os.path.dirname(target) or "."  # noqa: PTH120 - as it was given
     place = None if scratch is None else os.fspath(scratch)
-    engine = engine_options(executor, workers, scheduler, address)
+    engine = engine_options(
+        executor, workers, scheduler, address, retries=retries, executor_options=executor_options
+    )
     with (
         Workspace(folder) as workspace,
         open_elsewhere(
@@ -89,7 +95,7 @@ def count_files(
 
 
 def engine_options(
-    executor: str | Executor, workers: int | None, scheduler: str = "", address: str = "", **more: Any
+    executor: str | Executor | Any, workers: int | None, scheduler: str = "", address: str = "", **more: Any
 ) -> EngineOptions:
     """The engine that is asked for; BadArgument for what does not go together."""
     try:
@@ -98,6 +104,7 @@ def engine_options(
         raise BadArgument(str(error)) from None
     if workers is not None:
         check_range("--workers", workers, 1, 4096)
+    check_range("--retries", more.get("retries", RETRIES), 0, 1000)
     return EngineOptions(executor, workers or available_threads(), scheduler, address, **more)
 
 

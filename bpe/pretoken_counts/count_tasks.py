@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bpe.pretoken_counts.chunk_text import Cuts
-from bpe.pretoken_counts.counting import WHOLE, Counting, Lane
+from bpe.pretoken_counts.counting import Counting
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_facts import Arrays
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
@@ -61,19 +61,17 @@ class _Steps:
 
     def update(self, done: int) -> None:
         """See Progress."""
-        take_step(None, done)
+        take_step(done)
 
     def note(self, text: str) -> None:
         """See Progress; the driver tells of all chunks together."""
 
 
-def count_chunk(chunk: TextChunk, key: JobKey, lane: Lane = WHOLE) -> ChunkCounts:
-    """Count what begins in a text chunk; of what nobody can begin in its middle the blocks of a lane.
+def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
+    """Count the text that starts in a text chunk. A compressed file is counted as a whole where it starts.
 
-    All lanes together are the chunk: the first one counts what is not shared, too.
-
-    InvalidText names file and byte, BadInput a bad record or a file that changed, NotEnoughMemory a text without a
-    place to cut.
+    InvalidText names the file and byte, BadInput a bad record or a file that changed, NotEnoughMemory a text that
+    cannot be cut.
     """
     job: CountingJob = find_job(key)
     budget = MemoryBudget(job.memory_bytes or used_bytes() + TASK_BYTES, job.memory_bytes is not None)
@@ -87,23 +85,16 @@ def count_chunk(chunk: TextChunk, key: JobKey, lane: Lane = WHOLE) -> ChunkCount
         )
         for piece in job.chunks.pieces(chunk):
             source = job.chunks.sources[piece.source_index]
-            is_shared = not source.kind.is_divisible and (
-                source.kind.format != "text" or counting.counter.may_cut or job.options.text_separator
-            )
-            if lane.number and not is_shared:
-                continue
             part = cuts.part(source, piece)
             if part is None:
                 continue
-            counting.count(part, lane if is_shared else WHOLE)
+            counting.count(part)
             if not source.version:
                 require_unchanged(source, os.stat(source.path))  # noqa: PTH116 - of a million files
         counted = counting.finish("")
         run = job.scratch.keep(_steps(counted.blocks(workspace))) if counted.most_distinct else None
-        facts, tally = counted.facts, counting.tally
-        if lane.number:  # the first one has read the same
-            return ChunkCounts(run, 0, facts.documents, Tally(uncut=tally.uncut))
-        return ChunkCounts(run, facts.text_bytes, facts.documents, tally)
+        facts = counted.facts
+        return ChunkCounts(run, facts.text_bytes, facts.documents, counting.tally)
 
 
 def merge_range(wanted: KeyRange, key: JobKey) -> RunFile:

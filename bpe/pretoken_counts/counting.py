@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, with_sentence
 from bpe.normalizers import Normalizer, make_normalizer
@@ -144,20 +144,6 @@ def count_sources(
     return counted
 
 
-class Lane(NamedTuple):
-    """The blocks that a task counts of a source that several read: the number-th, and each step-th behind it."""
-
-    number: int = 0
-    step: int = 1
-
-    def has(self, block: int) -> bool:
-        """Whether a block is among them."""
-        return block % self.step == self.number
-
-
-WHOLE: Final = Lane()
-
-
 class Counting:
     """The state of a count: the counter, the sources so far, and the sums."""
 
@@ -186,19 +172,15 @@ class Counting:
         """What there is to tell; complete behind `finish`."""
         return self._tally._replace(uncut=self.counter.uncut.found)
 
-    def count(self, source: Source, lane: Lane = WHOLE) -> None:
-        """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped.
-
-        lane: count these blocks of it, which of text has to be such as `may_cut` (BoundedCounter); sums but those of
-        documents and separators are of all blocks.
-        """
+    def count(self, source: Source) -> None:
+        """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped."""
         if self.stopped:
             self._sources.append(unread_source(source))
             return
         stop = self._options.stop
         kind = kind_of_source(source, self._options.input_format)
         if kind.format != "text" or self._options.text_separator:
-            self._count_records(source, kind, lane)
+            self._count_records(source, kind)
             return
         with ExitStack() as stack:
             file = file_of(source, kind)
@@ -225,11 +207,8 @@ class Counting:
                 )
             )
             try:
-                for number, block in enumerate(blocks):
-                    if lane.has(number):
-                        in_document = self.counter.count_block(block, reader.where, in_document)
-                    else:
-                        in_document = self.counter.pass_over(block)
+                for block in blocks:
+                    in_document = self.counter.count_block(block, reader.where, in_document)
                     if digest is not None:
                         digest.add(block.text)
                     counted_to, replaced = block.position, reader.replaced
@@ -267,7 +246,7 @@ class Counting:
         self._tally = self._tally.plus(Tally(replaced))
         self._sources.append(read_source(source, reader, counted_to, self.stopped, digest))
 
-    def _count_records(self, source: Source, kind: Kind, lane: Lane) -> None:
+    def _count_records(self, source: Source, kind: Kind) -> None:
         """Count the documents of a file of records, or of text; see `count`."""
         options, stop = self._options, self._options.stop
         with (
@@ -275,13 +254,10 @@ class Counting:
             closing(records.documents()) as documents,
         ):
             before = source.counted_bytes if isinstance(source, StreamRest) else 0
-            for number, found in enumerate(documents):
+            for found in documents:
                 self.counter.uncut.begin_text()
                 special_tokens = options.special_tokens if records.is_text else ()
-                if not lane.has(number):
-                    if not isinstance(found, Batch):
-                        records.pass_over(found)
-                elif isinstance(found, Batch):
+                if isinstance(found, Batch):
                     self.counter.count_batch(found, records.file.shown, special_tokens)
                 else:
                     size = self.counter.count_long(found, records.file.shown, special_tokens)

@@ -19,7 +19,6 @@ from bpe.errors import BadArgument, BadCounts, system_failure
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_range
-from bpe.pretoken_counts.counting import WHOLE, Lane
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.runs import OpenRun, Run, RunFile, cut_in_ranges
@@ -32,7 +31,7 @@ from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.ending import ending
 from tokenmill.engines.job import hand_out
 from tokenmill.engines.tasks import SHOW_SECONDS, TaskPool
-from tokenmill.inputs.chunks import Chunks, TextChunk
+from tokenmill.inputs.chunks import Chunks, TextChunk, compressed_count
 from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.source_list import SourceList
 
@@ -63,7 +62,7 @@ class Elsewhere:
     scratch: Scratch
     chunk_bytes: int | None = None
     memory_bytes: int | None = None
-    notice: Notice = field(default=lambda text, waits=False: None)
+    notice: Notice = field(default=lambda text: None)
 
 
 def count_on_engine(
@@ -93,7 +92,7 @@ def count_on_engine(
         elsewhere.memory_bytes,
     )
     pretokenizer = Pretokenizer.from_pattern(options.pattern)
-    pool = TaskPool(engine)
+    pool = TaskPool(engine, elsewhere.engine.retries, elsewhere.notice)
     try:
         with ending(engine, elsewhere.notice), pool:
             key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job, options.storage_options)
@@ -144,13 +143,6 @@ class _Merge:
         return files
 
 
-class _CountTask(NamedTuple):
-    """A text chunk, or a lane of it."""
-
-    chunk: TextChunk
-    lane: Lane
-
-
 class _MergeTask(NamedTuple):
     """A range of a merge."""
 
@@ -183,7 +175,8 @@ class _Tree:
                 describe = f"merging {len(merge.runs)} sorted runs"
                 for number, wanted in enumerate(merge.ranges):
                     task = _MergeTask(merge, number)
-                    self._pool.submit(task, lambda what=describe: what, merge_range, wanted, self._key)  # type: ignore[misc]
+                    name = f"merge-{merge.level}"
+                    self._pool.submit(task, partial(str, describe), merge_range, wanted, self._key, name=name)
             if not len(self._pool):
                 break
             for task, result in self._pool.done(SHOW_SECONDS):
@@ -197,17 +190,13 @@ class _Tree:
         self._chunks_left -= 1
         self._counting += 1
         describe = partial(self._job.chunks.describe, chunk)
-        self._pool.submit(_CountTask(chunk, WHOLE), describe, count_chunk, chunk, self._key)
+        self._pool.submit(chunk, describe, count_chunk, chunk, self._key, name=f"count-{chunk.index}")
 
     def _running_bytes(self) -> int:
-        """How much tasks in flight have counted; of lanes, which all read the same, the first one tells."""
-        return sum(
-            done
-            for task, done in self._pool.running()
-            if isinstance(task, _CountTask) and not task.lane.number
-        )
+        """Return the bytes counted by the tasks in flight."""
+        return sum(done for task, done in self._pool.running() if isinstance(task, TextChunk))
 
-    def _take(self, task: _CountTask | _MergeTask, result: ChunkCounts | RunFile) -> None:
+    def _take(self, task: TextChunk | _MergeTask, result: ChunkCounts | RunFile) -> None:
         level = 0
         run: Run | None
         if isinstance(task, _MergeTask):
@@ -218,8 +207,7 @@ class _Tree:
         else:
             assert isinstance(result, ChunkCounts)
             self._counting -= 1
-            if not task.lane.number:
-                self._done_bytes += self._job.chunks.work_bytes(task.chunk)
+            self._done_bytes += self._job.chunks.work_bytes(task)
             self.text_bytes += result.text_bytes
             self.documents += result.documents
             self.tally = self.tally.plus(result.tally)
@@ -270,6 +258,8 @@ def _files(sources: Sequence[Source], options: CountingOptions) -> SourceList:
                 status.st_size,
                 status.st_mtime_ns,
                 kind=kind,
+                changed_ns=status.st_ctime_ns,
+                inode=status.st_ino,
             )
         )
     return files
@@ -284,4 +274,4 @@ def _chunks(files: SourceList, elsewhere: Elsewhere, engine: Engine) -> Chunks:
             wanted = max(wanted, _CHUNKS_OF_A_CLUSTER)
         least, most = CHUNK_BYTES
         size = min(max(starts[-1] // wanted, least), most)
-    return Chunks(files, size, starts)
+    return Chunks(files, size, starts, compressed_count(files))

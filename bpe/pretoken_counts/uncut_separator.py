@@ -40,10 +40,6 @@ class UncutSeparators:
             return
         border = self._last + bytes(text[: len(_SEPARATOR) - 1])
         self.found += border.count(_SEPARATOR) + len(_core.find_separators(text, _SEPARATOR))
-        self.pass_over(text)
-
-    def pass_over(self, text: memoryview) -> None:
-        """A part of the text that is looked through elsewhere."""
         self._last = (self._last + bytes(text[-len(_SEPARATOR) + 1 :]))[-len(_SEPARATOR) + 1 :]
 
     def add_counts(self, arrays: Arrays) -> None:

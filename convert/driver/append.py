@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,6 @@ from flat_tokens.storage.versions import (
     within,
     write_version,
 )
-from tokenmill.engines.background_call import BackgroundCall
 from tokenmill.inputs.sources import STANDARD_INPUT
 from tokenmill.stores import AlreadyThere, open_store, shown_url
 from tokenmill.stores.durability import sync
@@ -75,11 +73,10 @@ def append(
     if list_finished(options, number):
         _check_is_asked_for(options, place, number)
         return None
-    with BackgroundCall(partial(load_tokenizer, options.tokenizer, options.storage_options)) as loading:
-        from convert.driver.conversion import prepare, run
+    from convert.driver.conversion import prepare, run
 
-        prepared = prepare(as_part(options, number), started)
-    tokenizer, source = loading.result()
+    prepared = prepare(as_part(options, number), started)
+    tokenizer, source = load_tokenizer(options.tokenizer, options.storage_options)
     is_imported = record.get("fingerprint") is None
     if is_imported:
         opening.check_made_with(dataset, "sha256", source["source_sha256"])

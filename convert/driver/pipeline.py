@@ -1,15 +1,13 @@
-"""`convert` and `dry_run`: the tokenizer is loaded while what does the work (conversion.py) is imported."""
+"""`convert` and `dry_run`."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bpe.errors import shown
 from convert.driver.tokenizers import load_tokenizer
 from convert.errors import UsageError
 from convert.options import ConvertOptions
-from tokenmill.engines.background_call import BackgroundCall
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -32,25 +30,23 @@ def convert(
     """
     if not isinstance(options, ConvertOptions):
         raise UsageError(f"options: must be ConvertOptions(inputs, tokenizer, output) (got {shown(options)})")
-    with BackgroundCall(partial(load_tokenizer, options.tokenizer, options.storage_options)) as loading:
-        from convert.driver.conversion import prepare, run
+    from convert.driver.conversion import prepare, run
 
-        prepared = prepare(options, started)
-    return run(prepared, *loading.result(), executor)
+    prepared = prepare(options, started)
+    return run(prepared, *load_tokenizer(options.tokenizer, options.storage_options), executor)
 
 
 def dry_run(options: ConvertOptions) -> list[str]:
     """Lines that say what `convert` would read, make and need, by a sample; writes nothing and starts no process."""
-    with BackgroundCall(partial(load_tokenizer, options.tokenizer, options.storage_options)) as loading:
-        from convert.driver.conversion import check_records, prepare
-        from convert.driver.estimate import estimate, estimate_lines
-        from convert.planning.plan import make_plan
-        from tokenmill.inputs.sources import STANDARD_INPUT
+    from convert.driver.conversion import check_records, prepare
+    from convert.driver.estimate import estimate, estimate_lines
+    from convert.planning.plan import make_plan
+    from tokenmill.inputs.sources import STANDARD_INPUT
 
-        if STANDARD_INPUT in options.inputs:
-            raise UsageError("-: --dry-run cannot sample standard input. Pass a file instead.")
-        prepared = prepare(options, is_dry_run=True)
-    tokenizer, _ = loading.result()
+    if STANDARD_INPUT in options.inputs:
+        raise UsageError("-: --dry-run cannot sample standard input. Pass a file instead.")
+    prepared = prepare(options, is_dry_run=True)
+    tokenizer, _ = load_tokenizer(options.tokenizer, options.storage_options)
     options = options.with_chat_rules(tokenizer)
     check_records(prepared.sources, options)
     plan = make_plan(prepared.sources, options.text_chunk_bytes)

@@ -24,7 +24,7 @@ from tokenmill.cli.words import (
     size,
     unescaped,
 )
-from tokenmill.engines.choose import EXECUTORS, executor_of
+from tokenmill.engines.choose import EXECUTORS, RETRIES, executor_of
 from tokenmill.inputs.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
 
 
@@ -166,6 +166,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add("--source-places", choices=CHOICES["source_places"], default="auto", help=SUPPRESS)
     add = parser.add_argument_group("workers").add_argument
     add_engine(add)
+    add("--retries", type=integer, default=RETRIES, metavar="N", help=SUPPRESS)
     add("--text-chunk-bytes", type=size, metavar="SIZE", help=SUPPRESS)
     return parser
 

@@ -123,14 +123,14 @@ def test_threads(workers: int, corpus: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["in.txt.gz", "in.jsonl.gz"])
 @pytest.mark.parametrize("tokens", [[], [END], ["aa"]])
 @pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W+"])
-@pytest.mark.parametrize("workers", [1, 4, 16])
-def test_one_compressed_file_is_counted_by_many(
-    name: str, tokens: list[str], pattern: str, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_one_compressed_file(
+    name: str, tokens: list[str], pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is one task, which counts block by block."""
     monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.THREAD_BLOCK_BYTES", 3000)
     monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.PYTHON_BLOCK_BYTES", 3000)
     monkeypatch.setattr("bpe.pretoken_counts.records.Buffers", lambda: Buffers(3000))
-    rng = random.Random(workers)
+    rng = random.Random(5)
     documents = [
         " ".join(f"{rng.random():.3f}" for _ in range(rng.choice([0, 3, 90, 2000]))) for _ in range(60)
     ]
@@ -141,8 +141,8 @@ def test_one_compressed_file_is_counted_by_many(
     more: dict[str, Any] = {"pattern": pattern, "on_error": "skip", "progress": Notes()}
     expected = on_one_machine([tmp_path / name], tmp_path / "one", tokens, **more)
     told = more["progress"].told
-    with ThreadPoolExecutor(workers) as pool:
-        more |= {"executor": pool, "workers": workers, "progress": Notes()}
+    with ThreadPoolExecutor(4) as pool:
+        more |= {"executor": pool, "workers": 4, "progress": Notes()}
         facts = count_files([tmp_path / name], tmp_path / "out", tokens, **more)
     assert (tmp_path / "out").read_bytes() == expected
     assert (more["progress"].told, facts.complete) == (told, True)

@@ -22,7 +22,6 @@ from naive_conversion import make_documents, tree
 
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from tokenmill.engines.errors import EngineFailure
 from tokenmill.engines.inline_engine import InlineEngine
 
 pytestmark = pytest.mark.skipif(
@@ -119,8 +118,9 @@ def test_the_same_bytes_while_workers_come(corpus: Path, cluster: Cluster) -> No
     assert sorted(path.name for path in corpus.iterdir() if "partial" in path.name) == []
 
 
-def test_the_loggers_of_the_caller_were_silenced_for_good(corpus: Path, cluster: Cluster) -> None:
-    importlib.import_module("distributed")  # which sets levels, once
+def test_a_client_of_the_caller_and_its_loggers(corpus: Path, cluster: Cluster) -> None:
+    """The loggers were silenced for good."""
+    distributed = importlib.import_module("distributed")  # which sets levels, once
     loggers = [
         logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.scheduler")
     ]
@@ -128,15 +128,16 @@ def test_the_loggers_of_the_caller_were_silenced_for_good(corpus: Path, cluster:
     options = ConvertOptions(
         [Path("in").absolute() / "*"],
         "tok.json",
-        "logged",
-        executor="dask",
-        scheduler=cluster.address,
+        "out",
         progress="none",
+        executor_options={"priority": 1},
         **SMALL,
     )
-    run_conversion(options)
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        run_conversion(options, client)
+        assert client.status == "running"
     assert [logger.level for logger in loggers] == before
-    assert tree(corpus / "logged") == tree(corpus / "expected")
+    assert tree(corpus / "out") == tree(corpus / "expected")
 
 
 def test_masks_are_made_there_too(corpus: Path, cluster: Cluster) -> None:
@@ -260,20 +261,3 @@ def test_a_worker_that_can_not_do_the_work_is_one_line(
         code, found = ended(begin(cluster.address))
     assert (code, found.count("\n")) == (5, 1), found
     assert said in found
-
-
-def test_a_worker_that_goes_away_while_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was told as one without the program, and ended the run."""
-    from distributed.comm import CommClosedError
-
-    from tokenmill.engines.dask_engine import DaskEngine
-
-    answers = {"tcp://gone": CommClosedError("reset by peer"), "tcp://here": (True, None)}
-    engine = object.__new__(DaskEngine)
-    engine._address = "tcp://scheduler"
-    client = type("Client", (), {"run": lambda self, *arguments, **options: answers})
-    monkeypatch.setattr(engine, "_client", client(), raising=False)
-    engine.start(1, print)
-    answers["tcp://here"] = ModuleNotFoundError("No module named 'tokenmill.engines'")
-    with pytest.raises(EngineFailure):
-        engine.start(1, print)

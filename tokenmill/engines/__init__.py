@@ -1,1 +1,1 @@
-"""Where tasks run: worker processes of this machine, dask, Ray, any executor of the caller's."""
+"""Where tasks run: worker processes on this machine, dask, Ray, or the caller's own executor."""

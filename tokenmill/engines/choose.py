@@ -1,39 +1,50 @@
-"""Which engine a command has, by its options or the caller's executor. Other engines are not imported."""
+"""Chooses the engine of a command, from its options or from the caller's executor. Other engines are not imported."""
 
 from __future__ import annotations
 
 import logging
+import sys
+from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
 from tokenmill.engines.engine import BorrowedEngine, Engine, Notice
+from tokenmill.errors import BadArgument
 
 EXECUTORS: Final = ("process", "dask", "ray")
 START_METHODS: Final = ("auto", "fork", "spawn", "forkserver")
 STALL_SECONDS: Final = 300.0
+RETRIES: Final = 3
 
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """executor: "process", `workers` processes of this machine; "dask", the cluster with the scheduler at the address
-    `scheduler`; "ray", the cluster at `address` ("auto": a running one). Or any executor of `concurrent.futures`,
-    which runs `workers` tasks at a time and stays open. start_method, stall_seconds: see ProcessEngine.
+    """Where tasks run.
+
+    executor: process, dask, ray, a `distributed.Client`, or any executor of `concurrent.futures`.
+    workers: number of processes, or of tasks that a caller's executor runs at once.
+    scheduler: address of the dask scheduler.
+    address: address of the Ray cluster; auto: a running one.
+    start_method, stall_seconds: see ProcessEngine.
+    retries: how often a task runs again after a transient error (tokenmill/engines/tasks.py).
+    executor_options: for each task: keyword arguments of dask's `Client.submit` or of Ray's `options`.
     """
 
-    executor: str | Executor = "process"
+    executor: Any = "process"
     workers: int = 1
     scheduler: str = ""
     address: str = ""
     start_method: str = "auto"
     stall_seconds: float = STALL_SECONDS
+    retries: int = RETRIES
+    executor_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> None:
-    """ValueError that names the flag for options that do not go together; workers None: not given."""
+    """Raise ValueError, which names the flag, for options that do not go together. workers: None if not given."""
     if executor not in EXECUTORS:
         raise ValueError(f"--executor: must be one of {', '.join(EXECUTORS)} (got {executor!r})")
     for flag, value, needed_by in (("--scheduler", scheduler, "dask"), ("--address", address, "ray")):
@@ -50,50 +61,58 @@ def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> N
 
 
 def executor_of(executor: str | None, scheduler: str, address: str) -> str | None:
-    """The engine that a command line chooses: --executor, else dask with --scheduler and Ray with --address."""
+    """Return the executor that a command line selects: --executor, else dask with --scheduler, Ray with --address."""
     return executor or ("dask" if scheduler else "ray" if address else None)
 
 
 def quiet_loggers(executor: str) -> None:
-    """Silence the loggers of dask or Ray in this process, for commands alone: they report a lost cluster in one line,
-    the packages log dozens."""
+    """Silence the loggers of dask or Ray, for commands only.
+
+    A command reports a lost cluster on one line, and the packages log dozens.
+    """
     package = {"dask": "distributed", "ray": "ray"}.get(executor)
     if package is None or find_spec(package) is None:
         return
-    import_module(package)  # which sets the levels
+    import_module(package)  # sets the levels
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == package:
             logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def open_engine(options: EngineOptions, notice: Notice, stacks: Path | None = None) -> Engine:
-    """An engine that is not started, but connected to its cluster, if any; EngineFailure without a connection.
+def open_engine(options: EngineOptions, notice: Notice) -> Engine:
+    """Return an engine that is connected to its cluster, if any, but not started.
 
-    notice: of workers that are lost, and of what holds up a cluster. stacks: a file that says where workers hung.
+    EngineFailure if there is no connection. notice: takes messages about the workers.
     """
     executor = options.executor
     if isinstance(executor, Engine):
         return executor
+    is_dask = executor == "dask" or _is_dask_client(executor)
+    if options.executor_options and not is_dask and executor != "ray":
+        raise BadArgument("executor_options: requires dask or Ray")
     if isinstance(executor, Executor):
         return BorrowedEngine(executor, options.workers)
-    if executor not in EXECUTORS:
-        raise TypeError(
-            f"executor: must be {', '.join(EXECUTORS)} or an Executor of concurrent.futures (got {executor!r})"
-        )
-    if executor == "dask":
+    if is_dask:
         from tokenmill.engines.dask_engine import DaskEngine
 
-        return DaskEngine(options.scheduler, notice)
+        cluster = options.scheduler if executor == "dask" else executor
+        return DaskEngine(cluster, notice, options.executor_options)
     if executor == "ray":
         from tokenmill.engines.ray_engine import RayEngine
 
-        return RayEngine(options.address, notice)
+        return RayEngine(options.address, notice, options.executor_options)
+    if executor != "process":
+        raise TypeError(
+            f"executor: must be {', '.join(EXECUTORS)}, a distributed.Client or an Executor of concurrent.futures "
+            f"(got {executor!r})"
+        )
     from tokenmill.engines.process_engine import ProcessEngine
 
     return ProcessEngine(
-        options.workers,
-        options.start_method,
-        notice=notice,
-        stall_seconds=options.stall_seconds,
-        stacks=stacks,
+        options.workers, options.start_method, notice=notice, stall_seconds=options.stall_seconds
     )
+
+
+def _is_dask_client(executor: Any) -> bool:
+    distributed = sys.modules.get("distributed")  # imported by a caller that has a client
+    return distributed is not None and isinstance(executor, distributed.Client)

@@ -1,22 +1,22 @@
-"""How a conversion ends early: by Ctrl-C, by a signal of the system, by an error.
+"""How a run ends early: by Ctrl-C, by a signal or by an error.
 
-The first Ctrl-C (or SIGTERM, or SIGHUP) lets the workers finish what they are at for a few seconds, so that little work
-is lost; the second ends them at once. Either way nothing is lost that was finished, and no process stays behind.
+The first Ctrl-C (or SIGTERM or SIGHUP) gives the workers a few seconds to finish their tasks, so that little work is
+lost. The second one ends them at once. Finished work is kept either way, and no process outlives the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from tokenmill.engines.engine import Engine
+from tokenmill.engines.engine import Engine, Notice
 
 GRACE_SECONDS = 3.0
 
 
 @contextmanager
-def ending(engine: Engine, notice: Callable[[str], None]) -> Iterator[None]:
-    """For the length of the work; after an error no task is begun, and none goes on that can be ended."""
+def ending(engine: Engine, notice: Notice) -> Iterator[None]:
+    """Stop the engine when the block raises, and shut it down when the block is done."""
     try:
         yield
     except BaseException as error:
@@ -25,9 +25,9 @@ def ending(engine: Engine, notice: Callable[[str], None]) -> Iterator[None]:
                 notice(
                     f"stopping: workers have {GRACE_SECONDS:g} s to finish. Interrupt again to stop at once."
                 )
-            with suppress(Exception):  # what ended the work is what is told
+            with suppress(Exception):  # the error that ended the run is the one to report
                 engine.stop(GRACE_SECONDS)
-        except KeyboardInterrupt:  # the second one, which may be as quick as the notice
+        except KeyboardInterrupt:  # the second one, which may arrive during the notice
             engine.kill()
         raise
     engine.shutdown()

@@ -4,22 +4,15 @@
 from __future__ import annotations
 
 from concurrent.futures import BrokenExecutor
-from typing import Any
 
 from tokenmill.errors import TokenmillError
 
 
 class WorkerLost(TokenmillError, BrokenExecutor):
-    """A worker process that ended before its task was done.
-
-    place: where the task was, as reported by `take_step`; None if it reported nothing.
-    crashed: whether a fault in the program ended the worker.
-    """
+    """A worker that ended before its task was done."""
 
     exit_code = 5
     code = "E-ENGINE-001"
-    place: Any = None
-    crashed = False
 
 
 class EngineFailure(TokenmillError):
@@ -30,7 +23,7 @@ class EngineFailure(TokenmillError):
 
 
 class EngineMissing(TokenmillError):
-    """An engine whose package is not installed."""
+    """An engine that needs a missing package."""
 
     exit_code = 2
     code = "E-ENGINE-003"

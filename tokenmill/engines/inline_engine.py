@@ -1,8 +1,8 @@
-"""Tasks without workers: for tests, for debugging, for callers who may not start any."""
+"""Tasks in the calling thread: for tests, for debugging, and for callers that may not start processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -10,30 +10,18 @@ from tokenmill.engines.engine import Engine
 
 
 class InlineEngine(Engine):
-    """Runs each task at once, in this thread."""
+    """Runs each task when it is submitted."""
 
-    can_stick = True
     inherits = True
+    worker_count = 1
 
-    @property
-    def worker_count(self) -> int:
-        """See Engine."""
-        return 1
-
-    def start(self, most_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
-        """See Engine."""
+    def start(self, max_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
         prepare(*arguments)
 
-    def submit(
-        self, fn: Callable[..., Any], /, *args: Any, sticky: Hashable = None, **kwargs: Any
-    ) -> Future[Any]:
-        """A future that is already done."""
+    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
         except Exception as error:
             future.set_exception(error)
         return future
-
-    def stop(self, seconds: float) -> None:
-        """Nothing is in work."""

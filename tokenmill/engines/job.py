@@ -1,9 +1,9 @@
-"""What is the same for every task of a job, and how a task finds it.
+"""The data that all tasks of a job share, and how workers get it.
 
-A task carries a `JobKey` alone. A process that was prepared (`add_job`, by fork or by what it does first) has the job
-in memory. Any other, such as a thread pool's or a cluster's, reads it once from the file that the key names, whose
-digest is part of the key: nothing else is ever unpickled. Settings of stores, which may be secrets, are in the key and
-not in the file: it may lie in a store where others read.
+A task carries only a `JobKey`. Workers that inherit the job, such as forked processes, have it in memory. All others
+read it once per process from the file that the key names. The key holds the SHA-256 digest of the file, which is
+compared before anything is unpickled. Store options may be secrets, so they are in the key and never in the file:
+other users may be able to read the place where it is saved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pickle
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -24,28 +24,29 @@ from tokenmill.engines.engine import Engine
 from tokenmill.engines.errors import EngineFailure
 from tokenmill.stores import StorageOptions, StoreError, is_url, open_store, split_key
 
-_MOST_JOBS: Final = 4  # at a time in one process; others are read again
-
-
-class Job(Protocol):
-    """What tasks share; it is pickled for workers that do not inherit it."""
-
-    def prepare(self) -> None:
-        """What a process does before its first task."""
-        ...
-
-    def check_sight(self) -> None:
-        """EngineFailure if this process does not see the folders that tasks use; only where the job was read."""
-        ...
-
-
-# Puts bytes where all workers see them: their path or URL.
+_MAX_JOBS: Final = 4  # in the memory of a process; older ones are read again
+# Saves bytes where all workers can read them, and returns their path or URL.
 Put = Callable[[bytes], str]
 
 
+class Job(Protocol):
+    """The shared data of tasks. It is pickled for workers that do not inherit it."""
+
+    def prepare(self) -> None:
+        """Run before the first task of each process."""
+
+    def check_sight(self) -> None:
+        """Raise EngineFailure if this process, which has read the job from its file, does not see its folders."""
+
+
 class JobKey(NamedTuple):
-    """digest: SHA-256 of the pickled job in the file `path`, which may be a URL; where there is no file, a name for the
-    job. version: of the program that wrote it. options: of the stores that the job uses."""
+    """How a task finds its job.
+
+    digest: SHA-256 of the pickled job; a random name if the job is in memory only.
+    path: path or URL of the file.
+    version: version of the program that wrote it.
+    options: options of the stores that the job uses.
+    """
 
     digest: str
     path: str = ""
@@ -53,24 +54,24 @@ class JobKey(NamedTuple):
     options: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
-        return f"JobKey({self.digest!r}, {self.path!r})"  # a cluster shows it to others
+        return f"JobKey({self.digest!r}, {self.path!r})"  # a cluster shows it to other users
 
 
-_jobs: dict[JobKey, Any] = {}  # the last used last
+_jobs: dict[JobKey, Any] = {}  # oldest first
 _lock = threading.Lock()
 
 
-def hand_out(engine: Engine, most_tasks: int, job: Job, put: Put, options: StorageOptions) -> JobKey:
-    """Start the engine for up to `most_tasks` tasks of a job at a time; return the key by which they find it.
+def hand_out(engine: Engine, max_tasks: int, job: Job, put: Put, options: StorageOptions) -> JobKey:
+    """Start the engine for at most `max_tasks` tasks at a time, and return the key for the tasks of the job.
 
     put, options (of the stores that the job uses): for workers that do not inherit the job.
     """
     if engine.inherits:
         key = JobKey(os.urandom(16).hex())
-        engine.start(most_tasks, add_job, key, job)
+        engine.start(max_tasks, add_job, key, job)
     else:
         key = write_job(job, put, options)
-        engine.start(most_tasks, check_worker, key)
+        engine.start(max_tasks, check_worker, key)
     return key
 
 
@@ -78,89 +79,43 @@ def add_job(key: JobKey, job: Job) -> None:
     """Make the job known to this process."""
     job.prepare()
     _jobs[key] = job
-    while len(_jobs) > _MOST_JOBS:
+    while len(_jobs) > _MAX_JOBS:
         del _jobs[next(iter(_jobs))]
 
 
 def find_job(key: JobKey) -> Any:
-    """The job of a task, from memory or from its file, which is read once a process."""
+    """Return the job of a task, from memory or from its file, which each process reads once."""
     with _lock:
-        if key in _jobs:
-            job = _jobs[key] = _jobs.pop(key)
-        else:
-            job = _read_job(key)
-            add_job(key, job)
-    return job
+        if key not in _jobs:
+            add_job(key, _read_job(key))
+        return _jobs[key]
+
+
+class _Pickler(pickle.Pickler):
+    """Replaces each of the secrets by its index."""
+
+    secrets: dict[str, int]
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self.secrets.get(obj) if type(obj) is str else None
+
+
+class _Unpickler(pickle.Unpickler):
+    secrets: list[str]
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self.secrets[pid]
 
 
 def write_job(job: Job, put: Put, options: StorageOptions) -> JobKey:
-    """Put the job where all workers see it, for processes that do not inherit it."""
+    """Save the job for processes that do not inherit it."""
     settings = tuple(sorted(options.items()))
     file = io.BytesIO()
-    _Writer(file, [value for _, value in settings]).dump(job)
+    pickler = _Pickler(file, pickle.HIGHEST_PROTOCOL)
+    pickler.secrets = {value: index for index, (_, value) in enumerate(settings)}
+    pickler.dump(job)
     data = file.getvalue()
     return JobKey(hashlib.sha256(data).hexdigest(), put(data), program_version(), settings)
-
-
-class _Writer(pickle.Pickler):
-    """Writes each of some texts as its place among them."""
-
-    def __init__(self, file: io.BytesIO, texts: Sequence[str]) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._places = {text: place for place, text in enumerate(texts)}
-
-    def persistent_id(self, obj: Any) -> int | None:
-        return self._places.get(obj) if type(obj) is str else None
-
-
-class _Reader(pickle.Unpickler):
-    """Reads what a `_Writer` of these texts wrote."""
-
-    def __init__(self, file: io.BytesIO, texts: Sequence[str]) -> None:
-        super().__init__(file)
-        self._texts = texts
-
-    def persistent_load(self, pid: Any) -> str:
-        text: str = self._texts[pid]
-        return text
-
-
-def program_version() -> str:
-    """Of the package and of Python, whose tables of characters are part of what a pattern means."""
-    try:
-        own = version("tokenmill")
-    except PackageNotFoundError:
-        own = "from a checkout"
-    return f"tokenmill {own} with Python {sys.version_info.major}.{sys.version_info.minor}"
-
-
-def check_worker(key: JobKey) -> None:
-    """EngineFailure if this process can't do tasks of the job: another version, or a folder that it does not see."""
-    if key.version != program_version():
-        raise EngineFailure(
-            f"worker on {socket.gethostname()}: runs {program_version()}, but the command runs {key.version}. Install "
-            f"the same version on all workers."
-        )
-    if not is_url(key.path):
-        require_open(Path(key.path).parent)
-
-
-def require_open(folder: Path) -> None:
-    """EngineFailure if this process can't read and write in a folder."""
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        raise EngineFailure(
-            f"worker on {socket.gethostname()}: cannot use {folder}. Make the folders of --output and --scratch "
-            f"available to all workers under the same path."
-        )
-
-
-def require_same_folder(folder: Path | None) -> None:
-    """EngineFailure if inputs are named from a folder, and this process does not run in it."""
-    if folder is not None and not (folder.exists() and folder.samefile(".")):
-        raise EngineFailure(
-            f"worker on {socket.gethostname()}: runs in {Path.cwd()}, but inputs are relative to {folder}. Pass "
-            f"absolute paths, or start the workers there."
-        )
 
 
 def _read_job(key: JobKey) -> Job:
@@ -173,16 +128,55 @@ def _read_job(key: JobKey) -> Job:
         raise StoreError(
             f"{key.path}: changed after the command wrote it. Give every worker access to the --output folder."
         )
+    unpickler = _Unpickler(io.BytesIO(data))
+    unpickler.secrets = [value for _, value in key.options]
     try:
-        job: Job = _Reader(io.BytesIO(data), [value for _, value in key.options]).load()
-    except (
-        AttributeError,
-        ImportError,
-        TypeError,
-    ) as error:  # of a checkout that changed since the worker began
-        raise EngineFailure(
-            f"worker on {socket.gethostname()}: its modules differ from the command's ({error}), though both are "
-            f"{key.version}. Install the same version on all workers and restart them."
+        job: Job = unpickler.load()
+    except (AttributeError, ImportError, TypeError) as error:  # a checkout changed after the worker started
+        raise _failure(
+            f"its modules differ from the command's ({error}), though both are {key.version}. Install the same version "
+            "on all workers and restart them."
         ) from None
     job.check_sight()
     return job
+
+
+def program_version() -> str:
+    """Return the versions of the package and of Python: its Unicode tables decide the meaning of patterns."""
+    try:
+        own = version("tokenmill")
+    except PackageNotFoundError:
+        own = "from a checkout"
+    return f"tokenmill {own} with Python {sys.version_info.major}.{sys.version_info.minor}"
+
+
+def check_worker(key: JobKey) -> None:
+    """Raise EngineFailure if this process has another version or does not see the folder of the job."""
+    if key.version != program_version():
+        raise _failure(
+            f"runs {program_version()}, but the command runs {key.version}. Install the same version on all workers."
+        )
+    if not is_url(key.path):
+        require_open(Path(key.path).parent)
+
+
+def require_open(folder: Path) -> None:
+    """Raise EngineFailure if this process cannot read and write in a folder."""
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise _failure(
+            f"cannot use {folder}. Make the folders of --output and --scratch available to all workers under the same "
+            "path."
+        )
+
+
+def require_same_folder(folder: Path | None) -> None:
+    """Raise EngineFailure if input paths are relative to a folder, and this process runs in another one."""
+    if folder is not None and not (folder.exists() and folder.samefile(".")):
+        raise _failure(
+            f"runs in {Path.cwd()}, but inputs are relative to {folder}. Pass absolute paths, or start the workers "
+            "there."
+        )
+
+
+def _failure(text: str) -> EngineFailure:
+    return EngineFailure(f"worker on {socket.gethostname()}: {text}")

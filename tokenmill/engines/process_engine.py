@@ -1,17 +1,16 @@
-"""Tasks in worker processes of this machine, which keep promises that the standard process pool does not:
+"""Tasks in worker processes of this machine, with guarantees that the standard process pool does not give:
 
-- a worker that dies is noticed at once and by name: each worker has its own pipe, so it is known which task it held,
-  and no lock can be left locked by the dead;
-- a fresh worker takes its place, and its task is tried once more with no other beside it, in case memory was short;
-- a worker that does nothing for too long (a deadlock, a disk that does not answer), or works without getting on, is
-  ended (tokenmill/engines/watchdog.py);
-- workers end with their parent however that ends: their pipe closes, and long tasks look (`take_step`);
-- Ctrl-C reaches the parent alone, so a worker never prints a traceback in the middle of the parent's message.
+- A worker that dies is named and replaced. Each worker has its own pipe, so the engine knows which task it had, and a
+  dead worker leaves neither a locked lock nor half of a message in a queue that others use.
+- The task of a dead worker runs once more, alone, in case memory was short.
+- A worker that hangs is killed: one that waits for a lock or a dead disk uses no CPU time, and one in an endless loop
+  uses CPU time but reports no step (`take_step`). Wall time would mistake a busy machine for a hang.
+- Workers end with their parent, however it ends: their pipe closes, and long tasks look for it.
+- Ctrl-C reaches the parent alone.
 
-Start-up. `fork` costs about a millisecond and children inherit the loaded tokenizer, but it is safe only while the
-process has a single thread; "auto" takes it then, on Linux, and `spawn` otherwise. All workers are forked before the
-engine starts its own thread; those that replace the dead are spawned. A process's own life:
-tokenmill/engines/worker_process.py. Who gets which task: tokenmill/engines/dispatch.py.
+A thread per worker takes tasks from a queue and waits for the answers of its worker. All workers start before the
+threads do, because fork is safe only in a process with a single thread. It takes about a millisecond and shares the
+loaded tokenizer. "auto" chooses fork where it is safe, on Linux, and spawn otherwise. Replacements are spawned.
 """
 
 from __future__ import annotations
@@ -20,51 +19,142 @@ import errno
 import gc
 import multiprocessing
 import os
-import selectors
+import pickle
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
+from multiprocessing.context import BaseContext
 from pathlib import Path
+from queue import SimpleQueue
+from types import ModuleType
 from typing import Any
 
-from tokenmill.engines.dispatch import Dispatch
-from tokenmill.engines.engine import Engine, pickled, settle
+from tokenmill.engines.engine import Call, Engine, Notice, pickled, resolve
 from tokenmill.engines.errors import WorkerLost
 from tokenmill.engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
-from tokenmill.engines.watchdog import Watch, dump_stack
-from tokenmill.engines.worker_process import CAREFUL, CRASHES, Start, Task, TaskFuture, Worker, how_it_ended
+from tokenmill.engines.worker_process import serve
 from tokenmill.stores.system import held_back, start_thread
 
-# So many workers may die one after the other without a task being done between; then no other is started.
-_LOSSES_IN_A_ROW = 3
-_TICK_SECONDS = 1.0
+_TICK_SECONDS = 1.0  # between two looks at a worker's CPU time
+_END_SECONDS = 5.0  # for a process to end; one that the kernel holds ends later
+_CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
+_starting = threading.Lock()  # held while the main module is hidden
 
 
 def may_fork() -> bool:
-    """Whether fork is safe here and now: Linux, and not a second thread in the process, native ones included."""
-    if not sys.platform.startswith("linux"):
-        return False
+    """Return whether fork is safe now: on Linux, in a process with a single thread, native threads included."""
     try:
-        return sum(1 for _ in Path("/proc/self/task").iterdir()) == 1
+        return sys.platform.startswith("linux") and len(list(Path("/proc/self/task").iterdir())) == 1
     except OSError:
         return False
 
 
-class ProcessEngine(Engine):
-    """`workers` processes, each with its own pipe.
+class _Task(Future[Any]):
+    """The future of a pickled call. done_bytes: the last report of the task."""
 
-    start_method: "auto", "fork", "spawn" or "forkserver"; but for fork, functions of the main module (a script's own)
-    are not found in a worker. replace: a task whose worker dies is tried once more by a
-    fresh one, and gets WorkerLost if that dies too; else it gets it at once. Tasks that had not begun go to the others.
-    When no worker is left every task gets WorkerLost. notice(text) is called in a thread of the engine when a worker
-    was lost. stall_seconds: a worker that has a task but uses no processor time for so long, or so much without a step
-    (`take_step`), is ended, 0 for never; the file `stacks`, if given, then says where its threads were.
+    done_bytes = 0
+
+    def __init__(self, call: bytes) -> None:
+        super().__init__()
+        self.call = call
+
+
+class _Worker:
+    """A process and the parent's end of its pipe. hang: how it hung, if it was killed for that."""
+
+    def __init__(self, name: str, context: BaseContext, earlier: list[_Worker], prepare: Call) -> None:
+        self.hang = ""
+        self.pipe, remote = context.Pipe()
+        is_forked = context.get_start_method() == "fork"
+        # A forked process has copies of the parent's ends of all pipes. Unless it closes them, no pipe closes when the
+        # parent dies.
+        inherited = [self.pipe, *(worker.pipe for worker in earlier)] if is_forked else []
+        arguments = (remote, inherited, prepare if is_forked else None, os.getpid())
+        make: Any = context  # mypy knows Process on the concrete contexts only
+        self._process = make.Process(target=serve, args=arguments, name=name, daemon=True)
+        with nullcontext() if is_forked else _no_main_module():
+            self._process.start()
+        remote.close()
+        # Process.start() would wait forever for a child that died before it had read a large argument.
+        self._first_message = b"" if is_forked else pickle.dumps(prepare, pickle.HIGHEST_PROTOCOL)
+
+    def run(self, task: _Task, limit: float) -> tuple[bool, Any]:
+        """Return the answer to a task; EOFError or OSError if the process died. limit: see `stall_seconds`."""
+        if self._first_message:
+            self.pipe.send_bytes(self._first_message)
+            self._first_message = b""
+        self.pipe.send_bytes(task.call)
+        while True:
+            if limit:
+                self._wait(limit)
+            message = self.pipe.recv_bytes()
+            try:
+                answer = pickle.loads(message)
+            except Exception as error:
+                error.add_note("while the result of a task was read")
+                return False, error
+            if not isinstance(answer, int):
+                return answer  # type: ignore[no-any-return]
+            task.done_bytes = answer
+
+    def _wait(self, limit: float) -> None:
+        """Wait for a message. Kill the process and raise EOFError if it hangs."""
+        first = before = self._cpu_seconds()
+        idle = 0.0  # seconds in which this thread ran too: all processes may have been stopped for a while
+        while not self.pipe.poll(_TICK_SECONDS):
+            now = self._cpu_seconds()
+            idle = idle + _TICK_SECONDS if now == before else 0.0
+            before = now
+            if now >= 0 and idle >= limit:
+                self.hang = f"used no CPU time for {limit:g} s and was stopped"
+            elif now - first >= limit:
+                self.hang = f"made no progress in {limit:g} s of CPU time and was stopped"
+            if self.hang:
+                self.kill()
+                raise EOFError
+
+    def _cpu_seconds(self) -> float:
+        """Return the CPU time of the process; -1 if it is unknown, as on macOS."""
+        try:
+            text = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return -1.0
+        fields = text.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self) -> str:
+        """Close the pipe, which ends the process, and return how it ended."""
+        self.pipe.close()
+        self._process.join(_END_SECONDS)
+        code = self._process.exitcode
+        if code is None:
+            self.kill()
+            self._process.join(_END_SECONDS)
+        if code is None or code >= 0:
+            return f"exited with status {code}"
+        if -code in ENDING_SIGNALS:
+            time.sleep(0.1)  # probably sent to the whole process group: this process is about to end too
+        hint = " (probably out of memory)" if -code == signal.SIGKILL else ""
+        if -code in _CRASHES:
+            hint = " (a bug in tokenmill: please report it)"
+        return f"was killed by {next((s.name for s in signal.Signals if s == -code), -code)}{hint}"
+
+
+class ProcessEngine(Engine):
+    """`workers` processes.
+
+    start_method: auto, fork, spawn or forkserver. Except with fork, functions of the main module cannot be tasks.
+    notice: takes a warning, in a thread, when a worker was lost.
+    stall_seconds: kill a worker that uses no CPU time for this long, or this much without a step; 0: never.
     """
 
-    can_stick = True
     inherits = True
 
     def __init__(
@@ -72,259 +162,165 @@ class ProcessEngine(Engine):
         workers: int,
         start_method: str = "auto",
         *,
-        replace: bool = True,
-        notice: Callable[[str], None] | None = None,
+        notice: Notice | None = None,
         stall_seconds: float = 0,
-        stacks: Path | None = None,
     ) -> None:
         self._count, self._start_method = workers, start_method
-        self._replace, self._notice = replace, notice
-        self._stall_seconds, self._stacks = stall_seconds, stacks
-        self._prepare: tuple[Callable[..., None] | None, tuple[Any, ...]] = (
-            None,
-            (),
-        )  # that each worker does first
-        self._dispatch = Dispatch()
-        self._killed = False
-        self._losses_in_a_row = 0
-        self._workers: list[Worker] = []  # all there were
-        self._alive: set[Worker] = set()
-        self._all_lost: WorkerLost | None = None
-        self._thread: threading.Thread | None = None
-        self._open: set[TaskFuture] = set()  # that are not done
-        self._broken: BaseException | None = None  # what the thread ended by
-        self._wake_lock = threading.Lock()  # against a pipe that is being closed
-        self._wake_read = self._wake_write = -1
-        self._is_woken = False
+        self._notice, self._stall_seconds = notice, stall_seconds
+        self._prepare: Call = (bool, (), {})
+        self._workers: list[_Worker | None] = []  # None: lost, and not yet replaced
+        self._threads: list[threading.Thread] = []
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()  # None ends a thread
+        self._lock = threading.Lock()  # so that no task follows the end of the queue
+        self._is_closed = self._is_cancelled = self._is_killed = False
+        self._turns = threading.Condition()
+        self._running = self._retries = 0  # tasks that run; tasks that run alone, or wait to
 
     @property
     def worker_count(self) -> int:
-        """See Engine; those that were lost are replaced."""
         return self._count
 
-    def start(self, most_tasks: int, prepare: Callable[..., None] | None = None, /, *arguments: Any) -> None:
-        """Start the workers, each of which does prepare(*arguments) before its first task."""
-        self._count = min(self._count, most_tasks)
-        self._prepare = prepare, arguments
+    def start(self, max_tasks: int, prepare: Callable[..., Any] = bool, /, *arguments: Any) -> None:
+        """See Engine. Forked workers inherit the arguments; for others they are pickled."""
+        self._count = min(self._count, max_tasks)
+        self._prepare = (prepare, arguments, {})
         method = self._start_method
         if method == "auto":
             method = "fork" if may_fork() else "spawn"
         context = multiprocessing.get_context(method)
-        if method == "fork":
-            gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
-        with held_back(STOP_SIGNALS):  # to be raised when somebody ends what was started
+        gc.freeze()  # a collection in a child would write to every page that it inherited, and so copy it
+        with held_back(STOP_SIGNALS):  # raised when everything that was started can be ended
             try:
-                start = Start(prepare, arguments, pickled=method != "fork")
+                workers: list[_Worker] = []
                 for index in range(self._count):
-                    self._workers.append(Worker(index, context, self._workers, start, self._stacks))
-                self._wake_read, self._wake_write = os.pipe()
-                self._thread = self._managing()
-            except BaseException:
-                self._kill_workers()
+                    workers.append(_Worker(f"worker {index}", context, workers, self._prepare))
+                    self._workers.append(workers[-1])
+                for index in range(self._count):
+                    thread = threading.Thread(target=self._work, args=(index,), name="worker", daemon=True)
+                    start_thread(thread)
+                    self._threads.append(thread)
+            except BaseException as error:
+                self.kill()
+                if isinstance(error, RuntimeError):  # of Thread.start
+                    raise OSError(errno.EAGAIN, "cannot start a thread") from None
                 raise
             finally:
                 gc.unfreeze()
 
-    def _managing(self) -> threading.Thread:
-        """A thread that hands tasks to the workers, started."""
-        thread = threading.Thread(target=self._run, name="convert-workers", daemon=True)
-        try:
-            start_thread(thread)
-        except RuntimeError:
-            raise OSError(errno.EAGAIN, "cannot start a thread") from None
-        return thread
-
     def __enter__(self) -> ProcessEngine:
-        """The engine; its workers are started, if they are not yet."""
-        if self._thread is None:
+        """Start the workers, if they are not started."""
+        if not self._threads:
             self.start(self._count)
         return self
 
-    def submit(
-        self, fn: Callable[..., Any], /, *args: Any, sticky: Hashable = None, **kwargs: Any
-    ) -> Future[Any]:
-        """See Engine."""
-        task = Task(TaskFuture(), pickled(fn, *args, **kwargs), sticky)
-        self._open.add(task.future)
-        task.future.add_done_callback(self._open.discard)
-        try:
-            self._dispatch.add(task)
-        except RuntimeError:
-            if self._broken is not None:
-                raise self._broken from None
-            raise
-        self._wake()
-        return task.future
-
-    def release(self, key: Hashable) -> None:
-        """See Engine."""
-        self._dispatch.release(key)
-        self._wake()
+    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
+        task = _Task(pickled(fn, *args, **kwargs))
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._tasks.put(task)
+        return task
 
     def check(self) -> None:
-        """What ended the thread that hands tasks to the workers; MemoryError if it found none as it began."""
-        if self._broken is not None:
-            raise self._broken
-        if self._thread is not None and not self._thread.is_alive():
+        """Raise MemoryError if a thread ended for lack of memory."""
+        if not self._is_closed and not all(thread.is_alive() for thread in self._threads):
             raise MemoryError
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the workers end after the tasks they have, and those waiting unless they are cancelled."""
-        self._dispatch.close(cancel=cancel_futures)
-        self._wake()
-        if wait and self._thread is not None and not self._killed:
-            self._thread.join()
+        self._is_cancelled = self._is_cancelled or cancel_futures
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                for _ in self._threads:
+                    self._tasks.put(None)
+        if wait and not self._is_killed:
+            self._join(None)
 
     def stop(self, seconds: float) -> None:
-        """End: what waits is cancelled, tasks in work have so many seconds. What they write counts for nothing before
-        their results are there, so any task may be killed."""
+        """See Engine. Tasks that take longer are killed: only results count, not the files that tasks have written."""
         self.shutdown(wait=False, cancel_futures=True)
-        if self._thread is not None:
-            self._thread.join(seconds)
-            if self._thread.is_alive():
-                self.kill()
+        if not self._join(seconds):
+            self.kill()
 
     def kill(self) -> None:
-        """End the workers now, whatever they do."""
-        self._killed = True
-        self._kill_workers()
-        self.shutdown(wait=False, cancel_futures=True)
-        if self._thread is not None:
-            self._thread.join(5)  # one that hangs in the kernel ends when that lets it go
-
-    def _kill_workers(self) -> None:
+        self._is_killed = True
         for worker in list(self._workers):
-            worker.process.kill()
+            if worker is not None:
+                worker.kill()
+        self.shutdown(wait=False, cancel_futures=True)
+        self._join(_END_SECONDS)
 
-    def _wake(self) -> None:
-        with self._wake_lock:
-            if self._wake_write >= 0 and not self._is_woken:
-                self._is_woken = True
-                os.write(self._wake_write, b"w")
+    def _join(self, seconds: float | None) -> bool:
+        """Wait for the threads, and return whether all have ended."""
+        end = None if seconds is None else time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
-    # -- the thread of the engine: the only one that touches the pipes after the start
+    # The methods below run in the threads.
 
-    def _run(self) -> None:
-        """An error of the thread, such as no memory, is that of all tasks: told where they are waited for. Python's
-        hook for errors of threads would print a traceback, and leave who waits for ever."""
+    def _work(self, index: int) -> None:
+        """Answer tasks with a worker until the end."""
+        while (task := self._tasks.get()) is not None:
+            if self._is_cancelled:
+                task.cancel()
+            if task.set_running_or_notify_cancel():
+                try:
+                    answer = self._answer(index, task)
+                except BaseException as error:
+                    answer = (False, error)
+                resolve(task, answer)
+        if (worker := self._workers[index]) is not None:
+            worker.end()
+
+    def _answer(self, index: int, task: _Task) -> tuple[bool, Any]:
+        """Run a task, and once more if its worker dies."""
+        for is_retry in (False, True):
+            with self._turn(is_retry):
+                worker = self._workers[index] or self._replace(index)
+                try:
+                    return worker.run(task, self._stall_seconds)
+                except (EOFError, OSError):
+                    end, self._workers[index] = worker.end(), None
+                    lost = WorkerLost(f"worker {index} {worker.hang or end}")
+            if self._is_closed:
+                break
+            if self._notice is not None and not is_retry:
+                self._notice(f"warning: {lost}. A new worker retries its task.")
+        raise lost
+
+    def _replace(self, index: int) -> _Worker:
+        """Start another worker. It is not forked, because this process has several threads by now."""
+        with held_back(STOP_SIGNALS):
+            worker = _Worker(f"worker {index}", multiprocessing.get_context("spawn"), [], self._prepare)
+        self._workers[index] = worker
+        if self._is_killed:
+            worker.kill()
+        return worker
+
+    @contextmanager
+    def _turn(self, is_alone: bool) -> Iterator[None]:
+        """Wait until a task may run: one that runs alone waits for all others, and they wait for it."""
+        with self._turns:
+            self._retries += is_alone
+            self._turns.wait_for(lambda: not self._running if is_alone else not self._retries)
+            self._running += 1
         try:
-            self._manage()
-        except BaseException as error:
-            self._broken = error
-            self._kill_workers()
-            self._dispatch.close(cancel=False)
-            for future in list(self._open):
-                with suppress(InvalidStateError):  # cancelled meanwhile
-                    future.set_exception(error)
+            yield
         finally:
-            with self._wake_lock:
-                os.close(self._wake_write)
-                os.close(self._wake_read)
-                self._wake_write = -1
+            with self._turns:
+                self._running -= 1
+                self._retries -= is_alone
+                self._turns.notify_all()
 
-    def _manage(self) -> None:
-        with selectors.DefaultSelector() as self._events:
-            self._events.register(self._wake_read, selectors.EVENT_READ)
-            for worker in list(self._workers):
-                self._welcome(worker)
-            watch = Watch(self._stall_seconds)
-            # Killed, the workers are not waited for, closed, they do what there is.
-            while not self._killed and not (self._dispatch.is_closed and self._dispatch.is_done):
-                self._hand_out()
-                self._listen()
-                self._end_stalled(watch)
-        for worker in self._workers:
-            worker.connection.close()
-        for worker in self._workers:
-            worker.process.join(5 if worker.stalled or self._killed else None)
-        self._dispatch.close(cancel=True)
-        for worker in self._workers:
-            for task in worker.tasks:  # still open now that the workers are gone
-                task.future.set_exception(WorkerLost("the workers were stopped"))
-            worker.tasks.clear()
 
-    def _welcome(self, worker: Worker) -> None:
-        self._alive.add(worker)
-        for place in (worker.connection, worker.process.sentinel):
-            self._events.register(place, selectors.EVENT_READ, worker)
-        worker.send_start()
-        self._dispatch.join(worker)
-
-    def _hand_out(self) -> None:
-        while (found := self._dispatch.next()) is not None:
-            worker, task = found
-            with suppress(OSError):  # it is dead; its sentinel tells in a moment
-                worker.connection.send_bytes(task.payload)
-        if self._all_lost is not None:
-            self._dispatch.fail(self._all_lost)
-
-    def _listen(self) -> None:
-        """Wait for something to happen, and see to it."""
-        told: dict[Worker, bool] = {}  # and whether it has ended
-        for key, _ in self._events.select(_TICK_SECONDS if self._stall_seconds else None):
-            if key.data is None:
-                with self._wake_lock:
-                    self._is_woken = False
-                    os.read(self._wake_read, 16)
-            else:
-                told[key.data] = told.get(key.data, False) or key.fileobj is not key.data.connection
-        for worker, has_ended in told.items():
-            try:
-                for good, value in worker.answers():
-                    self._losses_in_a_row = 0
-                    settle(self._dispatch.answered(worker).future, good, value)
-            except (EOFError, OSError):
-                has_ended = True
-            if has_ended:
-                self._lose(worker)
-
-    def _lose(self, worker: Worker) -> None:
-        """A worker died: the task it was at is tried once more or fails, those behind it go back to the queue."""
-        self._alive.discard(worker)
-        for place in (worker.connection, worker.process.sentinel):
-            self._events.unregister(place)
-        worker.process.join(5)
-        exitcode = worker.process.exitcode
-        if exitcode is not None and -exitcode in ENDING_SIGNALS:
-            time.sleep(0.1)  # meant for all of us: then this process is about to end, too
-        lost = WorkerLost(f"worker {worker.index} {worker.stalled or how_it_ended(exitcode)}")
-        lost.place, lost.crashed = worker.place, exitcode is not None and -exitcode in CRASHES
-        self._losses_in_a_row += 1
-        goes_on = self._replace and not self._dispatch.is_closed and self._losses_in_a_row <= _LOSSES_IN_A_ROW
-        begun = self._dispatch.lose(worker)
-        again = begun is not None and goes_on and not begun.tries and not worker.stalled
-        if begun is not None and again:
-            begun.payload = CAREFUL + begun.payload
-            self._dispatch.try_again(begun)
-        has_fresh = goes_on and self._start_fresh(worker.index)
-        if has_fresh and self._notice is not None:
-            what = " Its task is retried." if again else " Its task failed." if begun is not None else ""
-            self._notice(f"warning: {lost}. A new worker replaces it.{what}")
-        self._all_lost = None if self._alive else lost
-        if begun is not None and not again:
-            begun.future.set_exception(lost)
-
-    def _start_fresh(self, index: int) -> bool:
-        """Start a worker in place of a dead one; not forked, since this process has threads by now."""
-        context = multiprocessing.get_context("spawn")
+@contextmanager
+def _no_main_module() -> Iterator[None]:
+    """Hide the main module, so that a spawned process does not import it, and scripts need no main guard."""
+    with _starting:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
         try:
-            with held_back(STOP_SIGNALS):
-                fresh = Worker(index, context, [], Start(*self._prepare, pickled=True), self._stacks)
-        except (
-            Exception
-        ):  # no process to be had, or what it does first cannot be sent: the others go on alone
-            return False
-        self._workers.append(fresh)
-        self._welcome(fresh)
-        return True
-
-    def _end_stalled(self, watch: Watch) -> None:
-        busy = ((worker.process.pid, worker.steps) for worker in self._alive if worker.tasks)
-        for pid, why in watch.stalled(busy):
-            worker = next(worker for worker in self._alive if worker.process.pid == pid)
-            if worker.stalled:
-                continue  # killed before, but the system has not let it go
-            worker.stalled = f"{why} and was stopped"
-            if self._stacks is not None and dump_stack(pid, self._stacks):
-                worker.stalled += f" (stack traces: {self._stacks})"
-            worker.process.kill()
+            yield
+        finally:
+            sys.modules["__main__"] = main

@@ -1,4 +1,4 @@
-"""The signals that end a conversion, as exceptions of the main thread. Imports little: needed before all else."""
+"""The signals that end a run, as exceptions of the main thread. Imports little, because it is needed first."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from types import FrameType
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-# All that may end a run is held back while a worker is started: what Python runs at a fork swallows the exception of a
-# handler, and a worker must not get SIGINT before its first statement, which is to ignore it.
+# All of these are blocked while a worker starts: the code that Python runs at a fork swallows the exception of a
+# handler, and a worker must not receive SIGINT before it ignores it.
 STOP_SIGNALS = {signal.SIGINT, *ENDING_SIGNALS}
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked this process to end. exit_code: 128 + its number, as shells say it."""
+    """A signal asked this process to end. exit_code: 128 + its number, as in shells."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
@@ -25,8 +25,10 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def stop_signals() -> Iterator[None]:
-    """Within it, SIGTERM and SIGHUP raise `Stopped` where they would end the process; one that is ignored (nohup) stays
-    so. Does nothing outside the main thread, where Python knows no signals."""
+    """Raise `Stopped` for SIGTERM and SIGHUP inside the block. An ignored signal (nohup) stays ignored.
+
+    Does nothing outside the main thread, where Python cannot set signal handlers.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -36,7 +38,7 @@ def stop_signals() -> Iterator[None]:
     def stop(number: int, _: FrameType | None) -> None:
         if os.getpid() == process_id:
             raise Stopped(number)
-        # A forked worker of a foreign pool inherits the handler. It has to end as its pool expects.
+        # A forked worker of the caller's pool inherits the handler. It must end as its pool expects.
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 

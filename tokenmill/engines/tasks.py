@@ -1,49 +1,70 @@
-"""Many tasks on one engine: a bounded number in flight, every result read, the first error ends it all."""
+"""Many tasks on one engine: results as they come, retries, and the first other error ends it all.
+
+A task that fails with a transient error (`is_transient`, such as a store that answers 503) runs again after a delay
+that doubles with each failure. Half of the delay is random, so that workers do not return to a busy store all at once.
+Engines themselves retry the tasks of lost workers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import math
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from itertools import islice
+from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count, islice
 from queue import Empty, SimpleQueue
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from tokenmill.engines.engine import Engine
+from tokenmill.engines.choose import RETRIES
+from tokenmill.engines.engine import Engine, Notice
 from tokenmill.engines.errors import WorkerLost
+from tokenmill.errors import with_sentence
 
-# A task may take minutes, such as what a compressed file holds: so often it is asked how far it is.
-SHOW_SECONDS = 0.5
+SHOW_SECONDS = 0.5  # between two updates of the progress of running tasks
+RETRY_SECONDS = 5.0  # before the first retry
+MAX_RETRY_SECONDS = 120.0
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class TaskPool:
-    """Tasks of any kind in flight; open as a context, which cancels what has not begun when it is left."""
+@dataclass(eq=False)
+class _Call:
+    """A task, its name in errors, and how to submit it."""
 
-    def __init__(self, engine: Engine) -> None:
+    task: Any
+    describe: Callable[[], str]
+    submit: Callable[[], Future[Any]]
+    failures: int = 0
+
+
+class TaskPool:
+    """Tasks on an engine. As a context manager it cancels waiting tasks at its end.
+
+    retries: how often a task may run again. notice: takes a warning when tasks are delayed by a transient error.
+    """
+
+    def __init__(self, engine: Engine, retries: int = RETRIES, notice: Notice | None = None) -> None:
         self.engine = engine
-        self._waiting: dict[Future[Any], tuple[Any, Callable[[], str]]] = {}
+        self._retries, self._notice = retries, notice
+        self._calls: dict[Future[Any], _Call] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
+        self._delayed: list[tuple[float, int, _Call]] = []  # a heap, by the time of the retry
+        self._numbers = count()
 
     def __enter__(self) -> TaskPool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for future in self._waiting:
+    def __exit__(self, *_: object) -> None:
+        for future in self._calls:
             future.cancel()
 
     def __len__(self) -> int:
-        return len(self._waiting)
-
-    def finished(self) -> Iterator[tuple[Any, Any]]:
-        """(task, result) of those that went well and that `done` has not given, without waiting: after an error."""
-        for future, (task, _) in self._waiting.items():
-            if future.done() and not future.cancelled() and future.exception() is None:
-                yield task, future.result()
+        return len(self._calls) + len(self._delayed)
 
     def submit(
         self,
@@ -51,61 +72,84 @@ class TaskPool:
         describe: Callable[[], str],
         function: Callable[..., Any],
         *args: Any,
-        sticky: Hashable = None,
         name: str | None = None,
     ) -> None:
-        """Begin function(*args); `task` comes back with its result, describe() names it in an error.
+        """Start function(*args).
 
-        sticky: of tasks for one worker, see `Engine.submit`. An engine that lost a worker a moment ago may refuse the
-        task: that is an error of the task, as if it had begun.
+        task: returned with the result.
+        describe: returns the name of the task for error messages.
+        name: name on the dashboard of a cluster.
         """
-        try:
-            future = self.engine.submit(function, *args, sticky=sticky)
-        except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
-            future = Future()
-            future.set_exception(BrokenExecutor(str(error)) if type(error) is RuntimeError else error)
-        self._waiting[future] = (task, describe)
-        future.add_done_callback(self._done.put)
-
-    def running(self) -> Iterator[tuple[Any, int]]:
-        """(task, done bytes) of those that are not done, as far as they tell."""
-        for future, (task, _) in self._waiting.items():
-            yield task, getattr(future, "done_bytes", 0)
+        self._submit(_Call(task, describe, partial(self.engine.submit, function, *args, name=name or "")))
 
     def done(self, seconds: float | None = None) -> Iterator[tuple[Any, Any]]:
-        """(task, result) of those that are done, after waiting for the first, at most so many seconds. A lost worker's
-        error names its task."""
-        while True:
+        """Yield (task, result) of finished tasks, after waiting for the first one at most this long."""
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        is_waiting = True
+        while is_waiting:
             self.engine.check()
-            try:
-                finished = [self._done.get(timeout=SHOW_SECONDS if seconds is None else seconds)]
-                break
-            except Empty:
-                if seconds is not None:
-                    return
-        while not self._done.empty():
-            finished.append(self._done.get())
-        for future in finished:
-            task, describe = self._waiting.pop(future)
-            try:
-                result = future.result()
-            except (BrokenExecutor, CancelledError) as error:
-                what = str(error) or "the executor cancelled a task"
-                lost = WorkerLost(
-                    f"{what} while processing {describe()}. Run the same command again to resume, with fewer --workers "
-                    f"if memory is short."
-                )
-                if isinstance(error, WorkerLost):
-                    lost.place, lost.crashed = error.place, error.crashed
-                raise lost from error
-            except Exception as error:
-                if not hasattr(error, "exit_code") and not isinstance(
-                    error, (OSError, ImportError, MemoryError)
-                ):
-                    # Of the executor, or a bug.
-                    error.add_note(f"while a worker processed {describe()}")
-                raise
-            yield task, result
+            while self._delayed and self._delayed[0][0] <= time.monotonic():
+                self._submit(heappop(self._delayed)[2])
+            for future in self._finished(min(SHOW_SECONDS, max(0.0, end - time.monotonic()))):
+                call = self._calls.pop(future)
+                try:
+                    result = future.result()
+                except Exception as error:
+                    self._delay_or_raise(call, error)
+                else:
+                    is_waiting = False
+                    yield call.task, result
+            is_waiting = is_waiting and time.monotonic() < end
+
+    def finished(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (task, result) of tasks that succeeded after an error ended `done`, without waiting."""
+        for future, call in self._calls.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                yield call.task, future.result()
+
+    def running(self) -> Iterator[tuple[Any, int]]:
+        """Yield (task, bytes done) of unfinished tasks; 0 bytes if the engine does not know."""
+        for future, call in self._calls.items():
+            yield call.task, getattr(future, "done_bytes", 0)
+
+    def _submit(self, call: _Call) -> None:
+        try:
+            future = call.submit()
+        except RuntimeError as error:  # the executor is broken, or was shut down
+            _raise(call, BrokenExecutor(str(error)))
+        self._calls[future] = call
+        future.add_done_callback(self._done.put)
+
+    def _finished(self, seconds: float) -> Iterator[Future[Any]]:
+        """Yield finished futures, after waiting for the first one. Those that are not taken stay in the queue."""
+        try:
+            yield self._done.get(timeout=seconds)
+            while True:
+                yield self._done.get_nowait()
+        except Empty:
+            return
+
+    def _delay_or_raise(self, call: _Call, error: Exception) -> None:
+        if not getattr(error, "is_transient", False) or call.failures >= self._retries:
+            _raise(call, error)
+        delay = min(RETRY_SECONDS * 2**call.failures, MAX_RETRY_SECONDS) * random.uniform(0.5, 1)
+        call.failures += 1
+        if self._notice is not None and not self._delayed:  # one warning for all tasks while a store is down
+            self._notice(with_sentence(f"warning: {error}", f"Retrying in {delay:.0f} s."))
+        heappush(self._delayed, (time.monotonic() + delay, next(self._numbers), call))
+
+
+def _raise(call: _Call, error: Exception) -> NoReturn:
+    """Raise the error of a task, with the name of the task if the message does not say what failed."""
+    if isinstance(error, (BrokenExecutor, CancelledError)):
+        cause = str(error) or "the executor cancelled a task"
+        raise WorkerLost(
+            f"{cause} while processing {call.describe()}. Run the same command again to resume, with fewer "
+            "--workers if memory is short."
+        ) from error
+    if not hasattr(error, "exit_code") and not isinstance(error, (OSError, ImportError, MemoryError)):
+        error.add_note(f"while a worker processed {call.describe()}")
+    raise error
 
 
 def run_tasks(
@@ -115,16 +159,17 @@ def run_tasks(
     window: int,
     describe: Callable[[_T], str],
     show: Callable[[int], None] = lambda done_bytes: None,
+    retries: int = RETRIES,
 ) -> Iterator[tuple[_T, _R]]:
-    """(task, result) as they are done, at most `window` of them in flight; every result is read.
+    """Yield (task, result) of function(task) for all tasks, with at most `window` of them in flight.
 
-    show(done_bytes) is told now and then how much those in flight have done, as far as they tell.
+    show: takes the bytes done by the tasks in flight, about twice per second.
     """
     remaining = iter(tasks)
-    with TaskPool(engine) as pool:
+    with TaskPool(engine, retries) as pool:
         while True:
             for task in islice(remaining, window - len(pool)):
-                pool.submit(task, lambda task=task: describe(task), function, task)  # type: ignore[misc]
+                pool.submit(task, partial(describe, task), function, task)
             if not len(pool):
                 return
             yield from pool.done(SHOW_SECONDS)
