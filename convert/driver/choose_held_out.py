@@ -32,7 +32,7 @@ def choose_threshold(context: Context, log: Log, recorded: Recorded) -> int:
     if known not in (None, threshold):
         raise Refused(
             f"--validation-docs: an input changed since {workspace.root} was started, so other documents would be "
-            f"held out (got {count}). Start over with --overwrite."
+            f"held out (got {count}). Start over with --restart."
         )
     log.append([threshold_entry(count, threshold)])
     return threshold

@@ -257,7 +257,7 @@ class EncodeAndMerge:
             if record.text_bytes != text_bytes or self._recorded.shard(record.id) not in (None, record):
                 raise BadInput(
                     f"{context.plan.describe(chunk)}: changed since an earlier run read it. Start over with "
-                    "--overwrite."
+                    "--restart."
                 )
             self._entries.append(record.as_json())
             self.ledger.add(record)
@@ -319,7 +319,7 @@ class EncodeAndMerge:
             chunk = self._context.plan.chunk(shard.chunk_index)
             raise DataLost(
                 f"{self._context.plan.describe(chunk)}: its temporary shard was damaged, and encoding it again gave "
-                "another result. Start over with --overwrite."
+                "another result. Start over with --restart."
             )
         assert former is not None
         self._entries.append(record.as_json())

@@ -24,18 +24,13 @@ def leave_out(context: Context, recorded: Recorded) -> None:
     for number in left_out:
         start, stop = plan.source_starts[number : number + 2]
         chunks.update(range(start // plan.chunk_bytes, -(-stop // plan.chunk_bytes)))
-    has_places = context.recorded["source_places"] == "yes"
     for shard in list(recorded.shards):
         record = recorded.shard(shard)
         assert record is not None
         if gone := left_out.intersection(counts.source_index for counts in record.sources):
             raise Refused(
                 f"{printable(plan.sources[min(gone)].shown)}: is no longer an input, but {workspace.root} already "
-                "contains its documents. Add it again, or start over with --overwrite."
-            )
-        if has_places and record.sources and not (record.part_digests[-2] or record.part_digests[-1]):
-            raise Refused(
-                f"{workspace.root}: started without source places. Resume it with --source-places no."
+                "contains its documents. Add it again, or start over with --restart."
             )
         if shard.chunk_index in chunks:
             del recorded.shards[shard]

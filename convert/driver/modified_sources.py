@@ -39,7 +39,7 @@ def check_maybe_modified(context: Context, ledger: Ledger) -> None:
         source, (start, stop) = found
         raise Refused(
             f"{printable(plan.sources[source].path)}: bytes {start} to {stop} changed since {workspace.root} was "
-            "started, although size and time are the same. Start over with --overwrite."
+            "started, although size and time are the same. Start over with --restart."
         )
     workspace.settle()
 
@@ -51,7 +51,7 @@ def check_modified_during_run(context: Context, maybe_modified: Sequence[int], l
         source, (start, stop) = found
         raise BadInput(
             f"{printable(context.plan.sources[source].path)}: bytes {start} to {stop} changed while the file was read, "
-            "although size and time are the same. Run again with --overwrite when nothing writes to it."
+            "although size and time are the same. Run again with --restart when nothing writes to it."
         )
 
 

@@ -36,7 +36,6 @@ def resume(context: Context, recorded: Recorded) -> tuple[Ledger, list[Run], int
         context.plan,
         context.layout,
         keeps_intakes=context.options.on_error == "quarantine",
-        has_places=context.recorded["source_places"] == "yes",
     )
     ledger.unreadable.update(empty_tables(context.plan.sources))
     runs: list[Run] = []
@@ -82,7 +81,7 @@ def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord
         if not is_usable(record.intake, rules):
             raise Refused(
                 f"{workspace.root}: bad records were left out, which --on-error {rules.on_error} does not allow. "
-                "Resume with the former --on-error and --invalid, or start over with --overwrite."
+                "Resume with the former --on-error and --replace-invalid, or start over with --restart."
             )
         if has_quarantine(workspace.shard_store, record.id, record.intake, rules):
             yield record

@@ -46,7 +46,7 @@ def corpus(here: Path) -> Path:
 
 def run(output: str, **more: Any) -> Summary:
     base: dict[str, Any] = {"inputs": ["in/*"], "tokenizer": "tok.json", "output": output, "progress": "auto"}
-    more = {"workers": 2, "validation_fraction": 0.3, "source_places": "yes", **more}
+    more = {"workers": 2, "validation_fraction": 0.3, **more}
     return run_conversion(
         ConvertOptions(**base, text_chunk_bytes=600, chunk_tokens=64, **more), InlineEngine()
     )

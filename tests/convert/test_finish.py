@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from convert import ConvertOptions, convert
-from convert.driver.finalizer import known_facts
+from convert.driver.finish import known_facts
 from convert.errors import StorageError
 from flat_tokens.storage.codecs import CodecChain
-from flat_tokens.storage.manifest import read_manifest
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 from tokenmill.engines.inline_engine import InlineEngine
@@ -64,24 +63,10 @@ def test_a_dataset_that_is_gone_before_it_is_read_back_was_bad_input(
         shutil.rmtree(root)
         return verify_dataset(root, *given)
 
-    monkeypatch.setattr("convert.driver.finalizer.verify_dataset", remove_and_verify)
+    monkeypatch.setattr("convert.driver.finish.verify_dataset", remove_and_verify)
     options = ConvertOptions(["en.txt"], "tok.json", "out", progress="none")
     with pytest.raises(StorageError):
         convert(options, InlineEngine())
     monkeypatch.undo()
     monkeypatch.chdir(here)
     convert(options, InlineEngine())
-
-
-def test_digests_of_sources_are_those_of_each_by_itself(here: Path) -> None:
-    (here / "b.txt").write_text("another text<|endoftext|>and more")
-    (here / "c.txt").write_text("a third")
-    found: list[list[Any]] = []
-    for number, inputs in enumerate((["en.txt", "b.txt", "c.txt"], ["en.txt"], ["b.txt"], ["c.txt"])):
-        options = ConvertOptions(inputs, "tok.json", f"out{number}", progress="none")
-        convert(options, InlineEngine())
-        manifest = read_manifest(here / f"out{number}")
-        assert manifest is not None
-        found.append(sorted(source["digest"] for source in manifest.sources))
-    assert len(set(found[0])) == 3
-    assert found[0] == sorted(digest for each in found[1:] for digest in each)

@@ -132,7 +132,7 @@ def test_texts_of_every_shape(name: str, tokenizer_path: Path, naive: Naive, tmp
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("compression", ["zstd", "lz4", "lz4-bitshuffle", "none"])
+@pytest.mark.parametrize("compression", ["zstd", "none"])
 def test_both_layouts_and_every_compression(
     zarr_format: int, compression: str, corpus: list[Path], tokenizer_path: Path, naive: Naive, tmp_path: Path
 ) -> None:
@@ -196,7 +196,7 @@ def test_invalid_bytes_are_replaced_as_python_does_and_counted(
     replaced = sum(part.decode(errors="replace").count("\ufffd") for part in bad) + 1
     for chunk_bytes in (1, 2, 30, None):
         output = tmp_path / f"{chunk_bytes}.zarr"
-        summary = run(path, tokenizer_path, output, invalid="replace", text_chunk_bytes=chunk_bytes)
+        summary = run(path, tokenizer_path, output, replace_invalid=True, text_chunk_bytes=chunk_bytes)
         check(output, expected, summary)
         assert summary.replaced == replaced
         assert any("replaced" in line for line in summary.lines())
@@ -207,8 +207,6 @@ def test_summary_and_manifest_say_what_came_out(
 ) -> None:
     import json
 
-    import xxhash
-
     from bpe.tokenizer import Tokenizer
 
     output = tmp_path / "out.zarr"
@@ -217,10 +215,7 @@ def test_summary_and_manifest_say_what_came_out(
     assert manifest["tokenizer"]["fingerprint"] == Tokenizer.load(output / "tokenizer.json").fingerprint()
     assert [source["path"] for source in manifest["sources"]] == [str(path) for path in corpus]
     for path, source in zip(corpus, manifest["sources"], strict=True):
-        data = path.read_bytes()
-        blocks = [xxhash.xxh64_digest(data)] if data else []
-        assert source["bytes"] == len(data)
-        assert source["digest"] == xxhash.xxh64_hexdigest(b"".join(blocks))
+        assert source["bytes"] == path.stat().st_size
     assert manifest["options"]["separator"] == END
     assert sum(manifest["options"]["documents"].values()) == summary.documents
     text = "\n".join(summary.lines(timings=True))

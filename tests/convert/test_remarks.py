@@ -86,36 +86,3 @@ def test_tables_and_pages_are_read_as_text_not_in_silence(
     assert warnings_of(capsys, f"{name[:3]}*", "--tokenizer", "tok.json") == [found]
     assert warnings_of(capsys, name, "--tokenizer", "tok.json", "--input-format", "text") == []
     assert warnings_of(capsys, "en.txt", "--tokenizer", "tok.json") == []
-
-
-def test_copies_of_inputs_were_not_noticed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def copies(*words: str) -> str:
-        found = warnings_of(capsys, *words, "--tokenizer", "tok.json")
-        return "".join(line for line in found if "(copy of " in line)
-
-    block = 4 << 20
-    texts = {
-        "a": b"one",
-        "b": b"two",
-        "copy": b"one",
-        "empty": b"",
-        "none": b"",
-        "c": b"word " * (block // 4),
-    }
-    texts |= {"almost": texts["c"][:-1] + b"s", "large": texts["c"]}
-    for name, text in texts.items():
-        (here / f"{name}.txt").write_bytes(text)
-    named = [f"{name}.txt" for name in texts]
-    found = copies(*named, "--text-chunk-bytes", "1000000")
-    assert "copy.txt (copy of a.txt), large.txt (copy of c.txt)" in found
-    assert sum(name in found for name in named) == 4
-    for name in "defgh":
-        (here / f"{name}.txt").write_bytes(b"two")
-    found = copies(*(f"{name}.txt" for name in "abdefgh"), "--validation", "copy.txt")
-    assert "d.txt (copy of b.txt), " in found
-    assert "g.txt" in found
-    assert "h.txt" in found
-    assert "copy.txt" not in found  # the sixth
-    found = copies("a.txt", "--validation", "copy.txt")
-    assert "copy.txt (copy of a.txt; one of them is in validation)" in found
-    assert copies("a.txt", "b.txt") == ""

@@ -162,7 +162,6 @@ def test_from_text_to_batches_elsewhere(tmp_path: Path) -> None:
                 chunks = ["--zarr-format", number, "--text-chunk-bytes", "4000"]
                 assert main([*convert, *chunks, "--output", output]) == 0
                 assert main(["verify", output, "--workers", "1"]) == 0
-                assert main([*convert, "--append-to", output]) == 0
             assert main(["export", "3.zarr", "--to", "npy", "--output", "npy"]) == 0
             for number in "23":
                 dataset = flat_tokens.open(f"{number}.zarr")
