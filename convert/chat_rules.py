@@ -72,8 +72,8 @@ def chat_rules(
         if template_file is not None:
             templates = {"default": _read_template(template_file, storage_options)}
         else:
-            read = {one: _read(folder, file, storage_options) for one, file in TEMPLATE_FILES}
-            templates = {one: (path, text) for one, (path, text) in read.items() if text is not None}
+            read = [(one, *_read(folder, file, storage_options)) for one, file in TEMPLATE_FILES]
+            templates = {one: (path, text) for one, path, text in read if text is not None}
             templates = templates or {one: (config_path, text) for one, text in _templates_in(config).items()}
     except StoreDenied:  # some stores answer like this if an object does not exist
         if is_needed or template_file is not None:

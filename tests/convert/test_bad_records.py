@@ -192,9 +192,7 @@ BAD_TEXT = [b"good", b"\xff", b"also good", b"a\xe6\x9d", b"", b"end \xed\xa0\x8
 
 
 @pytest.mark.parametrize("compression", ["none", "zst"])
-@pytest.mark.parametrize(
-    "options", [{"on_error": "skip"}, {"on_error": "quarantine"}, {"invalid": "skip"}], ids=str
-)
+@pytest.mark.parametrize("options", [{"on_error": "skip"}, {"on_error": "quarantine"}], ids=str)
 def test_documents_of_text_that_are_not_utf8(
     compression: str, options: dict[str, Any], tokenizer_path: Path, naive: Naive, tmp_path: Path
 ) -> None:
