@@ -144,7 +144,7 @@ COMMANDS = [
         ("--overwrite",),
         {},
         {"dataset": "own.zarr", "--tokenizer": "tok.json", "--from-tokenizer": "tok.json"},
-        ENDS,
+        ENDS | {"--scheduler", "--address"},
         folders={"--output": "d.zarr"},
     ),
     Command(
