@@ -187,12 +187,12 @@ def _check_type(options: ConvertOptions) -> None:
 
 def _engine_options(options: ConvertOptions, executor: Any) -> EngineOptions:
     return EngineOptions(
-        options.engine_name if executor is None else executor,
-        options.worker_count,
-        options.scheduler,
-        options.address,
-        options.start_method,
-        options.stall_timeout,
+        executor=options.engine_name if executor is None else executor,
+        workers=options.worker_count,
+        scheduler=options.scheduler,
+        address=options.address,
+        start_method=options.start_method,
+        stall_seconds=options.stall_timeout,
     )
 
 

@@ -29,7 +29,6 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import Destination, create_split, write_file, write_root
-from tokenmill.inputs.kinds import FORMATS
 from tokenmill.inputs.sources import recorded_path
 
 TOKENIZER_NAME = "tokenizer.json"
@@ -136,7 +135,6 @@ def _source_facts(context: Context, ledger: Ledger) -> Iterator[dict[str, Any]]:
         yield facts | {
             "split": source.split or "by hash",
             "kind": source.kind.name,
-            "place": "row" if FORMATS[source.kind.format].has_rows else "byte",
             **dict(zip(SOURCE_COUNTS, counts.tolist(), strict=True)),
         }
 

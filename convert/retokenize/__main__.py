@@ -63,7 +63,13 @@ def _engine(parsed: argparse.Namespace) -> EngineOptions:
     except ValueError as error:
         raise BadArgument(str(error)) from None
     workers = parsed.workers or available_threads()
-    return EngineOptions(executor, workers, parsed.scheduler, parsed.address, parsed.start_method)
+    return EngineOptions(
+        executor=executor,
+        workers=workers,
+        scheduler=parsed.scheduler,
+        address=parsed.address,
+        start_method=parsed.start_method,
+    )
 
 
 def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
