@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from convert.cli.summary import Summary
-    from convert.driver.conversion import convert
+    from convert.driver.conversion import convert, encode_share
     from convert.options import ConvertOptions
 
-__all__ = ["ConvertOptions", "Summary", "convert"]
+__all__ = ["ConvertOptions", "Summary", "convert", "encode_share"]
 
 _MODULE_OF = {
     "ConvertOptions": "convert.options",
     "Summary": "convert.cli.summary",
     "convert": "convert.driver.conversion",
+    "encode_share": "convert.driver.conversion",
 }
 
 

@@ -40,7 +40,12 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
     try:
         options, parsed = parse_arguments(words, prog)
         output = shown_url(options.output)
-        from convert.driver.conversion import COMPLETE, convert, dry_run  # slow, and --help does not need it
+        from convert.driver.conversion import (
+            COMPLETE,
+            convert,
+            dry_run,
+            encode_share,
+        )  # slow, and --help does not need it
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -49,9 +54,15 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
             return 0
         quiet_loggers(options.engine_name)
         with stop_signals():
-            summary = convert(options)
+            if options.task_count is None:
+                lines = convert(options).lines(parsed.debug)
+            else:
+                chunks, task = encode_share(options), f"task {options.task_index} of {options.task_count}"
+                lines = [
+                    f"{output}: {task} encoded {chunks:,} text chunks; run without --task-index to merge"
+                ]
             if options.progress != "none":
-                _print(summary.lines(parsed.debug))
+                _print(lines)
         return 0
     except SystemExit:  # of --help
         raise

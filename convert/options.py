@@ -25,6 +25,7 @@ from tokenmill.inputs.rules import (
     check_separator,
     pointer_path,
 )
+from tokenmill.inputs.sources import STANDARD_INPUT
 from tokenmill.stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
@@ -250,6 +251,10 @@ class ConvertOptions:
         index, count = self.task_index, self.task_count
         if (index is None) != (count is None):
             raise UsageError("--task-index: requires --task-count, and the other way round")
+        if index is not None and STANDARD_INPUT in self.inputs:
+            raise UsageError("-: cannot be combined with --task-index, because every task would need it")
+        if index is not None and self.validation_docs is not None:
+            raise UsageError(conflict("--task-index", "--validation-docs"))
         if index is not None and count is not None and index >= count:
             raise UsageError(f"--task-index: must be less than --task-count {count} (got {index})")
 

@@ -208,7 +208,7 @@ def test_public_names() -> None:
     for name in names:
         assert getattr(tokenmill, name) is not None
         assert name in dir(tokenmill)
-    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "convert"]
+    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "convert", "encode_share"]
     assert set(convert.__all__) <= set(dir(convert))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tokenmill.nothing  # noqa: B018

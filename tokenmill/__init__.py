@@ -35,7 +35,7 @@ _NAMES = {
     "bpe": "PATTERNS AddedToken BadArgument BadCounts BadTokenizer BpeError CountSet EnvironmentFailure InvalidText "
     "MissingInput NotEnoughMemory PretokenCounts Ragged Refused Tokenizer Training TrainingOptions UncoveredText "
     "UnsupportedTokenizer count_files count_pretokens train train_on train_sizes",
-    "convert": "ConvertOptions Summary convert",
+    "convert": "ConvertOptions Summary convert encode_share",
     "flat_tokens": "ArgumentError ArrayLayout Batch Dataset DatasetError FlatTokensArray FlatTokensError Loader "
     "Mixture Pack PackBatch PackedSequences PackingReport RangeError Row RowPart SourcePlace VerifyReport "
     "verify_dataset",

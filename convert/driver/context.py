@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,8 @@ from bpe.tokenizer import Tokenizer
 from convert.document_ends import DocumentEnds
 from convert.encode.clock import Clock
 from convert.options import ConvertOptions
-from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
+from convert.workdir.workdir import WorkDir
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.progress import Progress
 from tokenmill.engines.engine import Engine
@@ -30,6 +31,7 @@ class Context:
     job_key: by which tasks find the facts that are the same for all of them.
     pool: tasks in flight.
     syncer: writes files through to the disk.
+    warnings: the last ones about workers and stores.
     """
 
     options: ConvertOptions
@@ -39,13 +41,14 @@ class Context:
     recorded: Mapping[str, Any]
     plan: Plan
     layout: ArrayLayout
-    workspace: AnyWorkspace
+    workspace: WorkDir
     progress: Progress
     clock: Clock
     engine: Engine
     job_key: JobKey
     pool: TaskPool
     syncer: Syncer
+    warnings: deque[str]
 
     @property
     def window(self) -> int:

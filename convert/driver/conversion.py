@@ -6,9 +6,11 @@ Every error that can be known in advance is raised before anything is written. T
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +20,27 @@ from bpe.tokenizer import Tokenizer
 from convert.chat_rules import intake_rules
 from convert.cli.summary import Summary
 from convert.document_ends import document_ends
+from convert.driver.choose_held_out import choose_threshold
 from convert.driver.context import Context
-from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space, estimate, estimate_lines
 from convert.driver.finish import save_tokenizer, summarize, verify, write_metadata
+from convert.driver.left_out import leave_out
+from convert.driver.resume import resume
+from convert.driver.schedule import EncodeAndMerge
 from convert.driver.tokenizers import load_tokenizer
 from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
 from convert.errors import Advice, BadInput, Refused, UsageError, printable, shown
 from convert.options import ConvertOptions
-from convert.places.output_place import overlaps, overlaps_of_files, standard_input_file
-from convert.places.store_workspace import AnyWorkspace, open_workspace
 from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import RecordFile, plan_record, with_left_out
+from convert.workdir.overlaps import overlaps, overlaps_of_files, standard_input_file
+from convert.workdir.store import open_workdir
+from convert.workdir.workdir import WorkDir
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import MACHINE, MEMORY, exit_code_of, one_line
-from tokenmill.cli.progress import Progress, make_progress
+from tokenmill.cli.progress import Progress, Stage, make_progress
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.ending import ending
 from tokenmill.engines.tasks import TaskPool
@@ -44,12 +50,13 @@ from tokenmill.inputs.sizes import counted
 from tokenmill.inputs.source_list import Source, SourceList
 from tokenmill.inputs.sources import STANDARD_INPUT, refuse, search_sources
 from tokenmill.inputs.standard_input import spool
-from tokenmill.stores import is_url, shown_url
+from tokenmill.stores import is_url
 from tokenmill.stores.durability import Syncer
 
 # In format 2 each Zarr chunk is a file, and the manifest has space for about 52 million files.
 MAX_CHUNK_FILES = 50_000_000
 BYTES_PER_TOKEN = 3  # a low estimate for plain text; a byte of compressed text counts as a token
+MAX_WARNINGS = 8  # in the status file
 COMPLETE = Advice("The dataset is complete.")
 
 
@@ -62,25 +69,43 @@ def convert(options: ConvertOptions, executor: Any = None) -> Summary:
     Errors carry `exit_code` (convert/errors.py). If finished work is kept in `<output>.partial`, a note of the error
     says so, and the same call resumes.
     """
+    _check_type(options)
+    if options.task_count is not None:
+        raise UsageError("task_count: use encode_share for a share of the corpus")
     with _working(options, executor) as (context, work):
         workspace, progress, clock = context.workspace, context.progress, context.clock
-        with progress.stage("encode", context.plan.total_bytes) as stage:
+        status = partial(_write_status, context, work)
+        with progress.stage("encode", context.plan.total_bytes, status) as stage:
             work.begin(stage)
             # The workers encode in the meantime.
             saved = save_tokenizer(context.tokenizer, workspace.dataset, workspace.shards, context.source)
             work.encode()
         clock.lap("encode")
-        with progress.stage("merge", work.run_bytes) as stage:
+        with progress.stage("merge", work.run_bytes, status) as stage:
             work.merge(stage)
-        if lost := [counted(count, what) for what, count in work.lost.items() if count]:
-            progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
         files = write_metadata(context, work.ledger, saved)
         clock.lap("merge")
-        verify(context, work.ledger, files)
+        verify(context, work.ledger, files, status)
         clock.lap("verify")
         workspace.publish()
         clock.lap("publish")
         return summarize(context, work, files)
+
+
+def encode_share(options: ConvertOptions, executor: Any = None) -> int:
+    """Encode a share of the corpus, as task `options.task_index` of `options.task_count` in a job array.
+
+    Return the number of its text chunks. A later `convert` with the same options, except these two, merges the shares.
+    """
+    with _working(options, executor) as (context, work):
+        plan = context.plan
+        chunks = range(options.task_index or 0, plan.chunk_count, options.task_count or 1)
+        total_bytes = sum(plan.work_bytes(plan.chunk(index)) for index in chunks)
+        with context.progress.stage("encode", total_bytes, partial(_write_status, context, work)) as stage:
+            work.begin(stage)
+            work.encode()
+        context.workspace.log.flush()
+    return len(chunks)
 
 
 def dry_run(options: ConvertOptions) -> list[str]:
@@ -88,7 +113,7 @@ def dry_run(options: ConvertOptions) -> list[str]:
     _check_type(options)
     if STANDARD_INPUT in options.inputs:
         raise UsageError("-: --dry-run cannot sample standard input. Pass a file instead.")
-    open_workspace(options).check_output()
+    open_workdir(options).check_output()
     sources = find_sources(options, make_progress(options.progress))
     tokenizer, _ = load_tokenizer(options.tokenizer, options.storage_options)
     rules, ends = intake_rules(options, tokenizer), document_ends(options, tokenizer)
@@ -103,7 +128,7 @@ def dry_run(options: ConvertOptions) -> list[str]:
 def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, EncodeAndMerge]]:
     """Find, plan, resume and start the workers. At the end stop the workers and release the work folder."""
     _check_type(options)
-    clock, progress, workspace = Clock(), make_progress(options.progress), open_workspace(options)
+    clock, progress, workspace = Clock(), make_progress(options.progress), open_workdir(options)
     try:
         workspace.check_output()
     except Refused:
@@ -117,11 +142,17 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
     with ExitStack() as opened:
         opened.callback(workspace.close)
         opened.enter_context(_advising(options, workspace))
-        engine = open_engine(_engine_options(options, executor), progress.note)
+        warnings: deque[str] = deque(maxlen=MAX_WARNINGS)
+
+        def warn(text: str) -> None:
+            warnings.append(text)
+            progress.note(text)
+
+        engine = open_engine(_engine_options(options, executor), warn)
         opened.callback(engine.shutdown)
         if STANDARD_INPUT in options.inputs:  # read last, because it can be read only once
-            workspace.take()
-            standard_input = spool(workspace.standard_input, options.input_format)
+            workspace.acquire()
+            standard_input = spool(workspace.standard_input, options.input_format, options.storage_options)
             sources = find_sources(options, progress, standard_input)
         check_records(sources, options)
         former: RecordFile | None = None
@@ -133,6 +164,10 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         recorded = {**options.recorded(layout.zarr_format, chat), **ends.added.recorded()}
         if former is None:  # else a part of the space is in use
             check_space(tokenizer, plan, layout, options, ends, rules)
+        share = None
+        if options.task_index is not None and options.task_count is not None:
+            share = options.task_index, options.task_count
+            workspace.acquire(share)
         if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
             progress.note(f"resuming from {workspace.root}")
         job = Job(
@@ -150,15 +185,13 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             layout,
             has_template=options.template,
         )
-        pool = TaskPool(engine)
+        pool = TaskPool(engine, options.retries, warn)
         # After an error, the work that the stopped workers still finished is recorded last.
         recording = opened.enter_context(ExitStack())
         opened.enter_context(ending(engine, progress.note))
         opened.enter_context(pool)
         key = hand_out(job, workspace.put_job, engine, _max_tasks(plan), options.storage_options)
         clock.lap("start")
-        syncer = Syncer()
-        syncer.add([workspace.plan], stays=True)
         context = Context(
             options,
             tokenizer,
@@ -173,9 +206,16 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             engine,
             key,
             pool,
-            syncer,
+            Syncer(),
+            warnings,
         )
-        work = EncodeAndMerge(context)
+        finished = workspace.log.recorded()
+        leave_out(context, finished)
+        threshold = choose_threshold(context, finished)
+        resumed = resume(context, finished, threshold, share)
+        if lost := [counted(count, what) for what, count in resumed.lost.items() if count]:
+            progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
+        work = EncodeAndMerge(context, finished, resumed, threshold, share)
         recording.enter_context(work.noting_finished())
         yield context, work
 
@@ -193,6 +233,22 @@ def _engine_options(options: ConvertOptions, executor: Any) -> EngineOptions:
         address=options.address,
         start_method=options.start_method,
         stall_seconds=options.stall_timeout,
+        retries=options.retries,
+        executor_options=options.executor_options,
+    )
+
+
+def _write_status(context: Context, work: EncodeAndMerge, stage: Stage) -> None:
+    context.workspace.write_status(
+        {
+            "stage": stage.name,
+            "done_bytes": stage.shown_bytes,
+            "total_bytes": stage.total_bytes,
+            "bytes_per_second": round(stage.shown_bytes / stage.seconds),
+            "tokens": stage.tokens,
+            "skipped": work.ledger.bad_count,
+            "errors": list(context.warnings),
+        }
     )
 
 
@@ -282,7 +338,7 @@ def _max_tasks(plan: Plan) -> int:
 
 
 @contextmanager
-def _advising(options: ConvertOptions, workspace: AnyWorkspace) -> Iterator[None]:
+def _advising(options: ConvertOptions, workspace: WorkDir) -> Iterator[None]:
     """Add a note on the kept work, and how to resume, to an error."""
     try:
         yield
@@ -290,7 +346,7 @@ def _advising(options: ConvertOptions, workspace: AnyWorkspace) -> Iterator[None
         if workspace.is_published:
             error.add_note(COMPLETE)
         elif workspace.holds_work and (sentences := list(_advice(options, error))):
-            kept = f"Finished work is kept in {shown_url(str(workspace.root))}."
+            kept = f"Finished work is kept in {workspace.root}."
             error.add_note(Advice(printable(" ".join([kept, *sentences]).strip())))
         raise
 

@@ -97,7 +97,8 @@ def estimate(
     # While one worker reads the largest such file, the shards of the others wait for it. No document is in two shards.
     waiting = tokens * largest_file / max(1, plan.total_bytes) * (options.worker_count - 1)
     shard_tokens = max(tokens / max(1, plan.chunk_count), tokens / max(1.0, documents))
-    working = min(tokens, shard_tokens * 3 * (options.worker_count + 2) + waiting)
+    is_whole = options.task_count is not None  # then nothing is merged until all shares are encoded
+    working = tokens if is_whole else min(tokens, shard_tokens * 3 * (options.worker_count + 2) + waiting)
     cpu_seconds = seconds * text_bytes / max(1, sampled_text) + tokens / MERGE_TOKENS_PER_SECOND
     return Estimate(
         round(text_bytes),

@@ -7,8 +7,9 @@ time have no influence.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from bpe.tokenizer import Tokenizer
 from convert.cli.summary import Summary
 from convert.cli.warnings import warnings_of
 from convert.driver.context import Context
-from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.ledger import Ledger
+from convert.driver.schedule import EncodeAndMerge
 from convert.errors import BrokenInvariant, StorageError, WorkerLost, with_sentence
 from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from flat_tokens.errors import DatasetError
@@ -77,6 +78,7 @@ def write_metadata(
     for split, counts in ledger.counts.items():
         sizes = counts.tokens, counts.sequences, counts.max_token_id
         files += create_split(workspace.dataset, split, *sizes, context.layout, has_mask=has_mask)
+    arrays = [record for written in ledger.files for record in written.records()]
     manifest = write_root(
         workspace.dataset,
         {
@@ -88,7 +90,7 @@ def write_metadata(
             )
             for split, counts in ledger.counts.items()
         },
-        [*files, *ledger.files],
+        [*files, *arrays],
         context.layout,
         tokenizer=tokenizer[1],
         sources=_source_facts(context, ledger),
@@ -96,10 +98,10 @@ def write_metadata(
         versions={"tokenmill": _core.__version__},
     )
     # Files that are not on the disk yet get there while verification reads them from memory.
-    merged = {file.path for file in ledger.files}
+    merged = {file.path for file in arrays}
     rest = [file.path for file in manifest.files if file.path not in merged]
     context.syncer.add(workspace.on_disk([*rest, MANIFEST_NAME]))
-    return [*files, *ledger.files]
+    return [*files, *arrays]
 
 
 def _recorded_options(context: Context, ledger: Ledger) -> dict[str, Any]:
@@ -110,7 +112,7 @@ def _recorded_options(context: Context, ledger: Ledger) -> dict[str, Any]:
         "on_error": context.options.on_error,
         "documents": {split: own.documents for split, own in counts.items()},
         "empty_documents": {split: own.empty for split, own in counts.items()},
-        "replaced": ledger.replaced,
+        "replaced": intake.replaced,
         "skipped": intake.skipped,
         "blank_lines": intake.blank,
         "with_special_tokens": intake.with_special,
@@ -139,10 +141,10 @@ def _source_facts(context: Context, ledger: Ledger) -> Iterator[dict[str, Any]]:
         }
 
 
-def verify(context: Context, ledger: Ledger, files: list[FileRecord]) -> None:
+def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Callable[[Stage], None]) -> None:
     """Read the dataset back, wait until the disk has it, and compare the counts. Raise StorageError for damage."""
     dataset, root = context.workspace.dataset, context.workspace.root
-    stage = context.progress.stage("verify", sum(file.bytes for file in files))
+    stage = context.progress.stage("verify", sum(file.bytes for file in files), watch)
 
     def advance(done_bytes: int, _: int) -> None:
         # The total does not include the manifest.
@@ -151,7 +153,12 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord]) -> None:
     with stage:
         try:
             whole = dataset.absolute() if isinstance(dataset, Path) else dataset
-            report = verify_dataset(whole, context.engine, advance, known_facts(ledger.facts))
+            report = verify_dataset(
+                whole,
+                context.engine,
+                advance,
+                known_facts(dict(chain.from_iterable(written.facts() for written in ledger.files))),
+            )
         except BrokenExecutor as error:
             message = with_sentence(f"verification: {error}", "Run the same command to resume.")
             raise WorkerLost(message) from error
@@ -187,9 +194,9 @@ def summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -
         source_count=context.plan.source_count,
         source_bytes=context.plan.total_bytes - left_out_bytes,
         disk_bytes=sum(file.bytes for file in files),
-        array_bytes=sum(file.bytes for file in ledger.files),
+        array_bytes=sum(written.byte_count for written in ledger.files),
         splits=ledger.counts,
-        replaced=ledger.replaced,
+        replaced=ledger.intake.replaced,
         intake=ledger.intake,
         text_chunks=context.plan.chunk_count,
         shards=ledger.shard_count,

@@ -77,7 +77,7 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     with ExitStack() as opened:
         unfinished = opened.enter_context(Unfinished(options.output, options.overwrite, not_ours))
         temporary = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="retokenize-")))
-        engine = open_engine(options.engine, lambda *_, **__: None)
+        engine = open_engine(options.engine, lambda _: None)
         opened.enter_context(ending(engine, lambda _: None))
         root, job_file = unfinished.folder, unfinished.folder / "job"
         record, facts = save_tokenizer(new, root, temporary, source)

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
@@ -35,14 +36,20 @@ class Stage:
     """One stage of the work. Used as a context, it also closes after an error.
 
     done_bytes: of finished tasks. shown_bytes: the same plus running tasks; it never decreases.
+    watch: called with the stage whenever it advances.
     """
 
     def __init__(
-        self, name: str, total_bytes: int, mode: str = "none", stream: IO[str] | None = None
+        self,
+        name: str,
+        total_bytes: int,
+        mode: str = "none",
+        stream: IO[str] | None = None,
+        watch: Callable[[Stage], None] = lambda stage: None,
     ) -> None:
         self.name, self.total_bytes = name, total_bytes
         self.done_bytes = self.shown_bytes = self.tokens = 0
-        self._mode, self._stream = mode, stream
+        self._mode, self._stream, self._watch = mode, stream, watch
         self._started = self._reported = time.perf_counter()
         self._bar = new_bar(f"{name:>6}", total_bytes, stream) if mode == "bar" and stream else None
         if mode == "json":
@@ -81,6 +88,7 @@ class Stage:
             self._bar.update(self.shown_bytes - self._bar.n)
         elif self._mode in SECONDS and time.perf_counter() - self._reported >= SECONDS[self._mode]:
             self._report("running")
+        self._watch(self)
 
     def close(self, done: bool = True) -> None:
         """End the stage. done: False after an error."""
@@ -113,19 +121,19 @@ class Progress:
     def __init__(self, mode: str = "none", stream: IO[str] | None = None) -> None:
         self.mode, self._stream = mode, stream
 
-    def stage(self, name: str, total_bytes: int) -> Stage:
+    def stage(
+        self, name: str, total_bytes: int, watch: Callable[[Stage], None] = lambda stage: None
+    ) -> Stage:
         """Begin a stage."""
-        return Stage(name, total_bytes, self.mode, self._stream)
+        return Stage(name, total_bytes, self.mode, self._stream, watch)
 
-    def note(self, text: str, waits: bool = False) -> None:
-        """Show a notice or a warning. waits: the work cannot continue, so every mode shows the text."""
+    def note(self, text: str) -> None:
+        """Show a notice or a warning."""
         if self.mode == "bar" and "tqdm" in sys.modules:
             with suppress(OSError, ValueError):
                 sys.modules["tqdm"].tqdm.write(text, file=self._stream)  # above the bar, if there is one
         elif self.mode != "none":
             say(self._stream, json.dumps({"note": text}) if self.mode == "json" else text)
-        elif waits:
-            say(sys.stderr, text)
 
 
 def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
