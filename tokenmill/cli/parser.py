@@ -58,7 +58,10 @@ class Parser(argparse.ArgumentParser):
         for word in words[:end]:  # argparse would read -output as -o utput
             if re.fullmatch(r"-\w[\w-]+", name := word.partition("=")[0]) and self._has(f"-{name}"):
                 self.error(f"{word}: must begin with two hyphens. Write -{name}.")
-        self._is_parsing, self._words = True, words[:end]  # parse_known_intermixed_args calls this method again
+        self._is_parsing, self._words = (
+            True,
+            words[:end],
+        )  # parse_known_intermixed_args calls this method again
         try:
             parsed, rest = self.parse_known_intermixed_args(
                 [*words[:end], *(_LITERAL + word for word in words[end + 1 :])], namespace
