@@ -30,6 +30,7 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import Destination, create_split, write_file, write_root
+from tokenmill.cli.progress import Stage
 from tokenmill.inputs.sources import recorded_path
 
 TOKENIZER_NAME = "tokenizer.json"
