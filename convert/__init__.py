@@ -1,34 +1,32 @@
-"""Raw text in, a verified flat-tokens dataset out: `convert(ConvertOptions(...))`, or `tokenmill convert`."""
+"""Converts raw text to a verified flat-tokens dataset: `convert(ConvertOptions(...))`, or `tokenmill convert`."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from convert.driver.append import append
-    from convert.driver.pipeline import convert
+    from convert.cli.summary import Summary
+    from convert.driver.conversion import convert, encode_share
     from convert.options import ConvertOptions
-    from convert.shown.summary import Summary
 
-__all__ = ["ConvertOptions", "Summary", "append", "convert"]
+__all__ = ["ConvertOptions", "Summary", "convert", "encode_share"]
 
-_HOME = {
+_MODULE_OF = {
     "ConvertOptions": "convert.options",
-    "Summary": "convert.shown.summary",
-    "append": "convert.driver.append",
-    "convert": "convert.driver.pipeline",
+    "Summary": "convert.cli.summary",
+    "convert": "convert.driver.conversion",
+    "encode_share": "convert.driver.conversion",
 }
 
 
-if not TYPE_CHECKING:  # a checker knows the names by their imports above, and tells of others
+if not TYPE_CHECKING:  # type checkers know the names from the imports above and report unknown ones
 
     def __getattr__(name: str) -> Any:
-        """Exported names are imported on first use: `python -m convert --help` needs neither numpy nor zarr."""
-        if name not in _HOME:
+        """Import an exported name on first use, so that `python -m convert` can prepare the process before."""
+        if name not in _MODULE_OF:
             raise AttributeError(f"module 'convert' has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(_HOME[name]), name)
+        return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The chat template of a tokenizer, or of a file in its place, with the special tokens that it names."""
+"""The chat template of a tokenizer, or of a file that replaces it, with the special tokens that it names."""
 
 from __future__ import annotations
 
@@ -10,22 +10,41 @@ from typing import Any
 from bpe.hub import download, locate
 from bpe.tokenizer import Tokenizer
 from convert.errors import BadArgument, not_regular, printable
-from tokenmill.inputs.rules import ChatRules
+from convert.options import ConvertOptions
+from tokenmill.inputs.rules import ChatRules, IntakeRules
 from tokenmill.stores import NO_OPTIONS, StoreDenied, StoreNotFound, is_url, open_store, shown_url, split_key
 from tokenmill.stores.url import parse
 
-LARGEST_BYTES = 16 << 20
+MAX_FILE_BYTES = 16 << 20
 TEMPLATE_NAME, CONFIG_NAME, TOKENS_NAME = (
     "chat_template.jinja",
     "tokenizer_config.json",
     "special_tokens_map.json",
 )
-TEMPLATES = ("default", "tool_use")  # the named templates that transformers chooses without being asked
-TEMPLATE_FILES = (  # the later ones come first
+TEMPLATES = ("default", "tool_use")  # the named templates that transformers selects automatically
+TEMPLATE_FILES = (  # later files win
     ("default", TEMPLATE_NAME),
     *((name, f"additional_chat_templates/{name}.jinja") for name in TEMPLATES),
 )
-TOKEN_NAME = "_token"  # the names of variables end so: bos_token, image_token
+
+
+def intake_rules(options: ConvertOptions, tokenizer: Tokenizer) -> IntakeRules:
+    """Return the rules for records, with the chat template if there is a loss mask.
+
+    Prompts and completions need a template only if they are lists of messages.
+    """
+    rules = options.intake_rules
+    if rules.marks is None:
+        return rules
+    chat = chat_rules(
+        options.tokenizer,
+        tokenizer,
+        options.chat_template,
+        is_needed=options.messages_field is not None,
+        storage_options=options.storage_options,
+        has_date=options.chat_date is not None,
+    )
+    return rules._replace(marks=rules.marks._replace(chat=chat))
 
 
 def chat_rules(
@@ -36,33 +55,27 @@ def chat_rules(
     storage_options: Mapping[str, str] = NO_OPTIONS,
     has_date: bool = False,
 ) -> ChatRules | None:
-    """Return the chat rules of a template file, or without one of the templates that transformers would choose.
+    """Return the chat rules of a template file, or of the template that transformers would select.
 
-    name: the tokenizer, as `convert` takes it. is_needed: raise BadArgument if the tokenizer has no usable template;
-    otherwise return None. storage_options: of the stores that URLs name. has_date: whether the user gave a date for
-    templates that write one.
+    name: path, URL or Hub name of the tokenizer.
+    is_needed: raise BadArgument if the tokenizer has no usable template; otherwise return None.
+    has_date: whether the user gave a date for templates that write one.
     """
-    from tokenmill.inputs.chat_template import compiled, writes_date
-
-    def read(folder: str, file_name: str) -> tuple[str, str | None]:
-        return _read(folder, file_name, storage_options)
+    from tokenmill.inputs.chat_template import compiled, writes_date  # needs jinja2, an optional package
 
     folder = folder_of(name)
     try:
-        config_path, config, tokens = configuration(folder, storage_options)
-        templates: dict[str, tuple[str, str]] = {}  # name -> path, text
+        config_path, config = _read_json(folder, CONFIG_NAME, storage_options)
+        tokens: dict[str, Any] = {}
+        if "added_tokens_decoder" not in config:  # else transformers ignores the map
+            _, tokens = _read_json(folder, TOKENS_NAME, storage_options)
         if template_file is not None:
-            path, text = read(*_split(template_file))
-            if text is None:
-                raise BadArgument(f"{printable(path)}: no such file. Check --chat-template.")
-            templates["default"] = path, text
+            templates = {"default": _read_template(template_file, storage_options)}
         else:
-            for one, file_name in TEMPLATE_FILES:
-                path, text = read(folder, file_name)
-                if text is not None:
-                    templates[one] = path, text
-            templates = templates or {one: (config_path, text) for one, text in _of_config(config).items()}
-    except StoreDenied:  # some stores answer so for an object that does not exist
+            read = [(one, *_read(folder, file, storage_options)) for one, file in TEMPLATE_FILES]
+            templates = {one: (path, text) for one, path, text in read if text is not None}
+            templates = templates or {one: (config_path, text) for one, text in _templates_in(config).items()}
+    except StoreDenied:  # some stores answer like this if an object does not exist
         if is_needed or template_file is not None:
             raise
         return None
@@ -86,22 +99,11 @@ def chat_rules(
             raise BadArgument(f"{printable(path)}: {error}") from None
     special = tuple(token.text for token in tokenizer.added_tokens if token.special)
     default, with_tools = (templates.get(one, ("", ""))[1] for one in TEMPLATES)
-    return ChatRules(default, variables({**config, **tokens}), special, with_tools)
-
-
-def configuration(
-    folder: str, storage_options: Mapping[str, str]
-) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return the path of tokenizer_config.json, its content, and the special tokens that override it."""
-    path, config = _config(*_read(folder, CONFIG_NAME, storage_options))
-    # transformers reads the map only if the configuration does not list the added tokens.
-    has_tokens = "added_tokens_decoder" in config
-    tokens = {} if has_tokens else _config(*_read(folder, TOKENS_NAME, storage_options))[1]
-    return path, config, tokens
+    return ChatRules(default, _named_tokens({**config, **tokens}), special, with_tools)
 
 
 def folder_of(name: str) -> str:
-    """Return the folder of a tokenizer, a path or URL, with all files that chats need."""
+    """Return the path or URL of a tokenizer's folder. The chat files of a Hub repository are downloaded first."""
     if is_url(name):
         return split_key(name)[0]
     path, source = locate(name)
@@ -110,59 +112,60 @@ def folder_of(name: str) -> str:
     return str(path if path.is_dir() else path.parent)
 
 
-def _split(place: str) -> tuple[str, str]:
-    return split_key(place) if is_url(place) else (str(Path(place).parent), Path(place).name)
+def _read_template(file: str, storage_options: Mapping[str, str]) -> tuple[str, str]:
+    folder, name = split_key(file) if is_url(file) else (str(Path(file).parent), Path(file).name)
+    path, text = _read(folder, name, storage_options)
+    if text is None:
+        raise BadArgument(f"{printable(path)}: no such file. Check --chat-template.")
+    return path, text
 
 
 def _read(folder: str, name: str, storage_options: Mapping[str, str]) -> tuple[str, str | None]:
-    """Return the path of a file, for messages, and its text, None if there is no such file.
-
-    Raise BadArgument for a pipe, which would be empty if it were read again."""
+    """Return the path of a file for messages, and its text; None if it does not exist."""
     path = Path(folder) / name
     place = parse(folder).below(name).shown if is_url(folder) else str(path)
     try:
         if is_url(folder):
-            data = bytes(open_store(folder, storage_options).read_begin(name, LARGEST_BYTES + 1)[0])
+            data = bytes(open_store(folder, storage_options).read_begin(name, MAX_FILE_BYTES + 1)[0])
         else:
             if path.exists() and not path.is_file():
                 raise not_regular(place)
             with path.open("rb") as file:
-                data = file.read(LARGEST_BYTES + 1)
+                data = file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, StoreNotFound):
         return place, None
-    if len(data) > LARGEST_BYTES:
-        raise BadArgument(f"{printable(place)}: must be at most {LARGEST_BYTES} bytes")
+    if len(data) > MAX_FILE_BYTES:
+        raise BadArgument(f"{printable(place)}: must be at most {MAX_FILE_BYTES} bytes")
     try:
         return place, data.decode()
     except UnicodeDecodeError as error:
         raise BadArgument(f"{printable(place)}: invalid UTF-8 at byte {error.start}") from None
 
 
-def _config(path: str, text: str | None) -> tuple[str, dict[str, Any]]:
+def _read_json(folder: str, name: str, storage_options: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """Return the path of a JSON file and its object; {} if it does not exist or is not an object."""
+    path, text = _read(folder, name, storage_options)
     try:
-        found = {} if text is None else json.loads(text)
+        value = {} if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadArgument(f"{printable(path)}: invalid JSON ({printable(str(error))[:80]})") from None
-    return path, found if isinstance(found, dict) else {}
+    return path, value if isinstance(value, dict) else {}
 
 
-def _of_config(config: dict[str, Any]) -> dict[str, str]:
-    """Return the templates of a configuration by name; a single one is called default."""
-    found = config.get("chat_template")
-    listed = found if isinstance(found, list) else [{"name": "default", "template": found}]
+def _templates_in(config: dict[str, Any]) -> dict[str, str]:
+    """Return the templates of a configuration by name. A single one is called default."""
+    value = config.get("chat_template")
+    listed = value if isinstance(value, list) else [{"name": "default", "template": value}]
     named = {one.get("name"): one.get("template") for one in listed if isinstance(one, dict)}
     return {name: text for name in TEMPLATES if isinstance(text := named.get(name), str)}
 
 
-def variables(config: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return the tokens that a configuration names, also in `extra_special_tokens`: (("bos_token", "<s>"), ...)."""
+def _named_tokens(config: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return the tokens that a configuration names: (("bos_token", "<s>"), ...). A token is a text or an object."""
     extra = config.get("extra_special_tokens")
-    named = {name: token for name, token in config.items() if name.endswith(TOKEN_NAME)}
+    named = {name: token for name, token in config.items() if name.endswith("_token")}
     named |= extra if isinstance(extra, dict) else {}
-    return tuple((name, text) for name, token in named.items() if (text := _content(token)) is not None)
-
-
-def _content(token: Any) -> str | None:
-    """The text of a token, which a configuration gives as such or as an object."""
-    text = token.get("content") if isinstance(token, dict) else token
-    return text if isinstance(text, str) else None
+    texts = {
+        name: token.get("content") if isinstance(token, dict) else token for name, token in named.items()
+    }
+    return tuple((name, text) for name, text in texts.items() if isinstance(text, str))

@@ -1,31 +1,29 @@
-"""The begin and end tokens that a run adds to documents, next to the tokens of the tokenizer's post-processor."""
+"""The begin and end tokens that a run adds to documents, and the tokens of the tokenizer's post-processor."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bpe.end_tokens import NO_ENDS, EndToken, EndTokens, end_tokens, post_processor_ends
 from bpe.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from convert.options import ConvertOptions
+from convert.options import ConvertOptions
 
 
 class DocumentEnds(NamedTuple):
-    """added: the tokens that the run adds to each document. template: the tokens that the tokenizer's files ask for."""
+    """added: the tokens that the run adds to each document. template: the tokens that the tokenizer's files define."""
 
     added: EndTokens = NO_ENDS
     template: EndTokens = NO_ENDS
 
     @property
     def differ(self) -> bool:
-        """Whether the run adds other tokens than the tokenizer's files say."""
+        """Whether the run adds other tokens than the tokenizer's files define."""
         added, template = ((ends.front_ids, ends.back_ids) for ends in self)
         return added != template
 
     def recorded(self) -> dict[str, Any]:
-        """Return the manifest's facts about the template; an empty dict if it adds no token.
+        """Return the manifest's facts about the template; {} if it adds no token.
 
         {"tokenizer_template": {"front": [{"id": 1, "text": "<s>"}], "back": [], "is_added": True}}
         """
@@ -33,22 +31,6 @@ class DocumentEnds(NamedTuple):
             return {}
         front, back = ([token._asdict() for token in tokens] for tokens in self.template)
         return {"tokenizer_template": {"front": front, "back": back, "is_added": not self.differ}}
-
-
-def recorded_template(options: Mapping[str, Any]) -> EndTokens:
-    """Return the template's tokens by the options of a manifest, the inverse of `DocumentEnds.recorded`."""
-    template = options.get("tokenizer_template")
-    sides = [template.get("front"), template.get("back")] if isinstance(template, dict) else [None, None]
-    return EndTokens(*map(recorded_tokens, sides))
-
-
-def recorded_tokens(tokens: Any) -> tuple[EndToken, ...]:
-    """[{"id": 1, "text": "<s>"}] -> (EndToken(1, "<s>"),); anything else is left out."""
-    return tuple(
-        EndToken(token["id"], str(token.get("text") or ""))
-        for token in (tokens if isinstance(tokens, list) else [])
-        if isinstance(token, dict) and isinstance(token.get("id"), int)
-    )
 
 
 NO_DOCUMENT_ENDS: Final = DocumentEnds()
@@ -61,3 +43,21 @@ def document_ends(options: ConvertOptions, tokenizer: Tokenizer) -> DocumentEnds
         # A chat template writes begin and end tokens itself.
         return DocumentEnds(NO_ENDS if options.messages_field is not None else template, template)
     return DocumentEnds(end_tokens(tokenizer, options.prepend_token, options.append_token), template)
+
+
+def recorded_ends(options: Mapping[str, Any]) -> EndTokens:
+    """Return the tokens that a manifest says were added to each document: the inverse of both `recorded` methods."""
+    if not options.get("template"):
+        return EndTokens(*(_tokens([options.get(name)]) for name in ("prepend_token", "append_token")))
+    template = options.get("tokenizer_template")
+    sides = [template.get(side) for side in ("front", "back")] if isinstance(template, dict) else [None, None]
+    return EndTokens(*map(_tokens, sides))
+
+
+def _tokens(values: Any) -> tuple[EndToken, ...]:
+    """[{"id": 1, "text": "<s>"}] -> (EndToken(1, "<s>"),); other values are left out."""
+    return tuple(
+        EndToken(token["id"], str(token.get("text") or ""))
+        for token in (values if isinstance(values, list) else [])
+        if isinstance(token, dict) and isinstance(token.get("id"), int)
+    )

@@ -18,6 +18,15 @@ ConvertError = TokenmillError
 UsageError = BadArgument
 
 
+class Advice(str):
+    """A note of an exception (`BaseException.add_note`) with the next step for the user, which commands show."""
+
+
+def advice_of(error: BaseException) -> str:
+    """Return the advice in the notes of an error."""
+    return " ".join(note for note in getattr(error, "__notes__", ()) if isinstance(note, Advice))
+
+
 def not_regular(path: object) -> UsageError:
     """Return the error for a pipe or device that a resumed run could not read again."""
     return UsageError(f"{printable(path)}: must be a regular file, because a resumed run reads it again")

@@ -1,4 +1,4 @@
-"""Fields of a dataclass that take any path and are read as text: what callers may write and what code reads differ."""
+"""Dataclass fields that accept any path and are read as text, with the types that callers and readers see."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AnyPath = str | os.PathLike[str]
 
 
 class PathField:
-    """A path: a str or os.PathLike is taken, a str is read. UsageError for what is none."""
+    """A field that accepts a str or os.PathLike and is read as a str."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -25,7 +25,7 @@ class PathField:
 
     def __get__(self, instance: object | None, owner: type) -> PathField | str:
         if instance is None:
-            raise AttributeError(self._name)  # the field has no default
+            raise AttributeError(self._name)  # so the field has no default
         path: str = instance.__dict__[self._name]
         return path
 
@@ -34,7 +34,7 @@ class PathField:
 
 
 class PathsField:
-    """Paths: any iterable of them, or one, is taken, a tuple of str is read. default: whether it may be left out."""
+    """A field that accepts one path or an iterable of paths and is read as a tuple of str."""
 
     def __init__(self, is_optional: bool = False) -> None:
         self._is_optional = is_optional
@@ -43,22 +43,19 @@ class PathsField:
         self._name = name
 
     def __get__(self, instance: object | None, owner: type) -> tuple[str, ...]:
-        if instance is None:
-            if self._is_optional:
-                return ()
+        if instance is None and not self._is_optional:
             raise AttributeError(self._name)
-        paths: tuple[str, ...] = instance.__dict__[self._name]
-        return paths
+        return () if instance is None else instance.__dict__[self._name]
 
     def __set__(self, instance: object, value: Iterable[AnyPath]) -> None:
         values = (value,) if isinstance(value, (str, bytes, os.PathLike)) else value
         if not isinstance(values, Iterable):
             raise UsageError(f"{self._name}: must be paths (got {shown(value)})")
-        instance.__dict__[self._name] = tuple(checked_path(self._name, one) for one in values)
+        instance.__dict__[self._name] = tuple(checked_path(self._name, each) for each in values)
 
 
 def checked_path(name: str, value: Any) -> str:
-    """The path as a str; UsageError names the flag of the command line."""
+    """Return the path as text. name: the option, for UsageError."""
     flag = "INPUT" if name == "inputs" else f"--{name}"
     path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None
     if not path:

@@ -135,7 +135,7 @@ class StoredSources:
     def _open_places(self) -> Elements:
         places = open_places(self._root, self._split, self._opened)
         if places is None:
-            fix = "Convert again with --source-places yes."
+            fix = "This dataset was written without them."
             raise damaged(self._where, f"positions in the sources are unknown without {PLACES_NAME}", fix)
         self._check(len(places), f"in {PLACES_NAME}")
         return places

@@ -135,7 +135,7 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        FIELD | MARKED | CLUSTER | ENDS | {"--separator", "--append-to", "--exclude"},
+        FIELD | MARKED | CLUSTER | ENDS | {"--separator", "--exclude"},
         folders={"--output": "d.zarr"},
     ),
     Command(
@@ -144,7 +144,7 @@ COMMANDS = [
         ("--overwrite",),
         {},
         {"dataset": "own.zarr", "--tokenizer": "tok.json", "--from-tokenizer": "tok.json"},
-        ENDS,
+        ENDS | {"--scheduler", "--address"},
         folders={"--output": "d.zarr"},
     ),
     Command(

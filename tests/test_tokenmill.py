@@ -20,7 +20,6 @@ import tokenmill
 from bpe.__main__ import build_parser as bpe_parser
 from flat_tokens.__main__ import build_parser as dataset_parser
 from tokenmill.__main__ import COMMANDS, main
-from tokenmill.cli.hints import nearest
 from tokenmill.completion import whole_parser
 from tokenmill.kinds import are_of_dataset, names_dataset
 
@@ -64,8 +63,8 @@ def test_from_text_to_a_sound_dataset(here: Path, capfd: pytest.CaptureFixture[s
             ": --tokenizer, --output",
         ),
         (
-            ["retokenize", "a.zarr", "--threads=0"],
-            "--threads: ",
+            ["retokenize", "a.zarr", "--workers=x"],
+            "--workers: ",
         ),
         (["head", "a.zarr", "--storage-option", "x"], "--storage-option: "),
         (["verify", "no.zarr"], "no.zarr: does not exist"),
@@ -209,7 +208,7 @@ def test_public_names() -> None:
     for name in names:
         assert getattr(tokenmill, name) is not None
         assert name in dir(tokenmill)
-    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "append", "convert"]
+    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "convert", "encode_share"]
     assert set(convert.__all__) <= set(dir(convert))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tokenmill.nothing  # noqa: B018
@@ -234,11 +233,6 @@ def test_which_words_name_datasets(tmp_path: Path) -> None:
         # A text may be anywhere; a report was sought of the dataset s3://bucket/a.
         assert not are_of_dataset(["--json", name, "s3://bucket/a", "a.zarr"])
         assert not are_of_dataset([name, "--counts", "s3://bucket/a"])
-
-
-def test_the_nearest_word() -> None:
-    assert "--output" in nearest("--ouput", ["--output", "--overwrite"])
-    assert nearest("xyz", ["--output"]) == ""
 
 
 @pytest.mark.parametrize("error", [bpe.BadTokenizer, bpe.EnvironmentFailure, flat_tokens.errors.DatasetError])

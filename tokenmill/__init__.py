@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if sys.version_info < (3, 11):  # noqa: UP036 - pip checks this too, but a checkout may be on sys.path
-    raise ImportError(
-        f"tokenmill requires Python 3.11 or later (got {sys.version.split()[0]} at {sys.executable})",
-        name=__name__,
-    )
+    found = f"{sys.version.split()[0]} at {sys.executable}"
+    raise ImportError(f"tokenmill requires Python 3.11 or later (got {found})", name=__name__)
 
 if TYPE_CHECKING:
     from bpe import *  # noqa: F403
@@ -33,57 +31,16 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_NAMES_OF = {
-    "bpe": (
-        "PATTERNS",
-        "AddedToken",
-        "BadArgument",
-        "BadCounts",
-        "BadTokenizer",
-        "BpeError",
-        "CountSet",
-        "EnvironmentFailure",
-        "InvalidText",
-        "MissingInput",
-        "NotEnoughMemory",
-        "PretokenCounts",
-        "Ragged",
-        "Refused",
-        "Tokenizer",
-        "Training",
-        "TrainingOptions",
-        "UncoveredText",
-        "UnsupportedTokenizer",
-        "count_files",
-        "count_pretokens",
-        "train",
-        "train_on",
-        "train_sizes",
-    ),
-    "convert": ("ConvertOptions", "Summary", "append", "convert"),
-    "flat_tokens": (
-        "ArgumentError",
-        "ArrayLayout",
-        "Batch",
-        "Dataset",
-        "DatasetError",
-        "FlatTokensArray",
-        "FlatTokensError",
-        "Loader",
-        "Mixture",
-        "Pack",
-        "PackBatch",
-        "PackedSequences",
-        "PackingReport",
-        "RangeError",
-        "Row",
-        "RowPart",
-        "SourcePlace",
-        "VerifyReport",
-        "verify_dataset",
-    ),
+_NAMES = {
+    "bpe": "PATTERNS AddedToken BadArgument BadCounts BadTokenizer BpeError CountSet EnvironmentFailure InvalidText "
+    "MissingInput NotEnoughMemory PretokenCounts Ragged Refused Tokenizer Training TrainingOptions UncoveredText "
+    "UnsupportedTokenizer count_files count_pretokens train train_on train_sizes",
+    "convert": "ConvertOptions Summary convert encode_share",
+    "flat_tokens": "ArgumentError ArrayLayout Batch Dataset DatasetError FlatTokensArray FlatTokensError Loader "
+    "Mixture Pack PackBatch PackedSequences PackingReport RangeError Row RowPart SourcePlace VerifyReport "
+    "verify_dataset",
 }
-_PACKAGE_OF = {name: package for package, names in _NAMES_OF.items() for name in names}
+_PACKAGE_OF = {name: package for package, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_PACKAGE_OF]
 # Not in __all__, so that a star import keeps the built-in function.

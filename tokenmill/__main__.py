@@ -6,7 +6,7 @@ import gc
 import signal
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    # Ctrl-C while modules are imported ends the process at once: there is nothing yet to keep.
+    # Ctrl-C during imports ends the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import sys
@@ -14,12 +14,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final, NoReturn
 
+import tokenmill
+from tokenmill.cli.hints import unknown_command
 from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_standard_streams
+from tokenmill.errors import printable
+from tokenmill.kinds import are_of_dataset
 
 _BPE: Final = "bpe.__main__"
 _DATASET: Final = "flat_tokens.__main__"
 _BOTH: Final = (_BPE, _DATASET)
-# The modules with the `main` of a command, and its line of help. Of two modules, tokenmill/kinds.py chooses one.
+# Command -> (modules with its `main`, help). If there are two modules, tokenmill/kinds.py selects one.
 _GROUPS: Final[dict[str, dict[str, tuple[tuple[str, ...], str]]]] = {
     "Tokenizers": {
         "train": ((_BPE,), "Train a BPE tokenizer on text"),
@@ -49,21 +53,11 @@ _EXAMPLES: Final = (
     "convert corpus/ --tokenizer tokenizer.json --output corpus.zarr",
     "info corpus.zarr",
 )
-_OTHER_NAMES: Final = {
-    **{
-        "tokenize": "encode",
-        "detokenize": "decode",
-        "check": "verify",
-        "validate": "verify",
-        "merge": "compact",
-    },
-    **{"show": "head", "view": "head", "tail": "head", "inspect": "info", "stats": "info", "ls": "info"},
-}
-_WHOLE: Final = ("convert", "retokenize", "completion")  # the command is all of its module
+_WHOLE: Final = ("convert", "retokenize", "completion")  # modules with a single command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code, as the command gives it; 2 if there is no such command."""
+    """Run a command and return its exit code; 2 if there is no such command."""
     prepare_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["help"]:
@@ -72,25 +66,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_help())
         return 0 if words else 2
     if words[0] in ("-V", "--version", "version"):
-        import tokenmill
-
         print(tokenmill.__version__)
         return 0
     command, rest = words[0], words[1:]
     if command not in COMMANDS:
-        from tokenmill.cli.hints import unknown_command
-        from tokenmill.errors import printable
-
         if command.startswith("-"):
             complain(f"{printable(command)}: options must follow a command. Run tokenmill --help.")
             return 2
-        complain(unknown_command(command, COMMANDS, _OTHER_NAMES.get(command, "")))
+        complain(unknown_command(command, COMMANDS))
         return 2
     modules = COMMANDS[command][0]
-    asks = modules == _BOTH and any(word in ("-h", "--help") for word in rest)
-    if modules == _BOTH and not asks:
-        from tokenmill.kinds import are_of_dataset
-
+    has_help = any(word in ("-h", "--help") for word in rest)
+    if modules == _BOTH and not has_help:
         modules = (_DATASET,) if are_of_dataset(rest) else (_BPE,)
     for number, module in enumerate(modules):
         if number:
@@ -100,8 +87,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(module: str, command: str, rest: list[str]) -> int:
-    import tokenmill
-
     try:
         tokenmill.import_package(module.partition(".")[0])
     except ImportError as error:
@@ -136,11 +121,10 @@ def _help() -> str:
 
 
 def run() -> NoReturn:
-    """The console command."""
+    """Run the console command."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # A conversion makes many objects and no reference cycles: garbage collection would slow its start.
-    gc.set_threshold(100_000)
+    gc.set_threshold(100_000)  # a conversion makes many objects and no reference cycles
     flush_and_leave(main())
 
 

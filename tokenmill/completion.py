@@ -1,4 +1,4 @@
-"""tokenmill completion SHELL: a script, made by shtab, that completes commands, options, choices and files."""
+"""tokenmill completion SHELL: a script by shtab that completes commands, options, choices and files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHELLS: Final = ("bash", "zsh", "fish")
 
 
 def build_parser(prog: str = "tokenmill completion") -> Parser:
-    """The parser. prog: how the program was called."""
+    """Return the parser. prog: the name of the program in messages."""
     parser = Parser(
         prog=prog,
         usage="%(prog)s SHELL",
@@ -33,7 +33,7 @@ def build_parser(prog: str = "tokenmill completion") -> Parser:
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "tokenmill completion") -> int:
-    """Print the script; the exit code."""
+    """Print the script and return the exit code."""
     try:
         shell = build_parser(prog).parse_args(arguments).shell
         import shtab
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "tokenmill completi
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """One parser of all commands for shtab; `info` and `report` have the options of both their parsers."""
+    """Return one parser of all commands for shtab. `info` and `report` get the options of both their parsers."""
     import shtab
 
     from tokenmill.__main__ import COMMANDS

@@ -1,4 +1,4 @@
-"""Whether the words of a command name a dataset or a tokenizer: `info` and `report` are commands of both."""
+"""Decides whether the arguments of `info` and `report` name a dataset or a tokenizer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLAGS: Final = ("--json", "--overwrite", "--debug")  # options without a value
 
 
 def are_of_dataset(words: Sequence[str]) -> bool:
-    """Whether the first word that is neither an option nor its value names a dataset; if none is, whether any does."""
+    """Whether the first positional argument names a dataset; without one, whether any word does."""
     named = [
         word for before, word in pairwise(["", *words]) if not _is_option(word) and not _has_value(before)
     ]
@@ -23,11 +23,11 @@ def are_of_dataset(words: Sequence[str]) -> bool:
 
 
 def names_dataset(word: str) -> bool:
-    """A URL, a name that ends with .zarr, or a folder that holds what a dataset does: tokenizers have none of these."""
+    """Whether the word is a URL, ends with .zarr, or is a folder with the files of a dataset."""
     path = word.rstrip("/")
     if path.endswith((".zarr", ".zarr.partial")) or (is_url(word) and not path.endswith(_OF_TOKENIZERS)):
         return True
-    return not _is_option(word) and any(os.path.exists(os.path.join(path, name)) for name in _OF_DATASETS)  # noqa: PTH110, PTH118 - Path's raise where the name is too long
+    return not _is_option(word) and any(os.path.exists(os.path.join(path, name)) for name in _OF_DATASETS)  # noqa: PTH110, PTH118 - Path raises for long names
 
 
 def _is_option(word: str) -> bool:

@@ -26,25 +26,19 @@ sys.path.insert(0, str(ROOT))
 
 import bpe  # noqa: E402
 import flat_tokens  # noqa: E402
-from convert import ConvertOptions, append, convert  # noqa: E402
+from convert import ConvertOptions, convert  # noqa: E402
 from flat_tokens.verify import verify_dataset  # noqa: E402
 
 END = "<|endoftext|>"
-# zarr format, compression, whether reading compares a checksum, whether documents were appended. Those of prompts and
-# completions, by their name, have a loss mask.
+# zarr format, compression, whether readers compare a checksum. Layouts named mask-... have a loss mask.
 LAYOUTS = {
-    "2-zstd": (2, "zstd", True, False),
-    "2-lz4": (2, "lz4", False, False),
-    "2-lz4-bitshuffle": (2, "lz4-bitshuffle", False, False),
-    "2-none": (2, "none", False, False),
-    "3-zstd": (3, "zstd", True, False),
-    "3-lz4": (3, "lz4", True, False),
-    "3-none": (3, "none", True, False),
-    "parts-2-zstd": (2, "zstd", True, True),
-    "parts-3-zstd": (3, "zstd", True, True),
-    "mask-2-zstd": (2, "zstd", True, False),
-    "mask-2-none": (2, "none", False, False),
-    "mask-3-lz4": (3, "lz4", True, False),
+    "2-zstd": (2, "zstd", True),
+    "2-none": (2, "none", False),
+    "3-zstd": (3, "zstd", True),
+    "3-none": (3, "none", True),
+    "mask-2-zstd": (2, "zstd", True),
+    "mask-2-none": (2, "none", False),
+    "mask-3-zstd": (3, "zstd", True),
 }
 
 
@@ -58,14 +52,13 @@ def write_corpus(path: Path, rng: random.Random, documents: int) -> None:
 
 
 def make(folder: Path, layout: str) -> Path:
-    """A dataset of this layout with places of sequences and several zarr chunks; in two parts if it says so."""
-    zarr_format, compression, _, has_parts = LAYOUTS[layout]
+    """Make a dataset of this layout with several Zarr chunks."""
+    zarr_format, compression, _ = LAYOUTS[layout]
     out = folder / layout
     given: dict[str, Any] = {
         "zarr_format": zarr_format,
         "compression": compression,
         "chunk_tokens": 1024,
-        "source_places": "yes",
         "validation_fraction": 0.2,
         "workers": 1,
         "progress": "none",
@@ -76,8 +69,6 @@ def make(folder: Path, layout: str) -> Path:
         source = folder / "a.jsonl"
         given |= {"prompt_field": "prompt", "completion_field": "completion"}
     convert(ConvertOptions((str(source),), tokenizer, str(out), **given))
-    if has_parts:
-        append(ConvertOptions((str(folder / "b.txt"),), tokenizer, str(out), workers=1, progress="none"))
     return out
 
 

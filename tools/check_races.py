@@ -2,14 +2,13 @@
 
     python tools/check_races.py [--runs 200] [--minutes M] [--seed 0] [--workers 2-16] [--executor own ...]
         [--place store]
-    python tools/check_races.py --append [--runs 60] [--seed 0]
     python tools/check_races.py --seed 0 --only 37 --runs 20 --keep FOLDER      # run 37 again and again
 
 Random corpora of all kinds of input; many workers; tiny text chunks, shards and runs; system calls delayed at random,
 workers and parents killed or interrupted and the work gone on with; executors of others (tests/convert/race_runs.py).
 Half of the corpora are converted to a store, moto's S3 server on loopback, some from there: requests wait, come twice
 and late, two drivers work at one output, one stands still while another takes over (--place folder or store: these
-alone). With --append pairs of commands append to one dataset on a store (tests/convert/race_appends.py).
+alone).
 One line for each run that is not as it must be, with what repeats it, and at last a line of figures. Exit status 1 if
 there was one. Needs a C compiler and the extra `test`; with dask's `distributed` its executors are tried, too, and a
 seed gives other runs then.
@@ -35,8 +34,7 @@ sys.path[:0] = [
     *(str(ROOT / "tests" / name) for name in ("convert", "inputs", "fault", "stores")),
 ]
 
-from race_appends import AppendRaces  # noqa: E402 - found on the path above
-from race_driver import EXECUTORS, PLANTED  # noqa: E402
+from race_driver import EXECUTORS, PLANTED  # noqa: E402 - found on the path above
 from race_runs import RUNS_OF_A_CORPUS, Races, Result  # noqa: E402
 from servers import moto_server  # noqa: E402
 
@@ -52,11 +50,7 @@ def main() -> int:
         endpoint = stack.enter_context(moto_server()) if share else ""
         place = Path(options.keep or folder)
         how: dict[str, Any] = {"keep": bool(options.keep), "planted": options.plant}
-        races: Races | AppendRaces = (
-            AppendRaces(place, options.seed, endpoint, **how)
-            if options.append
-            else Races(place, options.seed, options.workers, options.executor, endpoint, share, **how)
-        )
+        races = Races(place, options.seed, options.workers, options.executor, endpoint, share, **how)
         if options.only is not None:
             tally.add_all(races.group(options.only // RUNS_OF_A_CORPUS, [options.only] * options.runs))
         else:
@@ -93,15 +87,12 @@ def parse() -> argparse.Namespace:
     add("--workers", type=_range, default=(2, 16), metavar="LO-HI")
     add("--executor", action="append", choices=["own", *EXECUTORS], default=[], help="these alone")
     add("--place", choices=["both", "folder", "store"], default="both", help="where outputs are")
-    add("--append", action="store_true", help="two commands at a time append to one dataset on a store")
     add("--plant", choices=list(PLANTED), default="", help="a fault on purpose, which the runs are to find")
     add("--jobs", type=int, default=2 * available_threads(), help="how many corpora at a time")
     add("--stop", action="store_true", help="at the first run that is not as it must be")
     add("--show", action="store_true", help="tell of every run")
     add("--keep", metavar="FOLDER", help="leave what a failed run has made in this new folder")
     options = parser.parse_args()
-    if options.append:
-        options.place = "store"
     if options.keep:
         Path(options.keep).mkdir()
     return options
@@ -154,7 +145,6 @@ class Tally:
             low, high = self._options.workers
             executors = "".join(f" --executor {name}" for name in self._options.executor)
             executors += f" --place {self._options.place}" if self._options.place != "both" else ""
-            executors += " --append" * self._options.append
             repeat = f"--seed {self._options.seed} --workers {low}-{high}{executors} --only {settings.number}"
             print(f"  again: python tools/check_races.py {repeat} --runs 20", flush=True)
 

@@ -20,11 +20,14 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 
+from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
+from convert.document_ends import NO_DOCUMENT_ENDS
 from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
-from convert.driver.provenance import write_manifest
+from convert.driver.finish import write_metadata
 from convert.encode import worker as convert_worker
+from convert.encode.clock import Clock
 from convert.places.store_workspace import open_workspace
 from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
@@ -159,18 +162,22 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     plan = make_plan(sources, CHUNK_BYTES)
     layout = ArrayLayout.create(zarr_format=zarr_format)
     options = ConvertOptions(("corpus",), "tokenizer.json", str(folder / "out.zarr"), zarr_format=zarr_format)
-    workspace = open_workspace(options.output, False, None, {})
-    workspace.open(plan_record(plan, "0" * 64, options.recorded()))
+    workspace = open_workspace(options)
+    workspace.open(plan_record(plan, "0" * 64, options.recorded(zarr_format, None)))
     engine = SimulatedEngine(workers, Results(layout, lambda chunk: sum(1 for _ in plan.blocks(chunk))))
     context = Context(
         options,
-        options.recorded(),
+        cast(Tokenizer, None),
+        {},
+        NO_DOCUMENT_ENDS,
+        options.recorded(zarr_format, None),
         plan,
         layout,
         workspace,
         Progress(),
-        JobKey("1"),
+        Clock(),
         engine,
+        JobKey("1"),
         TaskPool(engine),
         cast(Syncer, NoDisk()),
     )
@@ -185,7 +192,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     work.ledger.check_whole()
     used = resident_bytes() - before
     started = time.process_time()
-    write_manifest(context, work.ledger, list(work.ledger.files), {"path": "t"})
+    write_metadata(context, work.ledger, (work.ledger.files[0], {"path": "t"}))
     manifest_seconds = time.process_time() - started
     gigabytes = plan.total_bytes / 1e9
     log_bytes = workspace.log.path.stat().st_size

@@ -36,7 +36,7 @@ def choose_threshold(context: Context, recorded: Recorded) -> int | None:
     if known not in (None, threshold):
         raise Refused(
             f"--validation-docs: an input changed since {workspace.root} was started, so other documents would be "
-            f"held out (got {count}). Start over with --overwrite."
+            f"held out (got {count}). Start over with --restart."
         )
     workspace.log.append([threshold_entry(count, threshold)])
     return threshold

@@ -1,251 +1,223 @@
-"""What a conversion will come to, from a sample of its inputs: --dry-run prints it, and space is checked by it.
-
-Samples of the sources are read, encoded and compressed as the work would. What the driver and the
-stores have to do besides follows from measurements of both (docs/guides/scale-out.md).
-"""
+"""Estimates the result and the cost of a conversion from a sample of its inputs, for --dry-run and the space check."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from bpe.tokenizer import Tokenizer
-from convert.document_ends import NO_DOCUMENT_ENDS, DocumentEnds, document_ends
+from convert.cli.summary import ends_lines
+from convert.document_ends import DocumentEnds
 from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
-from convert.places.scratch import noted_scratch
-from convert.places.workspace import DATASET_NAME, SHARDS_NAME
 from convert.planning.plan import Plan
-from convert.shown.ends import ends_lines
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.written_metadata import write_chain
 from tokenmill.cli.progress import tokens_text
 from tokenmill.inputs.kinds import Kind
+from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.samples import Sample, samples_of
 from tokenmill.inputs.sizes import bytes_text, counted
 from tokenmill.stores import is_url
 
-# Beside the array of an entry: metadata and the manifest, which names every file.
-FIXED_BYTES = 4 << 20
-START_SECONDS = 0.3
-# Of the driver, by zarr format: CPU seconds per GB of text, bytes of memory for each text chunk.
-DRIVER_SECONDS = {2: 0.028, 3: 0.015}
-DRIVER_CHUNK_BYTES = {2: 11_400, 3: 650}
-DRIVER_BASE_BYTES = 60 << 20
-# To stores, for each GB of text: of inputs there; of an output there, with its shards, its log and its verification.
-INPUT_REQUESTS = 120
-OUTPUT_REQUESTS = 1120
-# And for each object, however small, and for an output of any size.
-OBJECT_REQUESTS = 2
-RUN_REQUESTS = 165
-# Merging, compressing and verifying beside the encoding, measured on two kinds of text: 60 M tokens/s a worker.
-MERGE_TOKENS_PER_SECOND = 60e6
+FIXED_BYTES = 4 << 20  # metadata, manifest and tokenizer
+TOKEN_BYTES = 4  # in a temporary shard
+START_BYTES = 8  # a sequence start, in a temporary shard and in the dataset
 SPACE_MARGIN = 1.1
+# Merging, compressing and verifying, per worker. The result is an estimate; no decision depends on it.
+MERGE_TOKENS_PER_SECOND = 60e6
 
 
 class Estimate(NamedTuple):
-    """Of a whole conversion. seconds: of all stages, on as many cores as there are workers."""
+    """working_bytes: temporary shards. cpu_seconds: of one worker. faults: errors in the sample."""
 
     text_bytes: int
     documents: int
     tokens: int
     dataset_bytes: int
-    working_bytes: int  # of unmerged shards, beside the dataset
-    seconds: float
+    working_bytes: int
+    cpu_seconds: float
     sampled_bytes: int
-    faults: tuple[str, ...] = ()  # what is wrong with the sample
-    ends: DocumentEnds = NO_DOCUMENT_ENDS
+    faults: tuple[str, ...]
 
 
-def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> Estimate:
-    """The estimate from a sample of some MiB; a tenth of a second, and what a library costs that a format needs."""
-    ends = document_ends(options, tokenizer)
-    sampled, whole = np.zeros(4), np.zeros(4)  # bytes of sources, bytes of text, documents, tokens
-    seconds = 0.0
-    ids: list[np.ndarray[tuple[int, ...], np.dtype[np.uint32]]] = []
-    kinds = plan.sources.by_kind()
-    largest = 0.0  # tokens of the compressed file with most of them
-    by_kind: dict[Kind, list[Sample]] = {}
+def estimate(
+    tokenizer: Tokenizer,
+    plan: Plan,
+    layout: ArrayLayout,
+    options: ConvertOptions,
+    ends: DocumentEnds,
+    rules: IntakeRules,
+) -> Estimate:
+    """Return the estimate. The sample of some MiB takes about a tenth of a second."""
     faults: dict[int, str] = {}
-    for sample in samples_of(plan, options.intake_rules, options.separator_bytes, faults):
-        by_kind.setdefault(sample.source.kind, []).append(sample)
-    for kind, samples in by_kind.items():
-        own = np.zeros(4)
-        for sample in samples:
+    samples: defaultdict[Kind, list[Sample]] = defaultdict(list)
+    for sample in samples_of(plan, rules, options.separator.encode(), faults):
+        samples[sample.source.kind].append(sample)
+    kind_bytes: Counter[Kind] = Counter()
+    largest_file = 0  # of those that one task reads
+    for source in plan.sources:
+        kind_bytes[source.kind] += source.size_bytes
+        if not source.kind.is_divisible:
+            largest_file = max(largest_file, source.size_bytes)
+    sampled, whole, seconds = (
+        np.zeros(4),
+        np.zeros(4),
+        0.0,
+    )  # bytes of files, bytes of text, documents, tokens
+    ids = [np.zeros(0, np.uint32)]
+    for kind, of_kind in samples.items():
+        totals = np.zeros(4)
+        for sample in of_kind:
             started = time.perf_counter()
-            usual = "encode" if sample.source.kind.format == "text" else "text"
-            is_encoded = (options.special_in_text or usual) == "encode"
+            is_special = (
+                options.special_in_text or ("encode" if kind.format == "text" else "text")
+            ) == "encode"
             ragged = tokenizer.encode_ragged(
                 sample.batch.text,
                 sample.batch.offsets,
-                allowed_special="all" if is_encoded else tokenizer.non_special_added_tokens,
+                allowed_special="all" if is_special else tokenizer.non_special_added_tokens,
                 checked=True,
             )
             seconds += time.perf_counter() - started
             ids.append(ragged.tokens)
-            own += (sample.source_bytes, sample.batch.offsets[-1], sample.documents, len(ragged.tokens))
-        sampled += own
-        whole += own * kinds[kind][1] / max(1, own[0])
-        if not kind.is_divisible:
-            source = plan.sources[plan.sources.largest_of(kind)]
-            largest = max(largest, float(own[3] / max(1, own[0])) * source.size_bytes)
+            totals += (sample.source_bytes, sample.batch.offsets[-1], sample.documents, len(ragged.tokens))
+        sampled += totals
+        whole += totals * kind_bytes[kind] / max(1, totals[0])
     sampled_bytes, sampled_text, _, sampled_tokens = sampled.tolist()
     _, text_bytes, documents, tokens = whole.tolist()
     tokens += documents * ends.added.per_document
-    token_bytes, start_bytes = 4, 8
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
-    dataset = tokens * packed / max(1, sampled_tokens) + start_bytes * documents + FIXED_BYTES
-    # While one worker reads such a file, what the others encode waits for it.
-    waiting = min(tokens - largest, largest * (options.worker_count - 1))
-    shard_tokens = min(
-        tokens / max(1, plan.chunk_count), plan.shard_text_bytes * tokens / max(1.0, text_bytes)
-    )
-    shard_tokens = max(shard_tokens, tokens / max(1.0, documents))  # no document is in two
-    working = min(tokens, shard_tokens * 3 * (options.worker_count + 2) + waiting) * token_bytes
-    # Starts and tokens of validation stay until the end.
-    working += start_bytes * documents + options.fraction * tokens * token_bytes
-    work_seconds = seconds * text_bytes / max(1, sampled_text) + tokens / MERGE_TOKENS_PER_SECOND
+    # While one worker reads the largest such file, the shards of the others wait for it. No document is in two shards.
+    waiting = tokens * largest_file / max(1, plan.total_bytes) * (options.worker_count - 1)
+    shard_tokens = max(tokens / max(1, plan.chunk_count), tokens / max(1.0, documents))
+    is_whole = options.task_count is not None  # then nothing is merged until all shares are encoded
+    working = tokens if is_whole else min(tokens, shard_tokens * 3 * (options.worker_count + 2) + waiting)
+    cpu_seconds = seconds * text_bytes / max(1, sampled_text) + tokens / MERGE_TOKENS_PER_SECOND
     return Estimate(
         round(text_bytes),
         round(documents),
         round(tokens),
-        round(dataset),
-        round(working),
-        START_SECONDS + work_seconds / min(options.worker_count, os.cpu_count() or 1),
+        round(tokens * packed / max(1, sampled_tokens) + START_BYTES * documents + FIXED_BYTES),
+        round(working * TOKEN_BYTES + START_BYTES * documents),
+        cpu_seconds,
         round(sampled_bytes),
         tuple(faults.values()),
-        ends,
     )
 
 
-class Room(NamedTuple):
-    """A disk that the run writes to. folder: on it; needed: bytes still to be written there at the worst moment."""
+class Disk(NamedTuple):
+    """A disk that the run writes to.
+
+    folder: a folder on it. needed: bytes to be written. flag: the option that selects the disk.
+    """
 
     folder: Path
     needed: float
     free: int
-    flag: str  # the option that chooses the disk
+    flag: str
 
 
-def rooms_of(options: ConvertOptions, dataset_bytes: float, working_bytes: float) -> list[Room]:
-    """The disks of the dataset and of the temporary shards, or the one disk of both. A store has no limit.
-
-    Files that an earlier run wrote there need no more room. Spooled standard input is no part of either.
-    """
-    output, scratch = options.output.rstrip("/"), options.scratch
-    needs: list[tuple[Path, float, str]] = []
-    if is_url(output):
-        if scratch is not None and not is_url(scratch):
-            needs.append((Path(scratch), working_bytes, "--scratch"))
-    else:
-        partial = Path(f"{output}.partial")
-        shards = noted_scratch(partial)  # an interrupted run resumes where its shards are
-        if shards is None or not shards.parent.is_dir():
-            shards = partial / SHARDS_NAME if scratch is None else Path(scratch) / SHARDS_NAME
-        place = Path(output).resolve().parent if shards.parent == partial else shards.parent
-        flag = "--output" if shards.parent == partial else "--scratch"
-        needs.append(
-            (Path(output).resolve().parent, dataset_bytes - _size_of(partial / DATASET_NAME), "--output")
-        )
-        needs.append((place, working_bytes - _size_of(shards), flag))
-    rooms: dict[int, Room] = {}
+def disks_of(options: ConvertOptions, dataset_bytes: float, working_bytes: float) -> list[Disk]:
+    """Return the disks of the dataset and of the temporary shards, or the one disk of both. A store has no limit."""
+    needs: list[tuple[str, float, str]] = []
+    if not is_url(options.output):
+        needs.append((str(Path(options.output).resolve().parent), dataset_bytes, "--output"))
+    if options.scratch is not None and not is_url(options.scratch):
+        needs.append((options.scratch, working_bytes, "--scratch"))
+    elif needs:
+        needs.append((needs[0][0], working_bytes, "--output"))
+    disks: dict[int, Disk] = {}
     for folder, needed, flag in needs:
-        disk = folder.stat().st_dev
-        if disk in rooms:
-            rooms[disk] = rooms[disk]._replace(needed=rooms[disk].needed + needed)
-        else:
-            rooms[disk] = Room(folder, needed, shutil.disk_usage(folder).free, flag)
-    return list(rooms.values())
+        device = Path(folder).stat().st_dev
+        same = disks.get(device, Disk(Path(folder), 0, shutil.disk_usage(folder).free, flag))
+        disks[device] = same._replace(needed=same.needed + needed)
+    return list(disks.values())
 
 
-def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> None:
-    """Raise StorageError (exit 4) if a disk has less room than the estimate says is needed on it.
+def check_space(
+    tokenizer: Tokenizer,
+    plan: Plan,
+    layout: ArrayLayout,
+    options: ConvertOptions,
+    ends: DocumentEnds,
+    rules: IntakeRules,
+) -> None:
+    """Raise StorageError (exit 4) if a disk has less space than the estimate.
 
-    Nothing is sampled where there is room for the worst case: a token per byte, not compressed.
+    Nothing is sampled if there is space for one uncompressed token per byte.
     """
-    expands = any(kind.is_decoded for kind in plan.sources.kinds)
+    expands = any(source.kind.is_decoded for source in plan.sources)
     worst = 16 * plan.total_bytes * (40 if expands else 1) + FIXED_BYTES
-    if all(room.free >= worst for room in rooms_of(options, 0, 0)):
+    if all(disk.free >= worst for disk in disks_of(options, 0, 0)):
         return
-    found = estimate(tokenizer, plan, layout, options)
-    for room in rooms_of(options, found.dataset_bytes, found.working_bytes):
-        needed = SPACE_MARGIN * room.needed
-        if room.free < needed:
+    found = estimate(tokenizer, plan, layout, options, ends, rules)
+    for disk in disks_of(options, found.dataset_bytes, found.working_bytes):
+        needed = SPACE_MARGIN * disk.needed
+        if disk.free < needed:
             raise StorageError(
-                f"{printable(room.folder)}: {bytes_text(room.free)} are free, but about {bytes_text(needed)} are "
+                f"{printable(disk.folder)}: {bytes_text(disk.free)} are free, but about {bytes_text(needed)} are "
                 f"needed ({bytes_text(found.dataset_bytes)} for the dataset, {bytes_text(found.working_bytes)} for "
-                f"temporary shards). Free some space, or choose another disk with {room.flag}."
+                f"temporary shards). Free some space, or choose another disk with {disk.flag}."
             )
 
 
-def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout: ArrayLayout) -> list[str]:
-    """What --dry-run prints."""
-    kinds = sorted((kind.name, *totals) for kind, totals in plan.sources.by_kind().items())
-    listed = ", ".join(f"{count:,} {kind} ({bytes_text(size)})" for kind, count, size in kinds)
-    room = "".join(
+def estimate_lines(
+    found: Estimate, plan: Plan, options: ConvertOptions, layout: ArrayLayout, ends: DocumentEnds
+) -> list[str]:
+    """Return the lines that --dry-run prints."""
+    space = "".join(
         f"; {bytes_text(disk.free)} free in {printable(disk.folder)}"
         f"{'' if disk.free >= disk.needed * SPACE_MARGIN else ', which is too little'}"
-        for disk in rooms_of(options, found.dataset_bytes, found.working_bytes)
+        for disk in disks_of(options, found.dataset_bytes, found.working_bytes)
     )
-    bytes_per_token = found.text_bytes / max(1, found.tokens)
     if options.validation_docs is not None:
         held_out = counted(options.validation_docs, "document")
     elif options.validation:
         held_out = "the files of --validation"
     else:
         held_out = f"about {options.fraction:.3%} of the documents"
+    if options.engine_name == "process":
+        workers = counted(options.worker_count, "worker")
+        cores = min(options.worker_count, os.cpu_count() or 1)
+        duration = f"about {_duration(found.cpu_seconds / cores)}"
+    else:
+        workers = f"the workers of {options.engine_name}"
+        duration = f"about {_duration(found.cpu_seconds)} of CPU time, divided among the workers"
     return [
         f"{printable(options.output)}: nothing written (--dry-run); estimated from a sample of "
         f"{bytes_text(found.sampled_bytes)}:",
-        f"  inputs     {counted(len(plan.sources), 'file')}: {listed}",
-        f"  plan       {counted(plan.chunk_count, 'text chunk')} of up to {bytes_text(plan.chunk_bytes)}, "
-        f"{counted(options.worker_count, 'worker')}, Zarr format {layout.zarr_format}, "
-        f"compression {options.compression}",
+        f"  inputs     {counted(len(plan.sources), 'file')}: {_inputs(plan)}",
+        f"  plan       {counted(plan.chunk_count, 'text chunk')} of up to {bytes_text(plan.chunk_bytes)}, {workers}, "
+        f"Zarr format {layout.zarr_format}, compression {options.compression}",
         f"  documents  about {found.documents:,} with {bytes_text(found.text_bytes)} of text; validation {held_out}",
-        f"  tokens     about {tokens_text(found.tokens)}, {bytes_per_token:.2f} bytes of text per token",
-        *ends_lines(found.ends, options.messages_field is not None),
+        f"  tokens     about {tokens_text(found.tokens)}, {found.text_bytes / max(1, found.tokens):.2f} bytes of text "
+        "per token",
+        *ends_lines(ends, options.messages_field is not None),
         f"  disk       about {bytes_text(found.dataset_bytes)} for the dataset and {bytes_text(found.working_bytes)} "
-        f"for temporary files{room}",
-        f"  time       about {_duration(found.seconds)}",
-        *_scaling_lines(found, plan, options, layout),
+        f"for temporary files{space}",
+        f"  time       {duration}",
         *(f"  warning    {fault}" for fault in found.faults),
     ]
 
 
-def _scaling_lines(
-    found: Estimate, plan: Plan, options: ConvertOptions, layout: ArrayLayout
-) -> Iterator[str]:
-    """What matters beyond one machine: the driver, and the requests to stores."""
-    gigabytes, zarr_format = found.text_bytes / 1e9, layout.zarr_format
-    sizes = [source.size_bytes for source in plan.sources if source.version]
-    requests = INPUT_REQUESTS * sum(sizes) / 1e9 + OBJECT_REQUESTS * len(sizes)
-    if is_url(options.output):
-        requests += OUTPUT_REQUESTS * gigabytes + RUN_REQUESTS
-    if options.executor != "process" or requests:
-        memory = DRIVER_BASE_BYTES + DRIVER_CHUNK_BYTES[zarr_format] * plan.chunk_count
-        seconds = DRIVER_SECONDS[zarr_format] * gigabytes
-        yield f"  driver     about {_duration(seconds)} of CPU time and {bytes_text(memory)} of memory"
-    if requests:
-        yield f"  requests   about {requests:,.0f} to stores"
+def _inputs(plan: Plan) -> str:
+    """Return the files by kind: "2 jsonl (22.5 kB), 1 parquet (1.0 MB)"."""
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for source in plan.sources:
+        counts[source.kind.name] += 1
+        sizes[source.kind.name] += source.size_bytes
+    return ", ".join(f"{counts[kind]:,} {kind} ({bytes_text(sizes[kind])})" for kind in sorted(counts))
 
 
 def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _size_of(folder: Path) -> int:
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += (Path(place) / name).stat().st_size
-    return total

@@ -27,7 +27,7 @@ def leave_out(context: Context, recorded: Recorded) -> None:
         if gone := left_out.intersection(counts.source_index for counts in record.sources):
             raise Refused(
                 f"{printable(plan.sources[min(gone)].shown)}: is no longer an input, but {workspace.root} already "
-                "contains its documents. Add it again, or start over with --overwrite."
+                "contains its documents. Add it again, or start over with --restart."
             )
         if shard.chunk_index in chunks:
             del recorded.shards[shard]

@@ -103,7 +103,7 @@ def _usable_shards(
         if not is_usable(record.intake, rules):
             raise Refused(
                 f"{workspace.root}: bad records were left out, which --on-error {rules.on_error} does not allow. "
-                "Resume with the former --on-error and --invalid, or start over with --overwrite."
+                "Resume with the former --on-error and --replace-invalid, or start over with --restart."
             )
         if has_quarantine(workspace.shard_store, record, rules):
             yield record

@@ -104,7 +104,7 @@ def encode_again(records: Sequence[ShardRecord], key: JobKey, threshold: int | N
 def changed_chunk(plan: Plan, chunk: TextChunk) -> BadInput:
     """Return the error for a text chunk that gives other shards than in an earlier run."""
     return BadInput(
-        f"{plan.describe(chunk)}: changed since an earlier run read it. Start over with --overwrite."
+        f"{plan.describe(chunk)}: changed since an earlier run read it. Start over with --restart."
     )
 
 

@@ -14,13 +14,13 @@ that no other has taken over (convert/places/store_log.py).
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from convert.errors import Refused, UsageError
+from convert.options import ConvertOptions
 from convert.places.scratch import NOTE_NAME, check_scratch, remove_folder
 from convert.places.store_log import FOLDER as LOG_NAME
 from convert.places.store_log import StoreLog
@@ -53,6 +53,7 @@ from tokenmill.stores import (
 )
 from tokenmill.stores.lease import NAME as LEASE_NAME
 from tokenmill.stores.lease import Lease
+from tokenmill.stores.system import user_name
 from tokenmill.stores.url import parse
 
 _OWN_FOLDERS = (f"{LOG_NAME}/", f"{SHARDS_NAME}/", JOB_NAME)
@@ -69,6 +70,7 @@ class StoreWorkspace:
         overwrite: bool = False,
         scratch: str | None = None,
         options: StorageOptions | None = None,
+        restart: bool = False,
     ) -> None:
         url = output.rstrip("/")
         location = parse(output)
@@ -90,8 +92,8 @@ class StoreWorkspace:
         self.root = f"{self.output}.partial"
         self._scratch = scratch if scratch is None or is_url(scratch) else str(Path(scratch).absolute())
         self._digest = hashlib.sha256(url.encode()).hexdigest()[:16]
-        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{os.getuid()}-{self._digest}"
-        self._local = Workspace(self._home / "out", overwrite)
+        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{user_name()}-{self._digest}"
+        self._local = Workspace(self._home / "out", overwrite, restart=restart)
         self._lease = Lease(self._partial, self.output, Refused)
         self._is_open = False
         self.log = StoreLog(self._local.shards, self._partial, self.output, self._lease.holder)
@@ -355,17 +357,16 @@ class StoreWorkspace:
 AnyWorkspace = Workspace | StoreWorkspace
 
 
-def open_workspace(
-    output: str, overwrite: bool, scratch: str | None, options: StorageOptions
-) -> AnyWorkspace:
-    """The workspace of an output, a path or URL."""
+def open_workspace(options: ConvertOptions) -> AnyWorkspace:
+    """Return the work folder of options.output, a path or URL."""
+    output, scratch = options.output, options.scratch
     if is_url(output):
-        return StoreWorkspace(output, overwrite, scratch, options)
+        return StoreWorkspace(output, options.overwrite, scratch, options.storage_options, options.restart)
     if scratch is not None and is_url(scratch):
         raise UsageError(
             f"--scratch: must be a local folder unless --output is a URL (got {shown_url(scratch)})"
         )
-    return Workspace(output, overwrite, scratch)
+    return Workspace(output, options.overwrite, scratch, options.restart)
 
 
 def _holds(store: Store, key: str) -> bool:

@@ -82,7 +82,13 @@ class Workspace:
     an earlier run that goes on, by number, those whose bytes may be others by now.
     """
 
-    def __init__(self, output: str | Path, overwrite: bool = False, scratch: str | None = None) -> None:
+    def __init__(
+        self,
+        output: str | Path,
+        overwrite: bool = False,
+        scratch: str | None = None,
+        restart: bool = False,
+    ) -> None:
         # "out.zarr/" and "out.zarr" are one place.
         self.output = Path(output)
         if self.output.name in ("", ".."):  # ".", "/", "a/.."
@@ -99,7 +105,7 @@ class Workspace:
         self.maybe_modified = array("q")
         self.is_published = False
         self._record: PlanRecord | None = None
-        self._overwrite = overwrite
+        self._overwrite, self._restart = overwrite, restart
         self._lock = FolderLock(self.root / LOCK_NAME, self.output, Refused)
 
     def check_output(self) -> None:
@@ -127,7 +133,7 @@ class Workspace:
         """Take the folder for `plan`; True if it holds work of an earlier run with the same plan, which goes on.
 
         Refused (exit 6): another run is at work there, the folder is not ours, or its plan differs (without
-        overwrite; with it the old work is thrown away).
+        restart; with it the old work is thrown away).
         """
         self.take()
         replaced = self.root / REPLACED_NAME
@@ -240,22 +246,22 @@ class Workspace:
         try:
             old = RecordFile(self.plan)
             found = list(islice(compare(old, plan, maybe_modified), SHOWN_DIFFERENCES))
-            if not found:
+            if not found and not self._restart:
                 self.maybe_modified[:] = maybe_modified
                 return True
-            if self._overwrite or not self.holds_work:
+            if self._restart or not self.holds_work:
                 return False  # asked for, or nothing would be lost
             changed = changed_source(old, plan)
         except ValueError as error:
-            if self._overwrite:
+            if self._restart:
                 return False
-            raise Refused(f"{self.plan}: damaged ({error}). Start over with --overwrite.") from None
+            raise Refused(f"{self.plan}: damaged ({error}). Start over with --restart.") from None
         if changed is not None:
-            raise Refused(printable(f"{changed} since {self.root} was started. Start over with --overwrite."))
+            raise Refused(printable(f"{changed} since {self.root} was started. Start over with --restart."))
         changes = ", ".join(f"{told(name)} {_value(was)} (now {_value(is_)})" for name, was, is_ in found)
         raise Refused(
             printable(
-                f"{self.root}: started with {changes}. Resume with the former options, or start over with --overwrite."
+                f"{self.root}: started with {changes}. Resume with the former options, or start over with --restart."
             )
         )
 

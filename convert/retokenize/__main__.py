@@ -1,41 +1,40 @@
 """python -m convert.retokenize owt.zarr --tokenizer other.json --output other.zarr
 
-stdout: what came of it; stderr: one line if something is wrong. Exit codes: convert/errors.py.
+stdout: the new splits. stderr: one line if something is wrong. Exit codes: docs/reference/guarantees.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
-from convert.errors import printable
+from bpe.threads import available_threads
+from convert.errors import BadArgument, printable
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import ended_by
 from tokenmill.cli.parser import Parser
-from tokenmill.cli.shared_arguments import add_debug, add_layout, add_storage_option
+from tokenmill.cli.shared_arguments import add_debug, add_engine, add_layout, add_storage_option
 from tokenmill.cli.standard_streams import prepare_standard_streams
-from tokenmill.cli.words import path_word, whole
+from tokenmill.cli.words import path_word
+from tokenmill.engines.choose import EngineOptions, check_engine, executor_of
 from tokenmill.stores import shown_url
-
-MOST_THREADS = 4096
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert.retokenize") -> int:
-    """Retokenize as the arguments say; the exit code. prog: how the program was called."""
+    """Retokenize and return the exit code. prog: the name of the program in messages."""
     prepare_standard_streams()
     debug = "--debug" in (sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(build_parser(prog).parse_args(arguments))
-    except SystemExit:
+    except SystemExit:  # of --help
         raise
     except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="Lower --threads.")
+        return ended_by(error, debug, with_less_memory="Lower --workers.")
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    from convert.retokenize.run import RetokenizeOptions, retokenize
+    from convert.retokenize.run import RetokenizeOptions, retokenize  # slow, and --help does not need it
 
     options = RetokenizeOptions(
         parsed.dataset,
@@ -44,7 +43,7 @@ def _run(parsed: argparse.Namespace) -> int:
         parsed.from_tokenizer,
         parsed.append_token,
         parsed.prepend_token,
-        parsed.threads,
+        _engine(parsed),
         ArrayLayout.create(parsed.zarr_format, compression=parsed.compression),
         parsed.overwrite,
         dict(parsed.storage_option),
@@ -57,8 +56,24 @@ def _run(parsed: argparse.Namespace) -> int:
     return 0
 
 
+def _engine(parsed: argparse.Namespace) -> EngineOptions:
+    executor = executor_of(parsed.executor, parsed.scheduler, parsed.address) or "process"
+    try:
+        check_engine(executor, parsed.workers, parsed.scheduler, parsed.address)
+    except ValueError as error:
+        raise BadArgument(str(error)) from None
+    workers = parsed.workers or available_threads()
+    return EngineOptions(
+        executor=executor,
+        workers=workers,
+        scheduler=parsed.scheduler,
+        address=parsed.address,
+        start_method=parsed.start_method,
+    )
+
+
 def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
-    """The parser. prog: how the program was called."""
+    """Return the parser. prog: the name of the program in messages."""
     parser = Parser(
         prog=prog,
         usage="%(prog)s DATASET --tokenizer PATH --output PATH [options]",
@@ -80,23 +95,13 @@ def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
     )
     add("-o", "--output", required=True, type=path_word, metavar="PATH", help="dataset folder to write")
     add("--from-tokenizer", metavar="PATH", help="old tokenizer (default: the dataset's own)")
-    add(
-        "--append-token",
-        metavar="TOKEN",
-        help="token to add after each document, by text or ID, or none (default: as in DATASET, by text)",
-    )
-    add(
-        "--prepend-token",
-        metavar="TOKEN",
-        help="token to add before each document, by text or ID, or none (default: as in DATASET, by text)",
-    )
-    add(
-        "--threads",
-        type=whole(MOST_THREADS),
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="number of threads (default: number of CPUs)",
-    )
+    for name, place in (("append", "after"), ("prepend", "before")):
+        add(
+            f"--{name}-token",
+            metavar="TOKEN",
+            help=f"token to add {place} each document, by text or ID, or none (default: as in DATASET, by text)",
+        )
+    add_engine(add, has_scratch=False)
     add_layout(add)
     add("--overwrite", action="store_true", help="replace an existing dataset")
     add_storage_option(add)

@@ -1,36 +1,51 @@
-"""One run: the old dataset's documents, batch by batch, into a new dataset, verified, then given its name."""
+"""One run: batches of the old dataset are tasks, and their results are written in order, verified and published."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count, islice
 from pathlib import Path
-from typing import Any
 
 import flat_tokens
 from bpe import _core
 from bpe.end_tokens import EndToken, EndTokens, end_tokens, post_processor_ends
 from bpe.tokenizer import Tokenizer
-from convert.document_ends import DocumentEnds, recorded_template, recorded_tokens
-from convert.driver.provenance import save_tokenizer
+from convert.document_ends import DocumentEnds, recorded_ends
+from convert.driver.finish import save_tokenizer
 from convert.driver.tokenizers import load_tokenizer, tokenizer_of
 from convert.errors import BadInput, UsageError, printable
-from convert.retokenize.documents import BATCH_TOKENS, Retokenizer, whole_documents
+from convert.retokenize.batch import Documents, RetokenizeJob, batches_of, retokenize_batch
 from flat_tokens import ArrayLayout, Dataset
-from flat_tokens.exchange.blocks import Block, blocks_of
+from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
 from flat_tokens.exchange.unfinished import Unfinished, check_apart
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.existing_output import not_ours
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import write_root
+from tokenmill.engines.choose import EngineOptions, open_engine
+from tokenmill.engines.ending import ending
+from tokenmill.engines.engine import Engine
+from tokenmill.engines.job import JobKey, hand_out
+from tokenmill.engines.tasks import TaskPool
+from tokenmill.stores import is_url
+
+MAX_TASKS = 4096  # workers beyond this number would be of no use
 
 
 @dataclass(frozen=True)
 class RetokenizeOptions:
-    """What to do. from_tokenizer: the one that made the ids, None for the dataset's own; append, prepend: the new end
-    tokens by text or id, "none" for none, None for those of the dataset by their texts."""
+    """The options of one run.
+
+    dataset: path or URL of the old dataset.
+    from_tokenizer: the tokenizer of its IDs; None: the one that it includes.
+    append, prepend: the new end tokens by text or ID, "none" for no token; None: the same texts as in the dataset.
+    engine: where the batches are encoded.
+    """
 
     dataset: str
     tokenizer: str
@@ -38,36 +53,48 @@ class RetokenizeOptions:
     from_tokenizer: str | None = None
     append: str | None = None
     prepend: str | None = None
-    threads: int = 1
+    engine: EngineOptions = field(default_factory=EngineOptions)
     layout: ArrayLayout = field(default_factory=ArrayLayout)
     overwrite: bool = False
     storage: Mapping[str, str] = field(default_factory=dict)
 
 
 def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
-    """Write the new dataset; what its splits came to. BadInput for documents whose ids do not say their text, or a
-    dataset of another tokenizer; UsageError, RefusedError. Nothing is left of a run that fails."""
+    """Write the new dataset and return its splits. Nothing is left of a run that fails."""
     check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
     dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
-    has_mask = any(dataset[split].loss_mask is not None for split in SPLITS)
+    name = printable(str(dataset.path))
+    if any(dataset[split].loss_mask is not None for split in SPLITS):
+        raise UsageError(f"{name}: has a loss mask, which cannot be mapped. Convert the original text again.")
     old = _old_tokenizer(dataset, options)
     new, source = load_tokenizer(options.tokenizer, options.storage)
-    old_ends = _recorded_ends(dataset)
-    new_ends, has_template = _new_ends(new, dataset, old_ends, options)
-    retokenizer = Retokenizer(old, new, old_ends, new_ends.added, options.threads)
-    with (
-        Unfinished(options.output, options.overwrite, not_ours) as unfinished,
-        tempfile.TemporaryDirectory(prefix="retokenize-") as temporary,
-    ):
-        root = unfinished.folder
-        record, facts = save_tokenizer(new, root, Path(temporary), source)
+    manifest = dataset.without_sources
+    recorded = {} if manifest is None else dict(manifest.options)
+    old_ends = recorded_ends(recorded)
+    new_ends, has_template = _new_ends(new, bool(recorded.get("template")), old_ends, options)
+    path = options.dataset if is_url(options.dataset) else str(Path(options.dataset).absolute())
+    job = RetokenizeJob(path, dict(options.storage), old, new, old_ends, new_ends.added)
+    with ExitStack() as opened:
+        unfinished = opened.enter_context(Unfinished(options.output, options.overwrite, not_ours))
+        temporary = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="retokenize-")))
+        engine = open_engine(options.engine, lambda _: None)
+        opened.enter_context(ending(engine, lambda _: None))
+        root, job_file = unfinished.folder, unfinished.folder / "job"
+        record, facts = save_tokenizer(new, root, temporary, source)
+
+        def put(data: bytes) -> str:
+            job_file.write_bytes(data)
+            return str(job_file.absolute())
+
+        batches = (batch for split in SPLITS for batch in batches_of(dataset[split], split))
+        key = hand_out(engine, max(1, sum(1 for _ in islice(batches, MAX_TASKS))), job, put, options.storage)
         written: dict[str, WrittenSplit] = {}
         for split in SPLITS:
-            writer = SplitWriter(root, split, options.layout, has_mask=has_mask)
-            for block in _blocks(dataset, split, retokenizer):
+            writer = SplitWriter(root, split, options.layout)
+            for block in _in_order(batches_of(dataset[split], split), engine, key):
                 writer.add(block)
             written[split] = writer.end()
-        counts = {split: found.record.seq_count for split, found in written.items()}
+        job_file.unlink(missing_ok=True)
         empty = {split: found.empty_documents for split, found in written.items()}
         write_root(
             root,
@@ -75,41 +102,44 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
             [record, *(file for found in written.values() for file in found.files)],
             options.layout,
             tokenizer=facts,
-            sources=[
-                {
-                    "path": printable(str(dataset.path)),
-                    "kind": "dataset",
-                    "tokenizer": dataset.tokenizer_record,
-                }
-            ],
+            sources=[{"path": name, "kind": "dataset", "tokenizer": dataset.tokenizer_record}],
             options={
                 **new_ends.added.recorded(),
                 **new_ends.recorded(),
                 **({"template": True} if has_template else {}),
-                "documents": {split: counts[split] + empty[split] for split in SPLITS},
+                "documents": {
+                    split: found.record.seq_count + empty[split] for split, found in written.items()
+                },
                 "empty_documents": empty,
             },
             versions={"tokenmill": _core.__version__},
         )
-        verify_dataset(root).require_ok()
+        verify_dataset(root.absolute(), engine).require_ok()
         unfinished.publish()
     return written
 
 
-def _blocks(dataset: Dataset, split: str, retokenizer: Retokenizer) -> Iterator[Block]:
-    first = 0
-    for batch in whole_documents(blocks_of(dataset[split]), BATCH_TOKENS):
-        yield retokenizer.encode(batch, first, split)
-        first += len(batch.documents)
+def _in_order(batches: Iterator[Documents], engine: Engine, key: JobKey) -> Iterator[Block]:
+    """Yield the result of each batch, in order. At most `window` batches are in flight or wait for their turn."""
+    window = 2 * engine.worker_count
+    numbered, finished = zip(count(), batches, strict=False), dict[int, Block]()
+    with TaskPool(engine) as pool:
+        for following in count():
+            while following not in finished:
+                for number, batch in islice(numbered, window - len(pool) - len(finished)):
+                    pool.submit(number, partial(str, batch), retokenize_batch, batch, key)
+                if not len(pool):
+                    return
+                finished.update(pool.done())
+            yield finished.pop(following)
 
 
 def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:
-    """The tokenizer that made the ids: the given one, compared with what the manifest says of it, or the dataset's."""
-    facts, given = dataset.tokenizer_record, options.from_tokenizer
+    """Return the tokenizer of the old IDs. Raise BadInput if it is not the one that the manifest names."""
+    known, given = dataset.tokenizer_record, options.from_tokenizer
     if given is not None:
         tokenizer, source = load_tokenizer(given, options.storage)
-        known = {} if facts is None else facts
-        if facts is not None and not (
+        if known is not None and not (
             known.get("fingerprint") == tokenizer.fingerprint()
             or known.get("source_sha256") == source["source_sha256"]
         ):
@@ -126,43 +156,28 @@ def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:
     return found
 
 
-def _recorded(dataset: Dataset) -> dict[str, Any]:
-    manifest = dataset.without_sources
-    return {} if manifest is None else dict(manifest.options)
-
-
-def _recorded_ends(dataset: Dataset) -> EndTokens:
-    recorded = _recorded(dataset)
-    if recorded.get("template"):
-        return recorded_template(recorded)
-    names = ("prepend_token", "append_token")
-    return EndTokens(*(recorded_tokens([recorded.get(name)]) for name in names))
-
-
 def _new_ends(
-    new: Tokenizer, dataset: Dataset, old: EndTokens, options: RetokenizeOptions
+    new: Tokenizer, has_template: bool, old: EndTokens, options: RetokenizeOptions
 ) -> tuple[DocumentEnds, bool]:
     """Return the new end tokens, and whether they come from the new tokenizer's template.
 
-    Options come first. Without them a dataset with the tokens of its template gets the tokens of the new template, and
-    any other dataset keeps the texts of its end tokens.
+    Without options, a dataset with the tokens of its template gets the tokens of the new template, and any other
+    dataset keeps the texts of its end tokens.
     """
     template = post_processor_ends(new)
-    if _recorded(dataset).get("template") and options.prepend is None and options.append is None:
-        return DocumentEnds(template, template), True
     given = (options.prepend, options.append)
-    asked = end_tokens(new, *(None if token == "none" else token for token in given))
-    chosen: list[tuple[EndToken, ...]] = []
-    for name, token, own, tokens in zip(("prepend", "append"), given, asked, old, strict=True):
-        if token is not None:
-            chosen.append(own)
+    if has_template and given == (None, None):
+        return DocumentEnds(template, template), True
+    chosen = list(end_tokens(new, *(None if token == "none" else token for token in given)))
+    for side, name in enumerate(("prepend", "append")):
+        if given[side] is not None:
             continue
-        for end in tokens:
+        for end in old[side]:
             if end.text not in new.special_tokens:
                 raise UsageError(
                     f"--{name}-token: must be given, because {printable(repr(end.text))} ({end.id}), which the dataset "
                     f"adds to each document, is not a special token of {printable(options.tokenizer)}. Pass another "
                     "token or none."
                 )
-        chosen.append(tuple(EndToken(new.special_tokens[end.text], end.text) for end in tokens))
+        chosen[side] = tuple(EndToken(new.special_tokens[end.text], end.text) for end in old[side])
     return DocumentEnds(EndTokens(*chosen), template), False

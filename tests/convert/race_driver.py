@@ -20,9 +20,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import convert.driver.append
 import convert.driver.conversion
-import convert.driver.pipeline
 from convert.__main__ import flush_and_leave, main
 from convert.places import store_log
 from convert.planning.plan import Plan
@@ -130,8 +128,7 @@ if __name__ == "__main__":
     if settings["executor"] != "own":
         workers = int(words[words.index("--workers") + 1])
         executor = EXECUTORS[settings["executor"]](workers)
-        convert.driver.pipeline.convert = partial(convert.driver.pipeline.convert, executor=executor)
-        convert.driver.append.append = partial(convert.driver.append.append, executor=executor)
+        convert.driver.conversion.convert = partial(convert.driver.conversion.convert, executor=executor)
         # The command alone has handlers of signals, and an executor of its own. A worker that is being forked loses a
         # signal that has one, such as that with which a broken pool ends it.
         stop_signals.stop_signals = nullcontext

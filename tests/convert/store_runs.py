@@ -14,8 +14,8 @@ from stopped_runs import options
 
 import convert.places.store_workspace
 from convert import convert as run_conversion
+from convert.cli.summary import Summary
 from convert.places.store_workspace import StoreWorkspace
-from convert.shown.summary import Summary
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.stores import Bytes, Entry, Store, StoreError, open_store
 from tokenmill.stores.store import Blocks

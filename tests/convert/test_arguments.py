@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from convert.__main__ import main
-from convert.shown import arguments
+from convert.cli import arguments
 from tokenmill.cli import words
 
 NUMBERS = {
@@ -37,7 +37,10 @@ NO_NUMBERS = [
     "٣x",
 ]
 # Where nought is a number like any other.
-FROM_NOUGHT = {"--seed", "--max-errors", "--validation-docs", "--validation-fraction", "--stall-timeout", "--retries"}
+FROM_NOUGHT = {
+    *("--seed", "--max-errors", "--validation-docs", "--validation-fraction", "--stall-timeout", "--retries"),
+    "--task-index",
+}
 LARGE_IS_FINE = {"--seed", "--max-errors", "--stall-timeout"}
 
 
@@ -54,7 +57,7 @@ def refused(here: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
 
 
 def test_all_numbers_are_found() -> None:
-    assert len(NUMBERS) == 12, "a new number: say above whether it may be 0"
+    assert len(NUMBERS) == 14, "a new number: say above whether it may be 0"
 
 
 @pytest.mark.parametrize("flag", NUMBERS)
@@ -77,7 +80,7 @@ def test_what_is_no_number_in_the_range_of_its_flag(
         ("--validation", "en.txt", "--validation-fraction", "0.1"),
         ("--validation", "en.txt", "--validation-docs", "3"),
         ("--validation-fraction", "0.1", "--validation-docs", "3"),
-        ("--separator", "\ufffd", "--invalid", "replace"),
+        ("--separator", "\ufffd", "--replace-invalid"),
     ],
     ids="_".join,
 )

@@ -27,7 +27,6 @@ from stopped_runs import leave_partial, options
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert import convert
-from convert.__main__ import main
 from convert.chat_rules import chat_rules
 from convert.errors import BadInput, Refused, UsageError
 from tokenmill.engines.inline_engine import InlineEngine
@@ -310,11 +309,6 @@ def test_a_date_is_an_option_and_is_recorded(here: Path) -> None:
     dataset = flat_tokens.open(here / "out")
     assert dataset.without_sources is not None
     assert dataset.without_sources.options["chat_date"] == "2024-07-26"
-    append = (
-        "c.jsonl --append-to out --tokenizer tok.json --messages-field messages --quiet --workers 1".split()
-    )
-    assert main(append) == 0
-    assert flat_tokens.open(here / "out").train.seq_count == 2
     for wrong in ("2024-7-26", "20240726", "today", "2024-02-30"):
         with pytest.raises(UsageError, match="--chat-date"):
             options(**CHATS, chat_date=wrong)

@@ -14,7 +14,7 @@ from bpe.errors import BadArgument
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions, Summary, convert
 from convert.__main__ import main
-from convert.driver.pipeline import dry_run
+from convert.driver.conversion import dry_run
 from convert.errors import BadInput, Refused, UsageError
 from flat_tokens.__main__ import main as flat_tokens_main
 from tokenmill.engines.inline_engine import InlineEngine

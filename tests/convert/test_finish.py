@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from convert import ConvertOptions, convert
-from convert.driver.finalizer import known_facts
+from convert.driver.finish import known_facts
 from convert.errors import StorageError
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.token_facts import TokenFacts
@@ -63,7 +63,7 @@ def test_a_dataset_that_is_gone_before_it_is_read_back_was_bad_input(
         shutil.rmtree(root)
         return verify_dataset(root, *given)
 
-    monkeypatch.setattr("convert.driver.finalizer.verify_dataset", remove_and_verify)
+    monkeypatch.setattr("convert.driver.finish.verify_dataset", remove_and_verify)
     options = ConvertOptions(["en.txt"], "tok.json", "out", progress="none")
     with pytest.raises(StorageError):
         convert(options, InlineEngine())

@@ -22,7 +22,7 @@ from web_server import web_server
 
 from convert import convert
 from convert.__main__ import main
-from convert.driver.pipeline import dry_run
+from convert.driver.conversion import dry_run
 from convert.errors import BadInput, Refused
 from convert.planning.plan import make_plan
 from flat_tokens import verify_dataset

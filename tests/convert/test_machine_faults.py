@@ -58,8 +58,7 @@ def clean(here: Path) -> dict[str, bytes]:
 WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-import convert.driver.pipeline, convert.driver.conversion, tokenmill.engines.ending, flat_tokens.storage.zstd_library
-from convert.__main__ import main
+import convert.driver.conversion, convert.driver.conversion, tokenmill.engines.ending, flat_tokens.storage.zstd_library
 flat_tokens.storage.zstd_library.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[1])

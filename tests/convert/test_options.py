@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from convert.cli.arguments import parse_arguments
 from convert.errors import UsageError
 from convert.options import ConvertOptions
-from convert.shown.arguments import parse_arguments
 from tokenmill.cli.words import unescaped
 
 BAD = [
@@ -31,16 +31,21 @@ BAD = [
     ({"validation_fraction": float("nan")}, "--validation-fraction"),
     ({"validation_fraction": 0.1, "validation": ["v"]}, "--validation"),
     ({"validation_fraction": "0.1"}, "--validation-fraction"),
-    ({"overwrite": "yes"}, "overwrite"),
+    ({"overwrite": "yes"}, "--overwrite"),
+    ({"restart": 1}, "--restart"),
+    ({"task_index": 1}, "--task-index"),
+    ({"task_index": 2, "task_count": 2}, "--task-index"),
+    ({"verify": "all"}, "--verify"),
+    ({"retries": -1}, "--retries"),
     ({"inputs": None}, "inputs"),
     ({"separator": b"a"}, "--separator"),
     ({"separator": ""}, "--separator"),
     ({"separator": "\ud800"}, "--separator"),
     ({"separator": "x" * 5000}, "--separator"),
-    ({"separator": "a\ufffd", "invalid": "replace"}, "--separator"),
+    ({"separator": "a\ufffd", "replace_invalid": True}, "--separator"),
     ({"zarr_format": 1}, "--zarr-format"),
-    ({"compression": "gzip"}, "--compression"),
-    ({"invalid": "drop"}, "--invalid"),
+    ({"compression": "lz4"}, "--compression"),
+    ({"replace_invalid": "yes"}, "--replace-invalid"),
     ({"on_error": "x"}, "--on-error"),
     ({"max_errors": -1}, "--max-errors"),
     ({"special_in_text": "x"}, "--special-in-text"),
@@ -86,15 +91,16 @@ def test_defaults_and_kinds_of_paths() -> None:
 def test_only_what_decides_the_bytes_is_recorded() -> None:
     base = ConvertOptions(["a"], "t", "o")
     same = ConvertOptions(["b"], "t", "p", workers=7, progress="json", overwrite=True, text_chunk_bytes=9)
-    assert base.recorded() == same.recorded()
+    assert base.recorded(2, None) == same.recorded(2, None)
+    assert base.recorded(2, None) != base.recorded(3, None)
     for change in (
         {"seed": 1},
         {"separator": "x"},
-        {"zarr_format": 3},
         {"compression": "none"},
-        {"invalid": "replace"},
+        {"replace_invalid": True},
     ):
-        assert ConvertOptions(["a"], "t", "o", **change).recorded() != base.recorded()  # type: ignore[arg-type]
+        changed = ConvertOptions(["a"], "t", "o", **change)  # type: ignore[arg-type]
+        assert changed.recorded(2, None) != base.recorded(2, None)
 
 
 @pytest.mark.parametrize(
@@ -145,12 +151,11 @@ def test_the_command_line_becomes_options() -> None:
         "1k",
         "--quiet",
     ]
-    options, parsed = parse_arguments(arguments)
+    options, _ = parse_arguments(arguments)
     assert options.inputs == ("a", "b")
     assert options.validation == ("v", "w")
     assert (options.separator, options.seed, options.workers) == ("\n\n", 5, 3)
     assert (options.text_chunk_bytes, options.chunk_tokens, options.progress) == (65536, 1000, "none")
-    assert parsed.quiet
 
 
 @pytest.mark.parametrize(

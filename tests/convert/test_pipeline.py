@@ -132,7 +132,7 @@ def test_texts_of_every_shape(name: str, tokenizer_path: Path, naive: Naive, tmp
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("compression", ["zstd", "lz4", "lz4-bitshuffle", "none"])
+@pytest.mark.parametrize("compression", ["zstd", "none"])
 def test_both_layouts_and_every_compression(
     zarr_format: int, compression: str, corpus: list[Path], tokenizer_path: Path, naive: Naive, tmp_path: Path
 ) -> None:
@@ -196,7 +196,7 @@ def test_invalid_bytes_are_replaced_as_python_does_and_counted(
     replaced = sum(part.decode(errors="replace").count("\ufffd") for part in bad) + 1
     for chunk_bytes in (1, 2, 30, None):
         output = tmp_path / f"{chunk_bytes}.zarr"
-        summary = run(path, tokenizer_path, output, invalid="replace", text_chunk_bytes=chunk_bytes)
+        summary = run(path, tokenizer_path, output, replace_invalid=True, text_chunk_bytes=chunk_bytes)
         check(output, expected, summary)
         assert summary.replaced == replaced
         assert any("replaced" in line for line in summary.lines())

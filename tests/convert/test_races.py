@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from injector import compiler
-from race_appends import AppendRaces
 from race_runs import RUNS_OF_A_CORPUS, Races
 from servers import moto_server
 
@@ -55,9 +54,3 @@ def test_a_store_where_no_driver_looks_whether_it_is_the_one_is_found(moto: str,
     planted = "no driver looks whether it is the one"
     races = Races(tmp_path, seed=501, executors=["own"], endpoint=moto, share=1.0, planted=planted)
     assert any(result.problem for result in races.group(306 // RUNS_OF_A_CORPUS, [306]))
-
-
-# Of seed 1: the first stands still until the second has come to its end, or was refused.
-def test_two_that_append_at_once_to_a_dataset_on_a_store(moto: str, tmp_path: Path) -> None:
-    for result in AppendRaces(tmp_path, 1, moto).group(29 // RUNS_OF_A_CORPUS, [29]):
-        assert not result.problem, f"{result.settings.text}: {result.kind}: {result.problem}"

@@ -22,7 +22,7 @@ from store_runs import MORE, Place, whole
 import convert.encode.encode_task
 from convert import convert as run_conversion
 from convert.__main__ import main
-from convert.driver.pipeline import dry_run
+from convert.driver.conversion import dry_run
 from convert.errors import BadInput, Refused, UsageError
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath

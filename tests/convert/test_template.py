@@ -16,7 +16,7 @@ from bpe.__main__ import main as bpe_main
 from bpe.tokenizer import Tokenizer
 from convert import Summary, convert
 from convert.__main__ import main
-from convert.driver.pipeline import dry_run
+from convert.driver.conversion import dry_run
 from convert.errors import Refused, UsageError
 from convert.retokenize.__main__ import main as retokenize_main
 from flat_tokens.__main__ import main as flat_tokens_main
@@ -176,16 +176,9 @@ def test_a_run_without_the_template_is_not_resumed_with_it(
 
 
 @pytest.mark.parametrize("model", ["several", "both"], indirect=True)
-def test_appended_and_retokenized_documents_keep_the_template(model: Path, here: Path) -> None:
-    (here / "more.txt").write_text("more")
-    run("en.txt")
-    assert main("more.txt --append-to out --quiet --workers 1".split()) == 0
+def test_retokenized_documents_keep_the_template(model: Path, here: Path) -> None:
     added = Tokenizer.load(model)
     assert added.post_processor is not None
-    assert all_ids("out")[-1] == added.encode("more", add_special_tokens=True)
-    assert main(["more.txt", "--append-to", "out", "--append-token", END, "--quiet", "--workers", "1"]) == 0
-    assert all_ids("out")[-1] == [*added.encode("more"), added.special_tokens[END]]
-
     run("en.txt", output="old")
     root = json.loads(model.read_text())
     root["post_processor"] = {
@@ -268,7 +261,5 @@ def test_flags_of_a_configuration_without_a_tokenizer_json(flags: dict[str, bool
     expected = [loaded["<s>"]] * flags.get("add_bos_token", False) + expected
     expected += [loaded["</s>"]] * flags.get("add_eos_token", False)
     assert all_ids("out") == [expected]
-    assert main("in.txt --append-to out --quiet --workers 1".split()) == 0
-    assert all_ids("out") == [expected] * 2
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     assert transformers.AutoTokenizer.from_pretrained("folder")("the end")["input_ids"] == expected

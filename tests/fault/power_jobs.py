@@ -53,16 +53,13 @@ class Job:
 
 CONVERT = "--text-chunk-bytes 700 --chunk-tokens 512 --validation-fraction 0.3 --progress none --workers 2"
 FIRST = f"convert a.txt packed.gz --tokenizer tok.json --output out {CONVERT}"
-APPEND = "convert b.txt --append-to out --text-chunk-bytes 700 --progress none --workers 2"
 JOBS = {
     job.name: job
     for job in [
         Job("convert", (), FIRST, "out"),
         Job("replace", (FIRST,), FIRST.replace("a.txt", "b.txt") + " --overwrite", "out"),
         Job("convert with scratch", (), f"{FIRST} --scratch scratch", "out"),
-        Job("append", (FIRST,), APPEND, "out"),
-        Job("append again", (FIRST, APPEND), APPEND.replace("b.txt", "c.txt"), "out"),
-        Job("compact", (FIRST, APPEND), "compact out --output whole", "whole"),
+        Job("compact", (FIRST,), "compact out --output whole", "whole"),
         Job("retokenize", (FIRST,), "retokenize out --tokenizer other.json --output new", "new"),
         Job("train", (), "train a.txt --vocab-size 300 --quiet --output new.json", "new.json"),
         Job(

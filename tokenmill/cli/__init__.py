@@ -1,1 +1,1 @@
-"""What all commands share: one parser, one reader for each kind of word, one form of errors."""
+"""Shared by all commands: the argument parser, types of arguments, progress, and errors on one line."""

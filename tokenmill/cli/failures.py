@@ -31,6 +31,18 @@ _FOREIGN = (
     (ImportError, 2, "E-SYSTEM-007"),
     ((MemoryError, BrokenExecutor), MEMORY, "E-SYSTEM-006"),
 )
+_NO_LOCKS = "This file system has no locks; choose an --output on another one."
+_ADVICE = {  # by errno
+    errno.ENOSPC: "Free some space and run the same command again.",
+    errno.EDQUOT: "Free some of your quota and run the same command again.",
+    errno.EFBIG: "Raise the limit on file size (ulimit -f) and run the same command again.",
+    errno.EMFILE: "Raise the limit on open files (ulimit -n) or lower --workers.",
+    errno.ENFILE: "Raise the limit on open files (ulimit -n) or lower --workers.",
+    errno.EAGAIN: "Raise the limit on processes (ulimit -u) or lower --workers.",
+    errno.ESTALE: "Another host replaced or removed the file; run the same command again.",
+    errno.EIO: "Check the disk, then run the same command again.",
+    **dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP), _NO_LOCKS),
+}
 
 
 def ended_by(
@@ -39,7 +51,7 @@ def ended_by(
     """Report the error that ended the command and return the exit code.
 
     debug: show the error's code, and the traceback of a user error too.
-    more: text appended to the message.
+    more: sentences appended to the message.
     with_less_memory: sentence that is added if memory ran out.
     output: file of a failed write, for systems that do not name it.
     """
@@ -50,20 +62,13 @@ def ended_by(
     if exit_code is None or debug:
         with suppress(OSError, ValueError, AttributeError):  # stderr is full, closed or absent
             traceback.print_exception(error)
-    kind = f"error [{code_of(error)}]" if debug else "error"
-    line = one_line(error)
     if exit_code is None:
-        complain(
-            f"{line}{more}. This is a bug in tokenmill: please report it with the traceback above.", kind
-        )
-        return 1
-    out_of_memory = isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError)
-    if out_of_memory and with_less_memory:
-        line = with_sentence(line, with_less_memory)
-    if more.startswith((";", ",", ".")):
-        line = line.removesuffix(".")
-    complain(line + more, kind)
-    return exit_code
+        more = "This is a bug in tokenmill: please report it with the traceback above."
+    elif isinstance(error, (MemoryError, BrokenExecutor)) and not isinstance(error, TokenmillError):
+        more = f"{with_less_memory} {more}".strip()
+    line = one_line(error)
+    complain(with_sentence(line, more) if more else line, f"error [{code_of(error)}]" if debug else "error")
+    return 1 if exit_code is None else exit_code
 
 
 def reader_gone() -> int:
@@ -83,67 +88,40 @@ def exit_code_of(error: BaseException) -> int | None:
 
 def code_of(error: BaseException) -> str:
     """Return the stable code of an error: E-BUG-001 for a bug."""
-    code = getattr(error, "code", None)
-    if isinstance(error, TokenmillError) and isinstance(code, str):
-        return code
+    if isinstance(error, TokenmillError):
+        return error.code
     return next((code for kind, _, code in _FOREIGN if isinstance(error, kind)), "E-BUG-001")
 
 
 def one_line(error: BaseException) -> str:
     """Return the message of an error on one line. An OSError gets its path and, if known, the fix."""
+    message = str(error) or type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         where = error.filename2 or error.filename
         message = f"{error.strerror} (errno {error.errno})"
         if where is not None:
             message = f"{where}: {message}"
-        message += _way_out(error, where)
+        if error.errno == errno.ENOSPC and (free := _free_bytes(where)) is not None:
+            message += f" ({free:,} bytes are free)"
+        if advice := _ADVICE.get(error.errno or 0):
+            message = with_sentence(message, advice)
     elif isinstance(error, ImportError):
-        missing = (
-            "the C++ core is not built"
-            if "_core" in str(error)
-            else f"{error.name or error} is not installed"
-        )
+        is_core = "_core" in str(error)
+        missing = "the C++ core is not built" if is_core else f"{error.name or error} is not installed"
         message = f"{missing}. Run pip install . in the checkout, or pip install tokenmill."
     elif isinstance(error, MemoryError) and not isinstance(error, TokenmillError):
         message = "out of memory"  # the failed allocation's size would not help
     elif isinstance(error, KeyboardInterrupt):
         message = str(error) or "interrupted"
-    else:
-        message = str(error) or type(error).__name__
     return printable(message)
-
-
-def _way_out(error: OSError, where: object) -> str:
-    """Return how to fix a system error, or "" if that is unknown."""
-    if error.errno == errno.ENOSPC:
-        free = _free_bytes(where)
-        space = f" ({free:,} bytes are free)" if free is not None else ""
-        return f"{space}. Free some space and run the same command again."
-    if error.errno == errno.EDQUOT:
-        return ". Free some of your quota and run the same command again."
-    if error.errno == errno.EFBIG:
-        return ". Raise the limit on file size (ulimit -f) and run the same command again."
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return ". Raise the limit on open files (ulimit -n) or lower --workers."
-    if error.errno == errno.EAGAIN:
-        return ". Raise the limit on processes (ulimit -u) or lower --workers."
-    if error.errno == getattr(errno, "ESTALE", -1):
-        return ". Another host replaced or removed the file; run the same command again."
-    if error.errno == errno.EIO:
-        return ". Check the disk, then run the same command again."
-    if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
-        return ". This file system has no locks; choose an --output on another one."
-    return ""
 
 
 def _free_bytes(where: object) -> int | None:
     """Return the free bytes on the disk of a file, or None if the disk is unknown."""
     if where is None or where == STDOUT:
         return None
-    place = str(where).split(" at byte ")[0]
-    for path in (place, os.path.dirname(place) or "."):  # noqa: PTH120 - a path that may be anything
-        try:
-            return shutil.disk_usage(path).free
-        except (OSError, ValueError):
-            continue
+    path = str(where).split(" at byte ")[0]
+    for place in (path, os.path.dirname(path) or "."):  # noqa: PTH120 - the path may be of any form
+        with suppress(OSError, ValueError):
+            return shutil.disk_usage(place).free
     return None

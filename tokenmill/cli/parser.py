@@ -1,6 +1,6 @@
-"""The parser of all commands: options and positionals in any order, errors of one line that say the nearest word.
+"""The argument parser of all commands: options and positional arguments in any order, and errors on one line.
 
-An error is raised as BadArgument, which each `main` reports like all others; argparse would print the usage.
+An error raises BadArgument, which every `main` reports like other errors. argparse alone would print the usage.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from tokenmill.cli.hints import is_of_other_tools, meant, nearest, unknown_command
+from tokenmill.cli.hints import nearest, unknown_command
 from tokenmill.errors import BadArgument, printable, shown
 
-# Marks a word after "--", which argparse would take for an option if it looks like one.
-_BEHIND = "\0behind\0"
-_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212"  # hyphens, and their replacements in word processors
-_LONGEST = 400  # characters of a message
+_LITERAL = "\0--\0"  # marks a word after "--", so that argparse does not take it for an option
+MAX_MESSAGE = 400  # characters
 EXIT_CODES: Final = (
     "exit codes: 0 success, 2 usage, 3 bad data, 4 environment, 5 memory or worker, 6 refused, "
     "130 interrupted"
@@ -28,12 +26,11 @@ EXIT_CODES: Final = (
 class Parser(argparse.ArgumentParser):
     """An argparse parser of one command, or of several with `add_subparsers`.
 
-    examples: command lines; the name of the program is put before a line that does not have it. The help ends with
-    the examples, the epilog and the exit codes.
+    examples: command lines for the help; the name of the program is added to lines without it.
     """
 
-    _is_mixing = False
-    _words: Sequence[str] = ()
+    _is_parsing = False
+    _words: Sequence[str] = ()  # that are not after "--"
 
     def __init__(self, *, examples: Sequence[str] = (), epilog: str = "", **options: Any) -> None:
         lines = [line if "%(prog)s" in line else f"%(prog)s {line}" for line in examples]
@@ -46,87 +43,57 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
 
     def commands(self) -> dict[str, Parser]:
-        """The parsers of its commands by name; none if it has none."""
+        """Return the parsers of its commands by name; {} if it has no commands."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
                 return dict(action.choices)
         return {}
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """The values, and no words left over: an option that is not known is an error of the command it was given."""
+        """Return the parsed arguments and []: an unknown option is an error of the command it was given to."""
         words = list(sys.argv[1:] if args is None else args)
-        if self._is_mixing or self._subparsers is not None:
+        if self._is_parsing or self._subparsers is not None:
             return super().parse_known_args(words, namespace)
         end = words.index("--") if "--" in words else len(words)
-        self._refuse_other_dashes(words[:end])
-        self._is_mixing, self._words = True, words[:end]  # the next call calls this method again
+        for word in words[:end]:  # argparse would read -output as -o utput
+            if re.fullmatch(r"-\w[\w-]+", name := word.partition("=")[0]) and self._has(f"-{name}"):
+                self.error(f"{word}: must begin with two hyphens. Write -{name}.")
+        self._is_parsing, self._words = (
+            True,
+            words[:end],
+        )  # parse_known_intermixed_args calls this method again
         try:
             parsed, rest = self.parse_known_intermixed_args(
-                [*words[:end], *(_BEHIND + word for word in words[end + 1 :])], namespace
+                [*words[:end], *(_LITERAL + word for word in words[end + 1 :])], namespace
             )
         finally:
-            self._is_mixing = False
+            self._is_parsing = False
         if rest:
-            self.error(self._unknown([word.removeprefix(_BEHIND) for word in rest]))
+            self.error(self._unknown([word.removeprefix(_LITERAL) for word in rest]))
         return parsed, []
 
-    def _unknown_options(self) -> list[str]:
-        given = [word for word in self._words if re.match(r"--.|-[^-\d.]", word)]
-        return [
-            word
-            for word in given
-            if not self._get_option_tuples(word) and word.partition("=")[0] not in self._option_string_actions
-        ]
-
-    def _inputs(self) -> list[str]:
-        """The names of the positional arguments in the help."""
-        return [
-            action.metavar if isinstance(action.metavar, str) else action.dest
-            for action in self._get_positional_actions()
-        ]
-
-    def _get_option_tuples(self, option_string: str) -> list[Any]:
-        """The options that a word may be short for: none, where another tool means something else by it."""
-        if is_of_other_tools(option_string.partition("=")[0], self._option_string_actions, self._inputs()):
-            return []
-        return super()._get_option_tuples(option_string)
-
-    def _refuse_other_dashes(self, words: Sequence[str]) -> None:
-        """An option with a dash of a word processor, or with one of the two, is refused as such."""
-        for word in words:
-            bare = word.partition("=")[0].lstrip(_DASHES)
-            if word[:1] not in _DASHES or word.startswith("--") or len(bare) < 2:
-                continue
-            if f"--{bare}" in self._option_string_actions:
-                self.error(f"{word}: must begin with two hyphens. Write --{bare}.")
+    def _has(self, option: str) -> bool:
+        return option in self._option_string_actions
 
     def _unknown(self, words: Sequence[str]) -> str:
+        """Return the message for words that the command does not take."""
         if not words[0].startswith("-"):
-            taken = " ".join(self._inputs())
-            return (
-                f"too many arguments: {' '.join(words)} (expected {f'at most {taken}' if taken else 'none'})"
-            )
-        if "\0" not in words[0] and Path(words[0]).exists():
-            near = ". Write -- before a file name that begins with a hyphen."
+            names = " ".join(str(action.metavar or action.dest) for action in self._get_positional_actions())
+            expected = f"at most {names}" if names else "none"
+            return f"too many arguments: {' '.join(words)} (expected {expected})"
+        if Path(words[0]).exists():
+            advice = ". Write -- before a file name that begins with a hyphen."
         else:
-            near = meant(words[0].partition("=")[0], self._option_string_actions, self._inputs())
-        return f"unrecognized argument{'s' if len(words) > 1 else ''}: {' '.join(words)}{near}"
-
-    def _with_dash(self, option: str) -> str:
-        """The spelling that passes a word with a leading dash to an option; "" if none is needed."""
-        names = self._option_string_actions[option].option_strings
-        for name, value in zip(self._words, self._words[1:], strict=False):
-            if name in names and value[:1] == "-" and value not in self._option_string_actions:
-                return f". Write {option}={value}."
-        return ""
+            advice = nearest(words[0].partition("=")[0], self._option_string_actions)
+        return f"unrecognized argument{'s' if len(words) > 1 else ''}: {' '.join(words)}{advice}"
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        if action.option_strings and arg_strings == ["--"]:  # argparse would make an empty list of it
+        if action.option_strings and arg_strings == ["--"]:  # argparse removes it and fails
             raise argparse.ArgumentError(action, "expected a value instead of --")
         return super()._get_values(action, arg_strings)
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        return super()._get_value(action, arg_string.removeprefix(_BEHIND))
+        return super()._get_value(action, arg_string.removeprefix(_LITERAL))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -137,20 +104,18 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, message)
 
     def error(self, message: str) -> NoReturn:
-        """Raise BadArgument with one line: "argument --threads: must be ..." becomes "--threads: must be ..."."""
-        if message.startswith("the following arguments are required") and (
-            unknown := self._unknown_options()
-        ):
-            message = self._unknown(unknown)  # perhaps a misspelling of the missing one
-        if found := re.fullmatch(r"argument (?:-\w/)?(--[\w-]+)\S*: expected (.*)", message):
-            message = f"argument {found[1]}: expected {found[2]}{self._with_dash(found[1])}"
-        message = re.sub(r"^argument (\S+): ", r"\1: ", message)
+        """Raise BadArgument with one line: "argument --threads/-t: must be" becomes "--threads: must be"."""
+        if message.startswith("the following arguments are required"):
+            options = (word for word in self._words if word.startswith("--"))
+            unknown = [word for word in options if not self._get_option_tuples(word) and not self._has(word)]
+            message = self._unknown(unknown) if unknown else message  # perhaps a missing one, misspelled
+        message = re.sub(r"^argument (?:-\w/)?([^\s/]+)\S*: ", r"\1: ", printable(message))
         message = message.replace("not allowed with argument ", "cannot be combined with ")
-        message = re.sub(
-            r"(--[\w-]+)/-\w\b|-\w/(--[\w-]+)", r"\1\2", printable(message)
-        )  # --output/-o: one name is enough
-        if len(message) > _LONGEST:
-            message = message[: _LONGEST - 1] + "…"
+        message = re.sub(r"(--[\w-]+)/-\w\b|-\w/(--[\w-]+)", r"\1\2", message)
+        if found := re.match(r"(--[\w-]+): expected .*argument$", message):
+            message += f". If the value begins with a hyphen, write {found[1]}=VALUE."
+        if len(message) > MAX_MESSAGE:
+            message = message[: MAX_MESSAGE - 1] + "…"
         if not message.startswith("-") and not message.endswith((".", "?")):
             message += f". Run {self.prog} --help."
         raise BadArgument(message)

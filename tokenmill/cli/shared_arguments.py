@@ -1,4 +1,4 @@
-"""Options that several commands share. Each function takes the `add_argument` of a parser or of one of its groups."""
+"""Options that several commands share. Each function takes the `add_argument` of a parser or of a group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Add = Callable[..., Any]
 
 
 def add_input_format(add: _Add) -> None:
-    """--input-format and --text-field, which has names of other tools too."""
+    """Add --input-format, and --text-field with its aliases."""
     add(
         "--input-format",
         choices=INPUT_FORMATS,
@@ -33,7 +33,7 @@ def add_input_format(add: _Add) -> None:
 
 
 def add_exclude(add: _Add) -> None:
-    """--exclude, which may be repeated."""
+    """Add --exclude, which may be repeated."""
     add(
         "--exclude",
         action="append",
@@ -44,7 +44,7 @@ def add_exclude(add: _Add) -> None:
 
 
 def add_storage_option(add: _Add) -> None:
-    """--storage-option, which may be repeated."""
+    """Add --storage-option, which may be repeated."""
     add(
         "--storage-option",
         type=name_and_value,
@@ -56,7 +56,7 @@ def add_storage_option(add: _Add) -> None:
 
 
 def add_layout(add: _Add, is_copy: bool = False) -> None:
-    """--zarr-format and --compression of a new dataset. is_copy: by default, they are as in the copied dataset."""
+    """Add --zarr-format and --compression. is_copy: the copied dataset has the defaults."""
     add(
         "--zarr-format",
         type=integer,
@@ -73,8 +73,8 @@ def add_layout(add: _Add, is_copy: bool = False) -> None:
     )
 
 
-def add_engine(add: _Add, executor_help: str = SUPPRESS) -> None:
-    """The options that choose where tasks run; `tokenmill.engines.choose.executor_of` reads them."""
+def add_engine(add: _Add, executor_help: str = SUPPRESS, has_scratch: bool = True) -> None:
+    """Add the options that select where tasks run; `tokenmill.engines.choose.executor_of` reads them."""
     add("--executor", choices=EXECUTORS, help=executor_help)
     add(
         "--workers",
@@ -94,15 +94,16 @@ def add_engine(add: _Add, executor_help: str = SUPPRESS) -> None:
         metavar="ADDRESS",
         help="run on the Ray cluster at this address, such as host:6379; auto finds a running cluster",
     )
-    add(
-        "--scratch",
-        metavar="DIR",
-        help="folder for temporary files, visible to all workers (default: next to the output)",
-    )
+    if has_scratch:
+        add(
+            "--scratch",
+            metavar="DIR",
+            help="folder for temporary files, visible to all workers (default: next to the output)",
+        )
     add("--start-method", choices=START_METHODS, default="auto", help=SUPPRESS)
     add("--stall-timeout", type=seconds, default=STALL_SECONDS, metavar="S", help=SUPPRESS)
 
 
 def add_debug(add: _Add) -> None:
-    """--debug, which `main` of each package looks for."""
+    """Add --debug, which each `main` reads."""
     add("--debug", action="store_true", help="print the traceback of an error")

@@ -1,4 +1,4 @@
-"""stdout and stderr as a command needs them, whatever the shell and the locale made of them."""
+"""Prepares stdout and stderr for a command, whatever the shell and the locale made of them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,28 @@ from typing import NoReturn
 
 
 def prepare_standard_streams() -> None:
-    """Nothing printed can fail for its characters, and print(file=sys.stderr) never ends up on stdout.
+    """Escape characters that the locale's encoding lacks, open closed streams, and shorten Python's warnings.
 
-    LC_ALL=C: what the encoding lacks is escaped. Closed by the shell (`>&-`), where Python has None: a sink. Python's
-    warnings are one line each, without the line of code.
+    If the shell closed a stream (`>&-`), Python has None, and print(file=sys.stderr) would write to stdout.
     """
     warnings.showwarning = lambda message, *_, **__: complain(str(message), "warning")
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            # Kept open until the end.
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - stays open
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def complain(line: str, kind: str = "error") -> None:
-    """Print `tokenmill: kind: line` on stderr; where that is full or closed, the exit code tells by itself."""
+    """Print `tokenmill: kind: line` on stderr, if stderr is open and has space."""
     with suppress(OSError, ValueError, AttributeError):
         print(f"tokenmill: {kind}: {line}", file=sys.stderr, flush=True)
 
 
 def flush_and_leave(code: int) -> NoReturn:
-    """End at once: workers are gone and all files closed; to free a vocabulary entry by entry would take longer."""
+    """End the process at once: freeing a large vocabulary entry by entry would take longer."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # full, closed, or not there at all
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)

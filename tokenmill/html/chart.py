@@ -1,5 +1,4 @@
-"""Charts with axes: a histogram and a curve. Their texts are HTML beside the drawing, so that they keep their size
-where the drawing is narrow; every second label is left out there."""
+"""Charts with axes: a histogram and a curve. Their labels are HTML, so that they keep their size on narrow screens."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from math import log2
 
 from tokenmill.html.components import escaped
 
-MOST_TICKS = 5
+MAX_TICKS = 5
 Y_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
@@ -23,10 +22,10 @@ def histogram(
     tips: Sequence[str],
     step: int,
 ) -> str:
-    """Bars of shares in [0, 1], on an axis from 0 on that holds `highest`; every `step`-th has its label under it,
-    every second of those on wide screens only.
+    """Return bars of shares in [0, 1], on an axis from 0 that includes `highest`.
 
-    The plot is one stop of the Tab key; the arrow keys go from bar to bar."""
+    step: every step-th bar has a label, half of them only on wide screens. The arrow keys move between bars.
+    """
     top, ticks = _y_axis(100 * highest)
     bars = "".join(
         f'<div title="{escaped(tip)}"><b style="height:{100 * 100 * share / top:.2f}%"></b></div>'
@@ -46,7 +45,7 @@ def histogram(
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a curve; x above 0, y at least 0; tip: what it tells."""
+    """A point of a curve with x > 0 and y >= 0. tip: the text of its tooltip."""
 
     x: int
     y: float
@@ -54,9 +53,7 @@ class Point:
 
 
 def curve(points: Sequence[Point], x_title: str, y_title: str) -> str:
-    """A line through points, x on a logarithmic axis with ticks at powers of two, y from 0 on.
-
-    The last point has its value beside it. Stops and keys are those of a histogram."""
+    """Return a line through points, with its last value. x is logarithmic, with ticks at powers of two."""
     left, right = _powers(points)
     top, y_ticks = _y_axis(max((point.y for point in points), default=0))
     places = [(_percent(point.x, left, right), 100 * (1 - point.y / top)) for point in points]
@@ -88,7 +85,7 @@ def curve(points: Sequence[Point], x_title: str, y_title: str) -> str:
 
 
 def _lines(top: float, ticks: Sequence[float], unit: str = "") -> str:
-    """The lines of a plot's y axis with their labels."""
+    """Return the labeled lines of the y axis."""
     lines = "".join(
         f'<span class="grid" style="bottom:{100 * tick / top:.2f}%"><span>{tick:g}{unit}</span></span>'
         for tick in ticks
@@ -97,7 +94,7 @@ def _lines(top: float, ticks: Sequence[float], unit: str = "") -> str:
 
 
 def _powers(points: Sequence[Point]) -> tuple[int, int]:
-    """Powers of two at or around the points, at least one apart."""
+    """Return the exponents of powers of two that enclose the points."""
     left = min((point.x.bit_length() - 1 for point in points), default=0)
     right = max(((point.x - 1).bit_length() for point in points), default=1)
     return left, max(right, left + 1)
@@ -108,7 +105,7 @@ def _percent(x: int, left: int, right: int) -> float:
 
 
 def _y_axis(highest: float) -> tuple[float, list[float]]:
-    """The end of an axis from 0 on that holds the value, and its ticks: 3.2 -> 4, [0, 1, 2, 3, 4]."""
-    step = next((step for step in Y_STEPS if highest <= step * (MOST_TICKS - 1)), highest)
+    """Return the end of an axis that includes the value, and its ticks: 3.2 -> 4, [0, 1, 2, 3, 4]."""
+    step = next((step for step in Y_STEPS if highest <= step * (MAX_TICKS - 1)), highest)
     count = max(1, -int(-highest // step))
     return count * step or 1, [at * step for at in range(count + 1)]

@@ -1,4 +1,4 @@
-"""How figures are written: short, with units, or a dash where there is nothing to tell."""
+"""Numbers as text: short, with units, and a dash for an undefined ratio."""
 
 from __future__ import annotations
 
@@ -24,20 +24,18 @@ def many(count: int, noun: str) -> str:
 
 
 def short(count: int) -> str:
-    """12_345_678 -> "12.3 M"; below 10,000 in full."""
-    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if count >= 10 * size or (count >= size and size > 1000):
-            return f"{_three_digits(count / size)} {unit}"
-    return f"{count:,}"
+    """12_345_678 -> "12.3 M"; numbers below 10,000 in full."""
+    return f"{count:,}" if count < 10_000 else _scaled(count, ("k", "M", "G", "T"))
 
 
 def storage(size_bytes: int) -> str:
     """3_210_000 -> "3.21 MB"."""
-    for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size_bytes >= size:
-            return f"{_three_digits(size_bytes / size)} {unit}"
-    return f"{size_bytes} B"
+    return f"{size_bytes} B" if size_bytes < 1000 else _scaled(size_bytes, ("kB", "MB", "GB", "TB"))
 
 
-def _three_digits(value: float) -> str:
-    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+def _scaled(value: float, units: tuple[str, ...]) -> str:
+    for unit in units:
+        value /= 1000
+        if value < 1000 or unit == units[-1]:
+            break
+    return f"{f'{value:.3g}' if value < 999.5 else f'{value:,.0f}'} {unit}"

@@ -1,5 +1,4 @@
-"""The frame of a page: style, script and a policy by which it may ask no network and run no script but these (by hash),
-so that a hostile text that got through the escaping could still do nothing."""
+"""The frame of a page: style, scripts, and a content security policy that blocks the network and all other scripts."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ def page(
     scripts: Sequence[str] = (),
     data: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A whole page as text.
+    """Return a page as text.
 
-    title, kind: what it is about and what it says of it, such as "owt.zarr" and "dataset report". subtitle: HTML.
-    figures: for cards. made_by: the command. mark: a comment by which the file is known again. scripts: further ones.
-    data: (element's id, text) for these to read."""
+    subtitle: HTML. figures: for `cards`. kind: such as "dataset report". made_by: the command.
+    mark: a comment that identifies the file. scripts: additional scripts, which read data, pairs of ID and text.
+    """
     style, script = (
         resources.files(__package__).joinpath(f"page.{end}").read_text("utf-8") for end in ("css", "js")
     )

@@ -1,10 +1,8 @@
-"""Tokens as boxes of text: which ids make which characters, with nothing in it that could drive a page or a
-terminal.
+"""Groups tokens into boxes of whole characters, and splits their text into printable and spelled parts.
 
-A character whose bytes are spread over several tokens cannot be shown in parts, so these tokens share a box,
-which names all their ids. Everything that is no printable character is spelled out, bytes that are no UTF-8
-too: direction marks, above all, which could turn the text around them. Invariant: the boxes' ids in their order
-are the ids given."""
+Tokens that make up one character share a box. All other bytes are spelled out, such as invalid UTF-8 and direction
+marks, which could reorder the text around them. The IDs of all boxes, in order, are the given IDs.
+"""
 
 from __future__ import annotations
 
@@ -12,94 +10,76 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-LARGEST_BOX = 8  # tokens: what is not a character by then is bytes
+MAX_BOX_TOKENS = 8  # more tokens than this are not one character
 SPELLED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "␣"}
-LETTER_PLACE = "\u25cc"
+DOTTED_CIRCLE = "\u25cc"
 
 
 class Part(NamedTuple):
-    """A stretch of a box: text as it is, or spelled out because it cannot be shown."""
+    """A part of a box: printable text, or a name for a character or byte that is not printable."""
 
     text: str
     is_spelled: bool
 
 
 class Box(NamedTuple):
-    """Tokens that are shown together, nearly always one. data: their bytes, None if an id has no entry."""
+    """Tokens that are shown together. data: their bytes; None for an ID without an entry."""
 
     ids: tuple[int, ...]
     data: bytes | None
 
 
 def boxes(ids: list[int], entries: dict[int, bytes]) -> Iterator[Box]:
-    """[226, 130, 172, 5] -> one box of three ids with the bytes of "€", and one of the id 5."""
+    """[226, 130, 172, 5] -> one box of three IDs with the bytes of "€", and one of the ID 5."""
     held: list[int] = []
-    data = b""
     for id_ in ids:
-        entry = entries.get(id_)
-        if entry is None:
-            yield from _apart(held, entries)
-            held, data = [], b""
+        if id_ not in entries:
+            yield from _single(held, entries)
             yield Box((id_,), None)
+            held = []
             continue
         held.append(id_)
-        data += entry
-        if not _is_begun(data):
-            # whole characters, or bytes that no continuation makes valid: those are shown token by token
-            if len(held) == 1 or _is_utf8(data):
-                yield Box(tuple(held), data)
-            else:
-                yield from _apart(held, entries)
-            held, data = [], b""
-        elif len(held) == LARGEST_BOX:
-            yield from _apart(held, entries)
-            held, data = [], b""
-    yield from _apart(held, entries)
+        data = b"".join(entries[one] for one in held)
+        fault = _fault(data)
+        if fault == "":
+            yield Box(tuple(held), data)
+            held = []
+        elif fault != "unexpected end of data" or len(held) == MAX_BOX_TOKENS:
+            yield from _single(held, entries)
+            held = []
+    yield from _single(held, entries)
 
 
-def _apart(ids: list[int], entries: dict[int, bytes]) -> Iterator[Box]:
-    for id_ in ids:
-        yield Box((id_,), entries[id_])
+def _single(ids: list[int], entries: dict[int, bytes]) -> Iterator[Box]:
+    return (Box((id_,), entries[id_]) for id_ in ids)
 
 
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _is_begun(data: bytes) -> bool:
-    """Whether it ends within a character and is UTF-8 up to there."""
+def _fault(data: bytes) -> str:
+    """Return why the bytes are not UTF-8, or ""."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        return error.reason == "unexpected end of data"
-    return False
+        return error.reason
+    return ""
 
 
 def parts(data: bytes) -> Iterator[Part]:
-    """b"a\\n\\xff" -> ("a", as it is), ("↵", spelled), ("\\n", as it is), ("FF", spelled). A mark without the letter
-    that it belongs to sits on a dotted circle: without, it would lie on the box before, with no width to point at."""
-    plain = ""
+    """b"a\\n\\xff" -> ("a", printable), ("↵", spelled), ("\\n", printable), ("FF", spelled).
+
+    A combining mark without its letter gets a dotted circle, which makes it visible.
+    """
     text = data.decode("utf-8", "surrogateescape")
-    if text and unicodedata.category(text[0]).startswith("M"):
-        plain = LETTER_PLACE
+    plain = DOTTED_CIRCLE if text and unicodedata.category(text[0]).startswith("M") else ""
     for char in text:
         if char == " " or char.isprintable():
             plain += char
             continue
         if plain:
             yield Part(plain, False)
-            plain = ""
+        plain = char if char in "\n\t" else ""  # the break or gap stays
         if "\udc80" <= char <= "\udcff":
             yield Part(f"{ord(char) - 0xDC00:02X}", True)
-        elif char in SPELLED:
-            yield Part(SPELLED[char], True)
-            if char in "\n\t":
-                plain = char  # the break or gap itself stays
         else:
-            yield Part(f"U+{ord(char):04X}", True)
+            yield Part(SPELLED.get(char, f"U+{ord(char):04X}"), True)
     if plain:
         yield Part(plain, False)

@@ -1,4 +1,4 @@
-"""The command line of `python -m convert` as `ConvertOptions`; imports nothing heavy, so --help is instant."""
+"""The command line of `convert` as `ConvertOptions`."""
 
 from __future__ import annotations
 
@@ -7,29 +7,21 @@ from argparse import SUPPRESS
 from collections.abc import Sequence
 from dataclasses import fields
 
-from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions, conflict
+from convert.options import CHOICES, DEFAULT_RETRIES, DEFAULT_VALIDATION_FRACTION, ConvertOptions
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import (
-    COMPRESSIONS,
     INPUT_HELP,
     add_engine,
     add_exclude,
     add_input_format,
     add_storage_option,
 )
-from tokenmill.cli.words import (
-    fraction,
-    integer,
-    integer_or_none,
-    size,
-    unescaped,
-)
-from tokenmill.engines.choose import EXECUTORS, RETRIES, executor_of
+from tokenmill.cli.words import fraction, integer, integer_or_none, size, unescaped
 from tokenmill.inputs.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
 
 
 def build_parser(prog: str = "python -m convert") -> Parser:
-    """The parser. prog: how the program was called. Options without a help text are described in ConvertOptions."""
+    """Return the parser. `ConvertOptions` describes the hidden options."""
     parser = Parser(
         prog=prog,
         usage="%(prog)s INPUT... --tokenizer PATH --output PATH [options]",
@@ -43,28 +35,45 @@ def build_parser(prog: str = "python -m convert") -> Parser:
             "zcat corpus.gz | %(prog)s - --tokenizer tokenizer.json --output corpus.zarr",
         ),
     )
+    parser.add_argument("inputs", nargs="*", metavar="INPUT", help=INPUT_HELP)
+    _add_general(parser)
+    _add_input(parser)
+    _add_contents(parser)
+    _add_dataset(parser)
+    add = parser.add_argument_group("workers").add_argument
+    add_engine(add)
+    add("--retries", type=integer, default=DEFAULT_RETRIES, metavar="N", help=SUPPRESS)
+    add("--task-index", type=integer, metavar="I", help=SUPPRESS)
+    add("--task-count", type=integer, metavar="N", help=SUPPRESS)
+    add("--text-chunk-bytes", type=size, metavar="SIZE", help=SUPPRESS)
+    return parser
+
+
+def _add_general(parser: Parser) -> None:
     add = parser.add_argument
-    add("inputs", nargs="*", metavar="INPUT", help=INPUT_HELP)
     add(
         "--tokenizer",
         metavar="PATH",
         help="tokenizer.json, its URL, a folder, or org/model[@revision] on the Hugging Face Hub",
     )
     add("-o", "--output", metavar="PATH", help="dataset to write, such as owt.zarr or s3://bucket/owt.zarr")
-    add("--append-to", metavar="PATH", help=SUPPRESS)  # see convert.append
     add("--dry-run", action="store_true", help="print the inputs and an estimate; write nothing")
     add(
         "--progress",
         choices=CHOICES["progress"],
         default="auto",
-        help="progress display on stderr (default: auto, a bar on a terminal and lines elsewhere)",
+        help="progress display on stderr; none also omits the summary (default: auto, a bar on a terminal and lines "
+        "elsewhere)",
     )
-    add("--quiet", action="store_true", help=SUPPRESS)  # no progress and no summary
+    add("--quiet", action="store_const", const="none", dest="progress", help=SUPPRESS)
     add(
         "--debug",
         action="store_true",
         help="print the traceback of an error, and the seconds that workers spent per step",
     )
+
+
+def _add_input(parser: Parser) -> None:
     add = parser.add_argument_group("input").add_argument
     add_input_format(add)
     add_exclude(add)
@@ -82,27 +91,24 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         help="handling of bad records: stop, skip and count them, or copy them to quarantine.jsonl (default: fail)",
     )
     add(
-        "--invalid",
-        choices=CHOICES["invalid"],
-        default="error",
-        help="handling of invalid UTF-8: a bad record, U+FFFD for each invalid sequence, or skip the document "
-        "(default: error)",
+        "--replace-invalid",
+        action="store_true",
+        help="replace invalid UTF-8 by U+FFFD (default: it makes a record bad)",
     )
     add_storage_option(add)
     add("--max-errors", type=integer_or_none, metavar="N", help=SUPPRESS)
     add("--max-record-bytes", type=size, default=MAX_RECORD_BYTES, metavar="SIZE", help=SUPPRESS)
     add("--max-window-bytes", type=size, default=128 << 20, metavar="SIZE", help=SUPPRESS)
+
+
+def _add_contents(parser: Parser) -> None:
     add = parser.add_argument_group("chats and prompts").add_argument
     add(
         "--messages-field",
         metavar="NAME",
         help="field with the messages of a chat; only the assistant's are trained on",
     )
-    add(
-        "--chat-template",
-        metavar="FILE",
-        help="Jinja template of chats (default: the tokenizer's own)",
-    )
+    add("--chat-template", metavar="FILE", help="Jinja template of chats (default: the tokenizer's own)")
     add(
         "--prompt-field",
         metavar="NAME",
@@ -132,6 +138,9 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         help="handling of special tokens spelled in a document: their ID, ordinary text, or a bad record (default: "
         "encode in text files, text in records)",
     )
+
+
+def _add_dataset(parser: Parser) -> None:
     add = parser.add_argument_group("validation").add_argument
     add(
         "--validation-fraction",
@@ -139,7 +148,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         metavar="F",
         help=f"fraction of the documents, chosen by a hash of their text (default: {DEFAULT_VALIDATION_FRACTION})",
     )
-    add("--validation-docs", type=integer, metavar="N", help="number of documents, chosen by the same hash")
+    add("--validation-docs", type=integer, metavar="N", help=SUPPRESS)
     add(
         "--validation",
         nargs="+",
@@ -156,75 +165,24 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         choices=CHOICES["zarr_format"],
         help="Zarr format; 3 has shards and checksums (default: 2 on disk, 3 on an object store)",
     )
-    add(
-        "--overwrite",
-        action="store_true",
-        help="replace an existing dataset, or an unfinished run with other options",
-    )
-    add("--compression", choices=COMPRESSIONS, default="zstd", help=SUPPRESS)
+    add("--overwrite", action="store_true", help="replace an existing dataset")
+    add("--restart", action="store_true", help="discard an unfinished run instead of resuming it")
+    add("--verify", choices=CHOICES["verify"], default="sample", help=SUPPRESS)
+    add("--compression", choices=CHOICES["compression"], default="zstd", help=SUPPRESS)
     add("--chunk-tokens", type=size, metavar="SIZE", help=SUPPRESS)
-    add("--source-places", choices=CHOICES["source_places"], default="auto", help=SUPPRESS)
-    add = parser.add_argument_group("workers").add_argument
-    add_engine(add)
-    add("--retries", type=integer, default=RETRIES, metavar="N", help=SUPPRESS)
-    add("--text-chunk-bytes", type=size, metavar="SIZE", help=SUPPRESS)
-    return parser
 
 
 def parse_arguments(
     arguments: Sequence[str], prog: str = "python -m convert"
 ) -> tuple[ConvertOptions, argparse.Namespace]:
-    """The options, and the parsed arguments, which have append_to, quiet and debug too."""
+    """Return the options, and the parsed arguments with dry_run and debug."""
     parser = build_parser(prog)
     parsed = parser.parse_args(arguments)
-    storage_options = dict(parsed.storage_option)
-    if parsed.append_to:
-        parser.set_defaults(**_defaults_of(parsed, storage_options))
-        parsed = parser.parse_args(arguments)
-    _check_required(parser, parsed)
-    named = {field.name for field in fields(ConvertOptions)}
-    given = {name: value for name, value in vars(parsed).items() if name in named}
+    required = {"--tokenizer": parsed.tokenizer, "--output": parsed.output}
+    if missing := [flag for flag, value in required.items() if value is None]:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    names = {field.name for field in fields(ConvertOptions)}
+    given = {name: value for name, value in vars(parsed).items() if name in names}
     for name in ("prepend_token", "append_token"):
         given[name] = None if given[name] == "none" else given[name]
-    given |= {
-        "output": parsed.append_to or parsed.output,
-        "executor": executor_of(parsed.executor, parsed.scheduler, parsed.address) or EXECUTORS[0],
-        "progress": "none" if parsed.quiet else parsed.progress,
-        "storage_options": storage_options,
-        "stall_seconds": parsed.stall_timeout,
-    }
-    return ConvertOptions(**given), parsed
-
-
-def _defaults_of(parsed: argparse.Namespace, storage_options: dict[str, str]) -> dict[str, object]:
-    """Those of a dataset to which is appended."""
-    from convert.driver.append import inherited
-
-    defaults = inherited(parsed.append_to, storage_options)
-    if parsed.validation or parsed.validation_docs is not None:
-        defaults.pop("validation_fraction", None)
-    if parsed.prompt_field or parsed.completion_field or parsed.messages_field:
-        defaults.pop("text_field", None)
-    else:
-        defaults.pop("chat_date", None)
-    if parsed.template or parsed.append_token is not None or parsed.prepend_token is not None:
-        own = ("prepend_token", "append_token") if parsed.template else ("template",)
-        defaults = {name: value for name, value in defaults.items() if name not in own}
-    if "separator" in defaults:  # which a dataset that was imported or retokenized does not have
-        defaults["separator"] = defaults["separator"].replace("\\", "\\\\")
-    return defaults
-
-
-def _check_required(parser: Parser, parsed: argparse.Namespace) -> None:
-    if parsed.append_to and parsed.output:
-        parser.error(conflict("--append-to", "--output"))
-    missing = [
-        flag
-        for flag, value in (
-            ("--tokenizer", parsed.tokenizer),
-            ("--output", parsed.append_to or parsed.output),
-        )
-        if value is None
-    ]
-    if missing:
-        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    return ConvertOptions(**given, storage_options=dict(parsed.storage_option)), parsed

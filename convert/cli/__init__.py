@@ -1,0 +1,1 @@
+"""The command line of `convert`: arguments, summary and warnings."""

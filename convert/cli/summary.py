@@ -1,0 +1,178 @@
+"""The summary of a conversion: its counts, which must add up, and its times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from convert.document_ends import NO_DOCUMENT_ENDS, DocumentEnds
+from convert.errors import printable
+from convert.shards.intake_counts import IntakeCounts
+from convert.shards.shard import SplitCounts
+from tokenmill.inputs.sizes import bytes_text, counted
+
+MAX_BEGINNING = 80  # characters shown of the first sequence
+MAX_FILES = 5  # unreadable files listed
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A finished conversion.
+
+    disk_bytes: all files of the dataset. array_bytes: the files of its arrays.
+    replaced: invalid UTF-8 sequences replaced by U+FFFD.
+    shards, reused_shards: temporary shards, and those taken over from an earlier run.
+    seconds: by stage, in order. worker_seconds: by step, summed over all workers.
+    first_words: the first sequence of train, decoded.
+    unreadable: one error for each file that was skipped from the damaged part on.
+    quarantine: the name of the file with bad records, "" if there is none.
+    without_checksums: the layout, if it has no checksums that readers compare.
+    usual_end: the tokenizer's special token with the name of a document end.
+    of_chats: whether a chat template makes all documents.
+    """
+
+    output: str
+    source_count: int
+    source_bytes: int
+    disk_bytes: int
+    array_bytes: int
+    splits: Mapping[str, SplitCounts]
+    replaced: int
+    intake: IntakeCounts
+    text_chunks: int
+    shards: int
+    reused_shards: int
+    workers: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    worker_seconds: Mapping[str, float] = field(default_factory=dict)
+    first_words: str = ""
+    unreadable: tuple[str, ...] = ()
+    quarantine: str = ""
+    ends: DocumentEnds = NO_DOCUMENT_ENDS
+    has_mask: bool = False
+    without_checksums: str = ""
+    usual_end: str | None = None
+    of_chats: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of both splits."""
+        return sum(counts.tokens for counts in self.splits.values())
+
+    @property
+    def trained_tokens(self) -> int:
+        """The tokens of both splits that are trained."""
+        return self.tokens - sum(counts.not_trained for counts in self.splits.values())
+
+    @property
+    def documents(self) -> int:
+        """The documents of both splits, empty ones included."""
+        return sum(counts.documents for counts in self.splits.values())
+
+    @property
+    def text_bytes(self) -> int:
+        """The decoded text of the documents."""
+        return self.intake.text_bytes
+
+    def lines(self, timings: bool = False) -> list[str]:
+        """Return the summary as lines for people. timings: with the seconds of the workers by step."""
+        lines = [*self._counts(), *self._contents(), *self._exceptions()]
+        lines.append("  seconds    " + _times(self.seconds))
+        if timings and self.worker_seconds:
+            workers = counted(self.workers, "worker")
+            lines.append(f"  workers    {_times(self.worker_seconds)} (total over {workers})")
+        return lines
+
+    def _counts(self) -> Iterator[str]:
+        seconds = max(sum(self.seconds.values()), 1e-9)
+        # Like other tools, report the throughput in uncompressed text.
+        rate = bytes_text(max(self.source_bytes, self.text_bytes) / seconds)
+        text = f" with {bytes_text(self.text_bytes)} of text" if self.text_bytes > self.source_bytes else ""
+        yield (
+            f"{printable(self.output)}: {counted(self.tokens, 'token')} from {bytes_text(self.source_bytes)} "
+            f"in {counted(self.source_count, 'file')}{text}, {seconds:.2f} s ({rate}/s), verified"
+        )
+        written = sum(counts.sequences for counts in self.splits.values())
+        empty = sum(counts.empty for counts in self.splits.values())
+        parts = f"{written:,} written + {empty:,} empty + {self.intake.skipped_count:,} skipped"
+        yield f"  documents  {self.intake.records:,} = {parts}"
+        for name, counts in self.splits.items():
+            yield (
+                f"  {name:<10} {counted(counts.documents, 'document')} = {counts.sequences:,} written + "
+                f"{counts.empty:,} empty; {counted(counts.tokens, 'token')}"
+            )
+        if self.has_mask:
+            not_trained = self.tokens - self.trained_tokens
+            yield f"  loss mask  {counted(self.trained_tokens, 'token')} trained, {not_trained:,} not"
+        if self.intake.dropped:
+            dropped = counted(sum(self.intake.dropped.values()), "message")
+            yield f"  dropped    {dropped} by the chat template: {roles_text(self.intake.dropped)}"
+
+    def _contents(self) -> Iterator[str]:
+        size = f"  size       {bytes_text(self.disk_bytes)} on disk"
+        if self.tokens:
+            size += (
+                f"; per token, {self.array_bytes / self.tokens:.2f} bytes in the arrays and "
+                f"{self.text_bytes / self.tokens:.2f} bytes of text"
+            )
+        yield size
+        if self.without_checksums:
+            advice = "`tokenmill verify` detects damage"
+            yield f"  checksums  {self.without_checksums} has none that reading checks; {advice}"
+        yield from ends_lines(self.ends, self.of_chats, self.usual_end)
+        if self.intake.longest:
+            *others, least = self.intake.longest
+            lengths = "".join(f"{length:,}, " for length in others)
+            yield f"  longest    {lengths}{counted(least, 'token')}"
+        if self.first_words:
+            shown = printable(self.first_words)
+            yield f"  begins     {shown[:MAX_BEGINNING]}{'...' if len(shown) > MAX_BEGINNING else ''}"
+
+    def _exceptions(self) -> Iterator[str]:
+        for reason, count in self.intake.skipped.items():
+            yield f"  skipped    {counted(count, 'record')}: {reason}"
+        if self.unreadable:
+            yield f"  unreadable {counted(len(self.unreadable), 'file')}, skipped from the damaged part on:"
+            yield from (f"             {error}" for error in self.unreadable[:MAX_FILES])
+            if (more := len(self.unreadable) - MAX_FILES) > 0:
+                yield f"             and {more:,} more, listed in the manifest"
+        if self.quarantine:
+            yield f"  quarantine {printable(self.output)}/{self.quarantine} has the bad records"
+        if self.intake.blank:
+            yield f"  blank      {counted(self.intake.blank, 'line')}"
+        if self.intake.with_special:
+            documents = counted(self.intake.with_special, "document")
+            yield f"  special    {documents} contain the text of a special token, which was encoded as ordinary text"
+        if self.replaced:
+            yield f"  replaced   {counted(self.replaced, 'invalid UTF-8 sequence')} with U+FFFD"
+        if self.reused_shards:
+            shards = counted(self.shards, "temporary shard")
+            yield f"  reused     {self.reused_shards:,} of {shards} from an earlier run"
+
+
+def ends_lines(ends: DocumentEnds, of_chats: bool, usual_end: str | None = None) -> Iterator[str]:
+    """Describe the tokens that the run adds, and the tokenizer's template if it differs.
+
+    usual_end: the tokenizer's special token with the name of a document end.
+    """
+    if ends.added.per_document:
+        yield f"  ends       each document {ends.added}"
+    elif usual_end is not None and not of_chats:
+        yield (
+            f"  ends       no token ends a document, so a model can't learn to stop; add one with "
+            f"--append-token '{usual_end}'"
+        )
+    if ends.template.per_document and ends.differ and not of_chats:
+        yield (
+            f"  template   differs: with the tokenizer's own template, each document {ends.template}; add those "
+            "tokens with --template"
+        )
+
+
+def roles_text(counts: Mapping[str, int]) -> str:
+    """{"user": 2, "system": 1} -> "2 user, 1 system"."""
+    return printable(", ".join(f"{count:,} {role}" for role, count in counts.items()))
+
+
+def _times(seconds: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())

@@ -1,1 +1,0 @@
-"""The command line of a conversion, and the text that it prints."""
