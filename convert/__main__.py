@@ -125,7 +125,7 @@ def _sentences(output: str, error: BaseException, on_error: str, line: str) -> I
             yield "To resume, add --on-error skip, --on-error quarantine or --exclude."
         elif "--max-errors" in line:
             yield "To resume, raise --max-errors."
-        yield "After repairing a file or changing other options, pass --overwrite."
+        yield "After repairing a file or changing other options, pass --restart."
     elif "same command" not in line:
         yield "Run the same command to resume."
 

@@ -119,7 +119,8 @@ class ConvertOptions:
     chunk_tokens: tokens per Zarr chunk; None: 65,536, or 262,144 without compression in format 2.
     source_places: store where each sequence begins in its source: yes, no, or auto (if the documents of a sample have
     512 bytes of text or more on average, so that it takes at most 2 % of the dataset).
-    overwrite: replace an existing dataset, or an unfinished run with other options.
+    overwrite: replace an existing dataset.
+    restart: discard an unfinished run instead of resuming it.
     executor: process (workers on this machine), dask or ray.
     workers: the number of worker processes; None: one per usable CPU. A cluster uses all its workers.
     scheduler, address: the addresses of the dask scheduler and of the Ray cluster; address auto: a running cluster.
@@ -163,6 +164,7 @@ class ConvertOptions:
     chunk_tokens: int | None = None
     source_places: Literal["auto", "yes", "no"] = "auto"
     overwrite: bool = False
+    restart: bool = False
     progress: str = "auto"
     executor: str = "process"
     scheduler: str = ""
@@ -197,7 +199,7 @@ class ConvertOptions:
                 f"--stall-timeout: must be from 0 to 1000000 seconds (got {shown(self.stall_seconds)})"
             )
         check_separator(self.separator, self.invalid)
-        for name in ("overwrite", "template"):
+        for name in ("overwrite", "restart", "template"):
             if not isinstance(value := getattr(self, name), bool):
                 raise UsageError(f"{name}: must be True or False (got {shown(value)})")
         if self.template and (self.prepend_token, self.append_token) != (None, None):

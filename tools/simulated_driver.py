@@ -25,7 +25,6 @@ from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.provenance import write_manifest
 from convert.encode import worker as convert_worker
-from convert.places.store_workspace import open_workspace
 from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
 from convert.shards.intake_counts import IntakeCounts
@@ -33,6 +32,7 @@ from convert.shards.runs import Run
 from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SourceCounts, SplitCounts
 from convert.shards.shard_files import attempt_names
 from convert.shards.write_run import WrittenFile
+from convert.workdir.store import open_workdir
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
@@ -163,7 +163,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     plan = make_plan(sources, CHUNK_BYTES)
     layout = ArrayLayout.create(zarr_format=zarr_format)
     options = ConvertOptions(("corpus",), "tokenizer.json", str(folder / "out.zarr"), zarr_format=zarr_format)
-    workspace = open_workspace(options.output, False, None, {})
+    workspace = open_workdir(options)
     workspace.open(plan_record(plan, "0" * 64, options.recorded()))
     engine = SimulatedEngine(workers, Results(layout, lambda chunk: sum(1 for _ in plan.blocks(chunk))))
     context = Context(
@@ -192,7 +192,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     write_manifest(context, work.ledger, list(work.ledger.files), {"path": "t"})
     manifest_seconds = time.process_time() - started
     gigabytes = plan.total_bytes / 1e9
-    log_bytes = workspace.log.path.stat().st_size
+    log_bytes = sum(path.stat().st_size for path in workspace.log.files)
     print(
         f"zarr format {zarr_format}, {chunks:,} text chunks of {CHUNK_BYTES >> 20} MiB ({gigabytes:,.0f} GB), "
         f"{workers} workers, {engine.tasks:,} tasks, {len(work.ledger.files):,} files\n"

@@ -18,7 +18,7 @@ from convert.driver.made_parts import difference, given_by
 from convert.driver.tokenizers import load_tokenizer
 from convert.errors import Refused, printable
 from convert.options import CHAT_RULES, RECORDED, ConvertOptions
-from convert.places.store_workspace import open_workspace
+from convert.workdir.store import open_workdir
 from flat_tokens import opening
 from flat_tokens.storage.existing_output import is_part
 from flat_tokens.storage.manifest import MANIFEST_NAME
@@ -140,7 +140,7 @@ def list_finished(options: ConvertOptions, number: int) -> bool:
     if not is_there(within(place, f"{part_path(number)}/{MANIFEST_NAME}")):
         return False
     part = as_part(options, number)
-    open_workspace(part.output, False, part.scratch, part.storage_options).remove_remains()
+    open_workdir(replace(part, overwrite=False)).remove_remains()
     _list_part(place, number, options.output)
     return True
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from convert.options import ConvertOptions
-from convert.places.store_workspace import AnyWorkspace
 from convert.planning.plan import Plan
+from convert.workdir.workdir import WorkDir
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.progress import Progress
 from tokenmill.engines.engine import Engine
@@ -25,7 +25,7 @@ class Context(NamedTuple):
     recorded: Mapping[str, Any]
     plan: Plan
     layout: ArrayLayout
-    workspace: AnyWorkspace
+    workspace: WorkDir
     progress: Progress
     job_key: JobKey
     engine: Engine

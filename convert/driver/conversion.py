@@ -24,17 +24,17 @@ from convert.driver.context import Context
 from convert.driver.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.driver.estimate import check_space
-from convert.driver.modified_sources import check_modified_during_run
 from convert.driver.source_places import has_places
 from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
 from convert.errors import Refused, UsageError, WorkerLost
 from convert.options import ConvertOptions
-from convert.places.output_place import overlaps, overlaps_of_files, standard_input_file
-from convert.places.store_workspace import AnyWorkspace, open_workspace
 from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import plan_record, with_left_out
+from convert.workdir.overlaps import overlaps, overlaps_of_files, standard_input_file
+from convert.workdir.store import open_workdir
+from convert.workdir.workdir import WorkDir
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
 from tokenmill.cli.progress import Progress, make_progress
@@ -64,7 +64,7 @@ class Prepared:
     options: ConvertOptions
     times: Clock
     progress: Progress
-    workspace: AnyWorkspace
+    workspace: WorkDir
     sources: SourceList
     layout: ArrayLayout
 
@@ -82,7 +82,7 @@ def prepare(
     times = Clock()
     times.start(started)
     progress = make_progress(options.progress)
-    workspace = open_workspace(options.output, options.overwrite, options.scratch, options.storage_options)
+    workspace = open_workdir(options)
     try:
         workspace.check_output()
     except Refused:
@@ -126,12 +126,12 @@ def run(
 ) -> Summary:
     """Do the work that was prepared, see `convert`. tokenizer, source: from `load_tokenizer`."""
     workspace = prepared.workspace
-    engine = open_engine(prepared.options.engine(executor), prepared.progress.note, workspace.stacks)
+    engine = open_engine(prepared.options.engine(executor), prepared.progress.note)
     try:
         return _run(prepared, tokenizer, source, engine)
     except BaseException as error:
         # For who tells of it.
-        error.kept_work, error.work_at = workspace.holds_work, str(workspace.root)  # type: ignore[attr-defined]
+        error.kept_work, error.work_at = workspace.holds_work, workspace.root  # type: ignore[attr-defined]
         error.made = prepared.options.output if workspace.is_published else None  # type: ignore[attr-defined]
         raise
     finally:
@@ -155,7 +155,7 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
     check_records(sources, options)
-    if not options.overwrite:
+    if not options.restart:
         with suppress(ValueError):  # a damaged plan, which opening the workspace reports
             if (former := workspace.former_plan()) is not None:
                 sources = with_left_out(former, sources)
@@ -189,7 +189,6 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
         key = hand_out(job, workspace.put_job, engine, _most_tasks(plan), options.storage_options)
         times.lap("start")
         syncer = Syncer()
-        syncer.add([workspace.plan], stays=True)
         context = Context(options, recorded, plan, layout, workspace, progress, key, engine, pool, syncer)
         try:
             work = EncodeAndMerge(context)
@@ -201,13 +200,12 @@ def _run(prepared: Prepared, tokenizer: Tokenizer, source: Mapping[str, str], en
 
                 finalizer = Finalizer(context, tokenizer, ends, source)
                 work.encode()
-            if maybe_modified := check_unchanged(plan.sources):
-                check_modified_during_run(context, maybe_modified, work.ledger)
+            check_unchanged(plan.sources)
             times.lap("encode")
             with progress.stage("merge", work.run_bytes) as stage:
                 work.merge(stage)
         except WorkerLost as error:
-            raise with_place(error, plan, workspace) from error
+            raise with_place(error, plan) from error
         if lost := [counted(count, what) for what, count in work.lost.items() if count]:
             progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
         finalizer.write(work)
@@ -230,12 +228,12 @@ def check_records(sources: SourceList, options: ConvertOptions) -> None:
         )
 
 
-def _with_standard_input(options: ConvertOptions, workspace: AnyWorkspace) -> SourceList:
+def _with_standard_input(options: ConvertOptions, workspace: WorkDir) -> SourceList:
     """The sources once more, with standard input, which is read to its end."""
     from tokenmill.inputs.standard_input import spool
 
-    workspace.take()
-    standard_input = spool(workspace.standard_input, options.input_format)
+    workspace.acquire()
+    standard_input = spool(workspace.standard_input, options.input_format, options.storage_options)
     return find_sources(options, options.inputs, standard_input)
 
 

@@ -26,12 +26,12 @@ from convert.driver.left_out import leave_out
 from convert.driver.resume import resume
 from convert.encode import worker
 from convert.errors import BadInput, DataLost, StorageError
-from convert.places.log import run_entry
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
+from convert.workdir.journal import run_entry
 from flat_tokens.format import SPLITS
 from flat_tokens.writer import create_arrays
 from tokenmill.cli.progress import Stage
@@ -257,7 +257,7 @@ class EncodeAndMerge:
             if record.text_bytes != text_bytes or self._recorded.shard(record.id) not in (None, record):
                 raise BadInput(
                     f"{context.plan.describe(chunk)}: changed since an earlier run read it. Start over with "
-                    "--overwrite."
+                    "--restart."
                 )
             self._entries.append(record.as_json())
             self.ledger.add(record)
@@ -319,7 +319,7 @@ class EncodeAndMerge:
             chunk = self._context.plan.chunk(shard.chunk_index)
             raise DataLost(
                 f"{self._context.plan.describe(chunk)}: its temporary shard was damaged, and encoding it again gave "
-                "another result. Start over with --overwrite."
+                "another result. Start over with --restart."
             )
         assert former is not None
         self._entries.append(record.as_json())
@@ -341,4 +341,4 @@ class EncodeAndMerge:
         self._log.append(entries)
         if entries and (now := time.monotonic()) >= self._next_sync:
             self._next_sync = now + _LOG_SYNC_SECONDS
-            self._context.syncer.add([self._log.path], stays=True)
+            self._context.syncer.add(self._log.files, stays=True)

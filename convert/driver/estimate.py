@@ -20,11 +20,11 @@ from bpe.tokenizer import Tokenizer
 from convert.document_ends import NO_DOCUMENT_ENDS, DocumentEnds, document_ends
 from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
-from convert.places.scratch import noted_scratch
-from convert.places.workspace import DATASET_NAME, SHARDS_NAME
 from convert.planning.plan import Plan
 from convert.shards.part_writer import FLUSH_BYTES
 from convert.shown.ends import ends_lines
+from convert.workdir.folder import DATASET_NAME, noted_scratch
+from convert.workdir.workdir import SHARDS_NAME
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.written_metadata import write_chain
 from tokenmill.cli.progress import tokens_text

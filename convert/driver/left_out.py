@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from convert.driver.context import Context
 from convert.errors import Refused, printable
-from convert.places.log import Recorded
+from convert.workdir.journal import Recorded
 
 
 def leave_out(context: Context, recorded: Recorded) -> None:
@@ -31,7 +31,7 @@ def leave_out(context: Context, recorded: Recorded) -> None:
         if gone := left_out.intersection(counts.source_index for counts in record.sources):
             raise Refused(
                 f"{printable(plan.sources[min(gone)].shown)}: is no longer an input, but {workspace.root} already "
-                "contains its documents. Add it again, or start over with --overwrite."
+                "contains its documents. Add it again, or start over with --restart."
             )
         if has_places and record.sources and not (record.part_digests[-2] or record.part_digests[-1]):
             raise Refused(
@@ -39,5 +39,4 @@ def leave_out(context: Context, recorded: Recorded) -> None:
             )
         if shard.chunk_index in chunks:
             del recorded.shards[shard]
-    if not workspace.maybe_modified:  # else the plan is noted when those are compared
-        workspace.settle()
+    workspace.write_plan()

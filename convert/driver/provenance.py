@@ -108,7 +108,7 @@ def _source_facts(plan: Plan, ledger: Ledger) -> Iterator[dict[str, Any]]:
     digests = ledger.digests
     stop = 0
     for number, (source, counts) in enumerate(zip(plan.sources, ledger.sources, strict=True)):
-        content = {"version": source.version}
+        content = {} if source.digest else {"version": source.version}
         if not source.version:
             start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
             own = bytes(digests[start:stop])

@@ -12,15 +12,13 @@ from functools import partial
 
 from convert.driver.context import Context
 from convert.driver.ledger import Ledger
-from convert.driver.modified_sources import check_maybe_modified
 from convert.encode import worker
 from convert.errors import Refused
-from convert.places.log import Recorded
-from convert.planning.plan import ShardId
 from convert.shards.intake import has_quarantine, is_usable
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.write_run import WrittenFile
+from convert.workdir.journal import Recorded
 from tokenmill.engines.tasks import run_tasks
 from tokenmill.inputs.sources import empty_tables
 
@@ -69,39 +67,19 @@ def resume(context: Context, recorded: Recorded) -> tuple[Ledger, list[Run], int
             lost_runs += 1
     workspace.clean_dataset({file.path for file in ledger.files})
     workspace.shard_store.delete_others(ledger.needed_files())
-    if workspace.maybe_modified:
-        check_maybe_modified(context, ledger)
-        context.syncer.add([workspace.plan], stays=True)
     return ledger, runs, lost_runs
 
 
 def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord]:
     """Those of the log, in order, that need not be made again for what the options ask for."""
     workspace, rules = context.workspace, context.options.intake_rules
-    for record in _chosen(recorded, whole_chunks=bool(workspace.maybe_modified)):
-        if not is_usable(record.intake, rules):
-            raise Refused(
-                f"{workspace.root}: bad records were left out, which --on-error {rules.on_error} does not allow. "
-                "Resume with the former --on-error and --invalid, or start over with --overwrite."
-            )
-        if has_quarantine(workspace.shard_store, record.id, record.intake, rules):
-            yield record
-
-
-def _chosen(recorded: Recorded, whole_chunks: bool) -> Iterator[ShardRecord]:
-    """The shards in order. whole_chunks: only those of text chunks that are there to the last: what was read for a part
-    of the others is not known, the digests come with the last."""
-    own: list[ShardRecord] = []
     for shard in sorted(recorded.shards):
         record = recorded.shard(shard)
         assert record is not None
-        if not whole_chunks:
+        if not is_usable(record.intake, rules):
+            raise Refused(
+                f"{workspace.root}: bad records were left out, which --on-error {rules.on_error} does not allow. "
+                "Resume with the former --on-error and --invalid, or start over with --restart."
+            )
+        if has_quarantine(workspace.shard_store, record.id, record.intake, rules):
             yield record
-            continue
-        if own and own[0].id.chunk_index != shard.chunk_index:
-            own = []
-        own.append(record)
-        if record.is_last and [each.id for each in own] == [
-            ShardId(shard.chunk_index, number) for number in range(len(own))
-        ]:
-            yield from own

@@ -156,11 +156,8 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         choices=CHOICES["zarr_format"],
         help="Zarr format; 3 has shards and checksums (default: 2 on disk, 3 on an object store)",
     )
-    add(
-        "--overwrite",
-        action="store_true",
-        help="replace an existing dataset, or an unfinished run with other options",
-    )
+    add("--overwrite", action="store_true", help="replace an existing dataset")
+    add("--restart", action="store_true", help="discard an unfinished run instead of resuming it")
     add("--compression", choices=COMPRESSIONS, default="zstd", help=SUPPRESS)
     add("--chunk-tokens", type=size, metavar="SIZE", help=SUPPRESS)
     add("--source-places", choices=CHOICES["source_places"], default="auto", help=SUPPRESS)

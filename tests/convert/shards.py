@@ -10,13 +10,14 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from convert.driver.ledger import Ledger
-from convert.places.log import Recorded
 from convert.planning.plan import Plan, ShardId, TextChunk
+from convert.planning.plan_record import RecordFile
 from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard import PARTS, Part, ShardRecord
 from convert.shards.shard_reader import DamagedShard, PartReader
 from convert.shards.shard_store import shards_at
 from convert.shards.shard_writer import ShardWriter
+from convert.workdir.journal import FileJournal, Recorded
 from flat_tokens.storage.layout import ArrayLayout
 
 
@@ -104,6 +105,14 @@ class NoText(NamedTuple):
 def ledger_of(chunk_count: int, layout: ArrayLayout) -> Ledger:
     """The ledger of a plan of so many text chunks."""
     return Ledger(cast(Plan, NoText(chunk_count)), layout, keeps_intakes=False, has_places=True)
+
+
+def journal_of(partial: Path) -> FileJournal:
+    """Return the journal of an unfinished run, which may have no plan yet."""
+    journal = FileJournal(partial)
+    if (partial / "plan.json").exists():
+        journal.begin(RecordFile(partial / "plan.json").run)
+    return journal
 
 
 def records_of(recorded: Recorded) -> dict[ShardId, ShardRecord]:

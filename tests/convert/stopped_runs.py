@@ -12,7 +12,6 @@ from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.encode.worker import ChunkResult, encode_chunk, merge_run
 from convert.errors import BadInput
-from convert.places.log import Log
 from convert.planning.plan import TextChunk
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
@@ -61,9 +60,9 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
     return merged
 
 
-def forget(shards: Path, chunk_index: int) -> None:
+def forget(partial: Path, chunk_index: int) -> None:
     """Damage the journal's line about a shard."""
-    path = Log(shards).path
+    path = partial / "journal"
     begin = f'"id": [{chunk_index}, '.encode()
     assert begin in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(begin, begin.upper()))

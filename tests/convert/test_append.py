@@ -22,9 +22,9 @@ from convert import append
 from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.errors import BadInput, Refused, UsageError
-from convert.places.workspace import Workspace
 from convert.retokenize.__main__ import main as retokenize_main
 from convert.shown.arguments import parse_arguments
+from convert.workdir.folder import FolderWorkDir
 from flat_tokens import DatasetError, verify_dataset
 from flat_tokens.__main__ import main as flat_tokens_main
 from flat_tokens.exchange.compact import compact
@@ -481,20 +481,20 @@ def test_a_signal_when_all_was_done_is_no_failure(
     grown: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """It ended with 130, and the same command, given again, appended the same documents once more."""
-    remove = Workspace._remove
+    remove = FolderWorkDir._remove
 
     def interrupted(*_: Any) -> None:
-        monkeypatch.setattr(Workspace, "_remove", remove)
+        monkeypatch.setattr(FolderWorkDir, "_remove", remove)
         raise KeyboardInterrupt
 
     plain = ["more.txt", "--tokenizer", "tok.json", "--workers", "1", "--quiet", "--progress", "none"]
-    monkeypatch.setattr(Workspace, "_remove", interrupted)
+    monkeypatch.setattr(FolderWorkDir, "_remove", interrupted)
     assert main([*plain, "--output", "alone"]) == 0
     assert "note: alone: " in capfd.readouterr().err
     assert not Path("alone.partial").exists()
     assert verify_dataset("alone").ok
     before = len(ids("out", "train"))
-    monkeypatch.setattr(Workspace, "_remove", interrupted)
+    monkeypatch.setattr(FolderWorkDir, "_remove", interrupted)
     assert main([*plain, "--append-to", "out"]) == 130  # the part is there, and not listed
     assert len(ids("out", "train")) == before
     assert main([*plain, "--append-to", "out"]) == 0

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 from naive_conversion import tree
-from shards import ledger_of, records_of
+from shards import journal_of, ledger_of, records_of
 from stopped_runs import forget, leave_partial, options
 
 import convert.encode.worker
 from convert import convert as run_conversion
 from convert.encode.worker import merge_run
 from convert.errors import Refused
-from convert.places.log import Log
 from convert.planning.plan import ShardId
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.engines.inline_engine import InlineEngine
@@ -33,7 +32,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
     first = [run.describe() for run in leave_partial(monkeypatch, 12, **small)]
     partial = here / "out.partial"
     # Ids that are merged do not lie there twice.
-    recorded = Log(partial / "shards").recorded()
+    recorded = journal_of(partial).recorded()
     assert 0 < len(list(partial.glob("shards/*.train"))) < len(recorded.shards)
     files = sorted(partial.glob("dataset/train/encoded_tokens/*"))
     files[0].write_bytes(files[0].read_bytes()[:-1])
@@ -60,7 +59,7 @@ def test_damaged_shards_are_made_again(
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
-    path = shards / records_of(Log(shards).recorded())[ShardId(3)].part("train").file
+    path = shards / records_of(journal_of(here / "out.partial").recorded())[ShardId(3)].part("train").file
     data = path.read_bytes()
     if damage == "flip":
         path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])
@@ -71,7 +70,7 @@ def test_damaged_shards_are_made_again(
     elif damage == "delete":
         path.unlink()
     else:
-        forget(shards, 3)
+        forget(here / "out.partial", 3)
     summary = run_conversion(options(), InlineEngine())
     assert summary.reused_shards == summary.text_chunks - 1
     assert tree(here / "out") == clean
@@ -101,10 +100,10 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
     names = sorted(
         path.relative_to(here / "kept").as_posix()
         for path in (here / "kept").rglob("*")
-        if path.is_file() and path.name not in ("plan.json", "lock", "job")  # the plan is synced at once
+        if path.is_file() and path.name not in ("plan.json", "lock")  # the plan is synced at once
     )
     assert len(names) > 20
-    kinds = {"shards", "dataset"}
+    kinds = {"shards", "dataset", "journal"}
     assert {name.split("/")[0] for name in names} == kinds
     for damaged in ([name] for name in random.Random(loss).sample(names, 8)):
         check_after_loss(here, damaged, loss, small, capsys)
@@ -132,7 +131,7 @@ def check_after_loss(
 
 def needed_files(partial: Path) -> set[str]:
     """What would be missed if it were gone; of a file of small parts, a half may not be."""
-    recorded = Log(partial / "shards").recorded()
+    recorded = journal_of(partial).recorded()
     ledger = ledger_of(10, ArrayLayout.create(chunk_tokens=64))
     for record in records_of(recorded).values():
         ledger.add(replace(record, text_bytes=0, digests=b"", edges=()))
@@ -173,10 +172,10 @@ def test_going_on_with_another_plan_is_refused(
     (here / "tok2.json").write_text((here / "tok.json").read_text() + " ")
     leave_partial(monkeypatch)
     before = tree(here / "out.partial/shards")
-    with pytest.raises(Refused, match=rf"^out\.partial: .*{differences}.*--overwrite"):
+    with pytest.raises(Refused, match=rf"^out\.partial: .*{differences}.*--restart"):
         run_conversion(options(**change), InlineEngine())
     assert tree(here / "out.partial/shards") == before
-    summary = run_conversion(options(**change, overwrite=True), InlineEngine())
+    summary = run_conversion(options(**change, restart=True), InlineEngine())
     assert summary.reused_shards == 0
     assert not (here / "out.partial").exists()
 
@@ -185,7 +184,7 @@ def test_an_unreadable_plan_is_refused(here: Path, monkeypatch: pytest.MonkeyPat
     leave_partial(monkeypatch)
     plan = here / "out.partial/plan.json"
     plan.write_text(plan.read_text()[:50])
-    with pytest.raises(Refused, match=r"plan\.json.*--overwrite"):
+    with pytest.raises(Refused, match=r"plan\.json.*--restart"):
         run_conversion(options(), InlineEngine())
-    run_conversion(options(overwrite=True), InlineEngine())
+    run_conversion(options(restart=True), InlineEngine())
     assert (here / "out").exists()

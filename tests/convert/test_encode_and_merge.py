@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from naive_conversion import tree
-from shards import records_of
+from shards import journal_of, records_of
 from stopped_runs import leave_partial, options
 
 import convert.driver.encode_and_merge
@@ -17,7 +17,6 @@ import convert.encode.worker
 from convert import convert as run_conversion
 from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import BadInput, DataLost
-from convert.places.log import Log
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import ShardRecord
 from tokenmill.engines.inline_engine import InlineEngine
@@ -57,7 +56,7 @@ def test_a_shard_made_again_with_other_ids_than_an_earlier_run_recorded_is_refus
 ) -> None:
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
-    (shards / records_of(Log(shards).recorded())[ShardId(4)].places[0][0]).unlink()
+    (shards / records_of(journal_of(here / "out.partial").recorded())[ShardId(4)].places[0][0]).unlink()
     with monkeypatch.context() as patch:
         patch.setattr(convert.encode.worker, "encode_chunk", changed_in_chunk_4(other_ids))
         with pytest.raises(DataLost, match="chunk 4"):
@@ -84,7 +83,7 @@ def test_the_journal_is_synced_each_second_and_stays_if_that_fails(
 
     def spy(syncer: Syncer, paths: Iterable[str | Path], stays: bool = False) -> None:
         listed = list(paths)
-        synced.extend(stays for path in listed if str(path).endswith("shards/journal"))
+        synced.extend(stays for path in listed if str(path).endswith("out.partial/journal"))
         add(syncer, listed, stays)
 
     monkeypatch.setattr(convert.driver.encode_and_merge, "time", Clock)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from input_kinds import KINDS, compressed, write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset, tree
-from shards import change_part, records_of
+from shards import change_part, journal_of, records_of
 
 import convert.encode.worker
 from convert import ConvertOptions, Summary
@@ -22,7 +22,6 @@ from convert import convert as run_conversion
 from convert.encode.open_chunk import OpenChunk
 from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import BadInput, Refused
-from convert.places.log import Log
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
 from tokenmill.engines.inline_engine import InlineEngine
@@ -114,7 +113,7 @@ class StopAt:
 
 
 def recorded_shards(partial: Path) -> dict[ShardId, ShardRecord]:
-    return records_of(Log(partial / "shards").recorded())
+    return records_of(journal_of(partial).recorded())
 
 
 @pytest.mark.parametrize("kind", ["txt.gz", "jsonl.zst", "parquet.none"])
@@ -198,26 +197,12 @@ def test_a_shard_in_the_middle_that_is_damaged_or_not_recorded(
             part = next(part for part in PARTS if recorded[ShardId(0, 2)].part(part).size)
             change_part(folder, recorded[ShardId(0, 2)], part, 0)
         else:
-            path = Log(folder).path
+            path = here / "out.partial/journal"
             path.write_bytes(path.read_bytes().replace(b'"id": [0, 2]', b'"id": [0, 9]'))
         summary = run(here, "out")
         assert (summary.reused_shards, summary.shards) == (reused, shards)
         assert tree(here / "out") == tree(here / "clean")
         (here / "out").rename(here / name)
-
-
-def test_of_a_file_that_was_touched_only_whole_chunks_are_taken_over(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = put(here, "txt.gz", documents_of(7) * 2)
-    run(here, "clean")
-    leave_partial(here, monkeypatch, 11)
-    path.chmod(0o400)  # another ctime: what of it was read for the shards so far is not known before the last
-    recorded = recorded_shards(here / "out.partial")
-    others = [shard for shard in recorded if shard.chunk_index]
-    assert len(recorded) > len(others) + 3
-    assert run(here, "out").reused_shards == len(others)
-    assert tree(here / "out") == tree(here / "clean")
 
 
 def test_quarantined_records_keep_their_lines(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -282,14 +282,14 @@ def test_of_an_earlier_run_only_what_is_needed_stays(tmp_path: Path) -> None:
         "3.0-00aa.train",
         "3.0-00aa.small",
         "7.12-0b.validation-starts",
-        "journal",
+        "notes",
         "00000001-0.quarantine",
     ]
     for name in names:
         (tmp_path / name).touch()
     shards_at(tmp_path).delete_others({"3.0-00aa.small"})
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"3.0-00aa.small", "journal", "00000001-0.quarantine"}
+    assert left == {"3.0-00aa.small", "notes", "00000001-0.quarantine"}
 
 
 @pytest.fixture

@@ -261,7 +261,9 @@ class _Search(NamedTuple):
     def __call__(self, argument: str, arguments: Sequence[str]) -> Iterator[_File]:
         if argument == STANDARD_INPUT:
             if self.standard_input is not None:
-                yield _identity(os.stat(self.standard_input.path)), self.standard_input, Rank.NAMED
+                copy = self.standard_input
+                identity = source_identity(copy) if copy.version else _identity(os.stat(copy.path))
+                yield identity, copy, Rank.NAMED
         elif argument.lower().startswith("file://"):
             yield from self(parse(argument).path, arguments)
         elif is_url(argument):

@@ -20,10 +20,15 @@ from tokenmill.stores.names import has_name, remove_empty
 
 
 class FolderLock:
-    """The lock file `path`; output: what the folder becomes, for errors. refused: the error of who does not get it."""
+    """The lock file `path`.
 
-    def __init__(self, path: Path, output: Path, refused: type[Exception]) -> None:
-        self._path, self._output, self._refused = path, output, refused
+    output: what the folder becomes, for errors.
+    refused: the error for a lock that another run has.
+    shared: whether others may hold it at the same time, if theirs is shared too; such a lock names no holder.
+    """
+
+    def __init__(self, path: Path, output: Path, refused: type[Exception], shared: bool = False) -> None:
+        self._path, self._output, self._refused, self._shared = path, output, refused, shared
         self._file: IO[str] | None = None
 
     @property
@@ -35,7 +40,7 @@ class FolderLock:
         """Lock the folder, which must exist; `refused` if another run has, or may have, the lock."""
         file = self._path.open("a+", encoding="utf-8")
         try:
-            system.lock(file.fileno())
+            system.lock(file.fileno(), shared=self._shared)
             if not has_name(os.fstat(file.fileno()), self._path):
                 raise BlockingIOError  # its holder finished just now, and removed the folder
             holder = _holder(file)
@@ -47,7 +52,8 @@ class FolderLock:
                     f"{printable(self._path.parent)}: locked by {_describe(holder)}, which this host cannot check. "
                     f"If that run has ended, delete {printable(self._path)} and run the same command again."
                 )
-            _write_holder(file)
+            if not self._shared:
+                _write_holder(file)
         except BlockingIOError:
             holder_text = _describe(_holder(file))
             file.close()
@@ -71,7 +77,8 @@ class FolderLock:
         """Let another run have the lock, on this host or another; does nothing if the lock is not held."""
         if self._file is not None:
             with suppress(OSError):  # a full or lost disk: the next run on this host can still take the lock
-                self._file.truncate(0)
+                if not self._shared:
+                    self._file.truncate(0)
             with suppress(OSError):
                 self._file.close()
             self._file = None

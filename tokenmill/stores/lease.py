@@ -5,7 +5,7 @@
 A run that finds a lease renewed a short while ago is refused. One that was not renewed for TAKEN_OVER_SECONDS, or in
 times to come, and is not renewed while it is watched, since clocks differ and are set, belongs to a run that was
 killed, and is taken over. The lease spares people two runs at once; what keeps the data whole then is the log, whose
-numbers no two runs can both write (convert/places/store_log.py).
+numbers no two runs can both write (convert/workdir/journal.py).
 """
 
 from __future__ import annotations
@@ -46,6 +46,19 @@ class Lease:
 
     def acquire(self) -> None:
         """Take the lease; `refused` if another run is at work. From then on a thread renews it."""
+        found = self.check_free()
+        try:
+            self._write(if_absent=found is None)
+        except AlreadyThere:
+            raise self._refused(
+                f"{self._output}: in use by another run, which started at the same moment. Wait for it."
+            ) from None
+        thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        start_thread(thread)
+        self._thread = thread
+
+    def check_free(self) -> dict[str, Any] | None:
+        """Raise `refused` if another run holds the lease; return an expired one, if there is one."""
         found = self._read()
         age = time.time() - found.get("renewed", 0.0) if found is not None else 0.0
         # Long ago, or in times to come: a clock that was set back must not hold a run that is dead for ever.
@@ -60,15 +73,7 @@ class Lease:
                     f"after {TAKEN_OVER_SECONDS:g} s."
                 )
             )
-        try:
-            self._write(if_absent=found is None)
-        except AlreadyThere:
-            raise self._refused(
-                f"{self._output}: in use by another run, which started at the same moment. Wait for it."
-            ) from None
-        thread = threading.Thread(target=self._renew, name="lease", daemon=True)
-        start_thread(thread)
-        self._thread = thread
+        return found
 
     def release(self) -> None:
         """Let another run have it; nothing if it is not held."""
