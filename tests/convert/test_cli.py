@@ -76,7 +76,7 @@ def test_invalid_utf8_names_the_file_and_the_byte(here: Path, capsys: pytest.Cap
     data = b"fine" + END.encode() + "é".encode() * 500 + b"\xffrest"
     (here / "bad.txt").write_bytes(data)
     for chunk_bytes in ("1", "100", "4k"):
-        arguments = command("en.txt", "bad.txt", "--text-chunk-bytes", chunk_bytes, "--overwrite")
+        arguments = command("en.txt", "bad.txt", "--text-chunk-bytes", chunk_bytes, "--restart")
         fails(
             capsys,
             arguments,
@@ -85,7 +85,7 @@ def test_invalid_utf8_names_the_file_and_the_byte(here: Path, capsys: pytest.Cap
             "--invalid replace",
         )
     (here / "wide.txt").write_bytes("text".encode("utf-16"))
-    fails(capsys, command("wide.txt", "--overwrite"), 3, "wide.txt: ")
+    fails(capsys, command("wide.txt", "--restart"), 3, "wide.txt: ")
     assert not (here / "out.zarr").exists()
 
 
@@ -222,13 +222,13 @@ def test_a_failure_left_an_empty_partial_folder(here: Path, capsys: pytest.Captu
     (here / "good.txt").write_bytes(b"a")
     error = fails(capsys, command("good.txt", "bad.txt", "--text-chunk-bytes", "1"), 3, "bad.txt: byte 1")
     _, advice = error.split("out.zarr.partial")
-    assert all(flag in advice for flag in ("--on-error skip", "--exclude", "--overwrite"))
+    assert all(flag in advice for flag in ("--on-error skip", "--exclude", "--restart"))
     more = ["good.txt", "bad.txt", "--text-chunk-bytes", "1"]
     assert main(command(*more, "--invalid", "replace")) == 6
     assert main(command(*more, "--on-error", "skip")) == 0
     shutil.rmtree(here / "out.zarr")
     assert main(command(*more)) == 3
-    assert main(command(*more, "--invalid", "replace", "--overwrite")) == 0
+    assert main(command(*more, "--invalid", "replace", "--restart")) == 0
 
 
 @pytest.mark.usefixtures("inline")
