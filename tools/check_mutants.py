@@ -1,6 +1,6 @@
 """Does a test fail when the code is changed a little?
 
-    python tools/check_mutants.py [--mutants 100 [--of-each]] [--seed 0] [--under stores convert/places ...]
+    python tools/check_mutants.py [--mutants 100 [--of-each]] [--seed 0] [--under stores convert/workdir ...]
         [--native | --variant arm64|avx512] [--log FILE]
 
 Bounds, conditions, numbers, order, calls and checks left out, in Python or (--native) in the core, a seeded sample of

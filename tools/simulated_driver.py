@@ -17,25 +17,23 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
-from convert.document_ends import NO_DOCUMENT_ENDS
 from convert.driver.context import Context
-from convert.driver.encode_and_merge import EncodeAndMerge
-from convert.driver.finish import write_metadata
-from convert.encode import worker as convert_worker
-from convert.encode.clock import Clock
+from convert.driver.provenance import write_manifest
+from convert.driver.resume import resume
+from convert.driver.schedule import EncodeAndMerge
+from convert.encode.encode_task import ChunkResult
 from convert.places.store_workspace import open_workspace
 from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
 from convert.shards.intake_counts import IntakeCounts
-from convert.shards.runs import Run
-from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SourceCounts, SplitCounts
-from convert.shards.shard_files import attempt_names
-from convert.shards.write_run import WrittenFile
+from convert.shards.shard import BLOCK_BYTES, ShardRecord, SourceCounts, SplitCounts
+from convert.shards.write_units import MergeTask
+from convert.shards.written_files import WrittenFiles
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
@@ -66,7 +64,7 @@ class SimulatedEngine(Engine):
         """See Engine."""
         return self._workers
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, name: str = "", **kwargs: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """See Engine."""
         future: Future[Any] = Future()
         self._waiting.append((future, fn, args))
@@ -85,54 +83,45 @@ class SimulatedEngine(Engine):
 class Results:
     """What tasks would return."""
 
-    def __init__(self, layout: ArrayLayout, blocks: Callable[[TextChunk], int]) -> None:
-        self._layout, self._blocks = layout, blocks
+    def __init__(self, layout: ArrayLayout) -> None:
+        self._layout = layout
         self._rng = random.Random(1)
 
     def of(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        if function is convert_worker.encode_chunk:
-            return convert_worker.ChunkResult(
-                (self._record(arguments[0]),), True, CHUNK_BYTES, {"encode": 0.1}
-            )
-        return self._files(arguments[0])
+        if isinstance(function, partial):  # encode_chunk
+            return ChunkResult((self._record(function.args[0]),), {"encode": 0.1})
+        return [self._files(arguments[0])]
 
     def _record(self, chunk: TextChunk) -> ShardRecord:
         held_out = round(SEQUENCES * VALIDATION_TOKENS / TOKENS)
         train = SplitCounts(SEQUENCES, 0, SEQUENCES, TOKENS, 50_000)
         validation = SplitCounts(held_out, 0, held_out, VALIDATION_TOKENS, 50_000)
-        sizes = (2 * TOKENS, 2 * VALIDATION_TOKENS, *(8 * SEQUENCES, 8 * held_out) * 2)
-        digests = tuple(self._rng.randbytes(8 * -(-size // DIGEST_BLOCK_BYTES)) for size in sizes)
-        names = attempt_names(ShardId(chunk.index))
-        small = names[-1]
+        sizes = (4 * TOKENS, 4 * VALIDATION_TOKENS + 8 * SEQUENCES + 8 * held_out)
+        first, second = (self._rng.randbytes(8 * -(-size // BLOCK_BYTES)) for size in sizes)
         return ShardRecord(
             ShardId(chunk.index),
-            2,
-            digests,
+            f"{chunk.index}.0-{self._rng.getrandbits(64):016x}",
             train,
             validation,
-            0,
+            (first, second),
+            (SourceCounts(0, SEQUENCES, TOKENS, held_out, VALIDATION_TOKENS),),
+            IntakeCounts(SEQUENCES + held_out, chunk.text_bytes, longest=(9000, 8000, 7000)),
             True,
             chunk.text_bytes,
-            self._rng.randbytes(8 * self._blocks(chunk)),
-            ((0, chunk.stop, chunk.stop + 4000, "0123456789abcdef"),),
-            IntakeCounts(SEQUENCES + held_out, chunk.text_bytes, longest=(9000, 8000, 7000)),
-            (SourceCounts(0, SEQUENCES, TOKENS, held_out, VALIDATION_TOKENS),),
-            ((names[0], 0), (small, 0), (small, 0), NOWHERE, (small, 0), NOWHERE),
-            (b"", b"", b"", bytes(8 * held_out), b"", bytes(8 * held_out)),
         )
 
-    def _files(self, run: Run) -> list[WrittenFile]:
-        unit = self._layout.write_unit_tokens if run.array == "tokens" else self._layout.write_unit_starts
-        name = {"tokens": "encoded_tokens", "starts": "seq_starts", "places": "seq_places"}[run.array]
+    def _files(self, task: MergeTask) -> WrittenFiles:
+        is_tokens = task.array == "tokens"
+        unit = self._layout.write_unit_tokens if is_tokens else self._layout.write_unit_starts
+        name = "encoded_tokens" if is_tokens else "seq_starts"
         prefix = "c/" if self._layout.zarr_format == 3 else ""
         files = []
-        for first in range(run.first, run.first + run.item_count, unit):
-            record = FileRecord(f"{run.split}/{name}/{prefix}{first // unit}", 1_200_000, "0123456789abcdef")
-            facts = (
-                TokenFacts(unit, 9000, self._rng.getrandbits(64), 100_000) if run.array == "tokens" else None
-            )
-            files.append(WrittenFile(record, facts))
-        return files
+        for first in range(task.first, task.first + task.item_count, unit):
+            path = f"{task.split}/{name}/{prefix}{first // unit}"
+            record = FileRecord(path, 1_200_000, f"{self._rng.getrandbits(64):016x}")
+            facts = TokenFacts(unit, 9000, self._rng.getrandbits(64), 100_000) if is_tokens else None
+            files.append((record, facts))
+        return WrittenFiles.pack(files)
 
 
 def resident_bytes() -> int:
@@ -162,27 +151,24 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     plan = make_plan(sources, CHUNK_BYTES)
     layout = ArrayLayout.create(zarr_format=zarr_format)
     options = ConvertOptions(("corpus",), "tokenizer.json", str(folder / "out.zarr"), zarr_format=zarr_format)
-    workspace = open_workspace(options)
-    workspace.open(plan_record(plan, "0" * 64, options.recorded(zarr_format, None)))
-    engine = SimulatedEngine(workers, Results(layout, lambda chunk: sum(1 for _ in plan.blocks(chunk))))
+    workspace = open_workspace(options.output, False, None, {})
+    workspace.open(plan_record(plan, "0" * 64, options.recorded()))
+    engine = SimulatedEngine(workers, Results(layout))
     context = Context(
         options,
-        cast(Tokenizer, None),
-        {},
-        NO_DOCUMENT_ENDS,
-        options.recorded(zarr_format, None),
+        options.recorded(),
         plan,
         layout,
         workspace,
         Progress(),
-        Clock(),
-        engine,
         JobKey("1"),
+        engine,
         TaskPool(engine),
         cast(Syncer, NoDisk()),
     )
     before, started = resident_bytes(), time.process_time()
-    work = EncodeAndMerge(context)
+    recorded = workspace.log.recorded()
+    work = EncodeAndMerge(context, recorded, resume(context, recorded))
     with context.progress.stage("encode", plan.total_bytes) as stage:
         work.begin(stage)
         work.encode()
@@ -192,13 +178,14 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     work.ledger.check_whole()
     used = resident_bytes() - before
     started = time.process_time()
-    write_metadata(context, work.ledger, (work.ledger.files[0], {"path": "t"}))
+    files = [record for own in work.ledger.files for record in own.records()]
+    write_manifest(context, work.ledger, files, {"path": "t"})
     manifest_seconds = time.process_time() - started
     gigabytes = plan.total_bytes / 1e9
     log_bytes = workspace.log.path.stat().st_size
     print(
         f"zarr format {zarr_format}, {chunks:,} text chunks of {CHUNK_BYTES >> 20} MiB ({gigabytes:,.0f} GB), "
-        f"{workers} workers, {engine.tasks:,} tasks, {len(work.ledger.files):,} files\n"
+        f"{workers} workers, {engine.tasks:,} tasks, {len(files):,} files\n"
         f"  driver    {seconds:.1f} s of processor time, {seconds / gigabytes:.4f} s a GB of text, "
         f"{engine.tasks / seconds:,.0f} tasks/s\n"
         f"  manifest  {manifest_seconds:.1f} s, {manifest_seconds / gigabytes:.4f} s a GB\n"

@@ -8,7 +8,7 @@ from convert.driver.context import Context
 from convert.encode.encode_task import smallest_hashes
 from convert.encode.held_out import SmallestHashes
 from convert.errors import Refused
-from convert.places.log import Recorded, threshold_entry
+from convert.workdir.journal import Recorded, threshold_entry
 from tokenmill.engines.tasks import run_tasks
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from convert.driver.context import Context
 from convert.errors import Refused, printable
-from convert.places.log import Recorded
+from convert.workdir.journal import Recorded
 
 
 def leave_out(context: Context, recorded: Recorded) -> None:

@@ -26,7 +26,7 @@ from convert.driver.context import Context
 from convert.driver.ledger import Ledger
 from convert.encode import encode_task
 from convert.errors import Refused
-from convert.places.log import Recorded
+from convert.workdir.journal import Recorded
 from convert.planning.plan import ShardId
 from convert.shards import merge_task
 from convert.shards.intake import has_quarantine, is_usable

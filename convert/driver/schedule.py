@@ -24,7 +24,7 @@ from convert.driver.context import Context
 from convert.driver.resume import Resumed
 from convert.encode import encode_task
 from convert.errors import BadInput, DataLost, StorageError
-from convert.places.log import Recorded, merge_entry
+from convert.workdir.journal import Recorded, merge_entry
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards import merge_task
 from convert.shards.unpacked_block import is_unpacked

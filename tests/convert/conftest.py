@@ -56,12 +56,12 @@ def clean(here: Path) -> dict[str, bytes]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run to a store that was killed is taken over at once, and each batch of results is put at once."""
-    from convert.places import store_log
+    from convert.workdir import journal
     from tokenmill.stores import lease
 
     monkeypatch.setattr(lease, "TAKEN_OVER_SECONDS", 0.0)
     monkeypatch.setattr(lease, "WATCHED_SECONDS", 0.0)
-    monkeypatch.setattr(store_log, "PUT_SECONDS", 0.0)
+    monkeypatch.setattr(journal, "PUT_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from typing import Any
 
 import convert.driver.conversion
 from convert.__main__ import flush_and_leave, main
-from convert.places import store_log
 from convert.planning.plan import Plan
 from convert.shards import shard_writer, write_units
+from convert.workdir import journal
 from tokenmill.engines import stop_signals
 from tokenmill.stores import lease
 
@@ -83,7 +83,7 @@ def _replaces(is_chosen: Callable[[str], bool]) -> None:
 
 def _nobody_looks() -> None:
     _replaces(lambda key: True)
-    store_log.StoreLog._check_claim = lambda self: None  # type: ignore[method-assign]
+    journal.StoreJournal._check_claim = lambda self: None  # type: ignore[method-assign]
 
 
 def _one_name() -> None:
@@ -92,7 +92,7 @@ def _one_name() -> None:
 
 PLANTED: dict[str, Callable[[], None]] = {
     "the manifest replaces another": lambda: _replaces(lambda key: key == "manifest.json"),
-    "the log replaces another": lambda: _replaces(lambda key: key.startswith("log/")),
+    "the journal replaces another": lambda: _replaces(lambda key: key.startswith("journal/")),
     "no driver looks whether it is the one": _nobody_looks,
     "attempts at a shard share its files": _one_name,
 }
@@ -111,7 +111,7 @@ def _set(settings: dict[str, Any]) -> None:
             seconds / 6,
             seconds / 4,
         )
-        store_log.PUT_SECONDS = 0.0
+        journal.PUT_SECONDS = 0.0
     if settings["shard_bytes"]:
         make_plan = convert.driver.conversion.make_plan
 

@@ -23,7 +23,7 @@ from flat_tokens.storage.places import StorePath
 from tokenmill.stores import open_store
 
 NAME = "out"
-_OF_OTHERS = re.compile("dask-scratch-space|[a-z0-9_]{8}")
+_OF_OTHERS = re.compile("dask-scratch-space|(tokenmill-)?[a-z0-9_]{8}")  # the last is of a killed driver
 
 
 class FolderPlace:

@@ -62,9 +62,9 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_count: int = 0, **more
     return merged
 
 
-def forget(shards: Path, chunk_index: int) -> None:
+def forget(partial: Path, chunk_index: int) -> None:
     """Damage the journal's line about a shard."""
-    path = Log(shards).path
+    path = partial / "journal"
     begin = f'"id": [{chunk_index}, '.encode()
     assert begin in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(begin, begin.upper()))

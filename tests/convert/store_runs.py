@@ -12,10 +12,10 @@ from uuid import uuid4
 import pytest
 from stopped_runs import options
 
-import convert.places.store_workspace
+import convert.workdir.store
 from convert import convert as run_conversion
 from convert.cli.summary import Summary
-from convert.places.store_workspace import StoreWorkspace
+from convert.workdir.store import StoreWorkDir
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.stores import Bytes, Entry, Store, StoreError, open_store
 from tokenmill.stores.store import Blocks
@@ -31,7 +31,7 @@ class Harm:
     """What happens to a driver at one of its requests, counted from 0.
 
     kind: "before" or "after" the request the driver is killed, or the request "fails" or is "lost" (done, but told as
-    failed). requests: what it asked for, as "put log/00000001".
+    failed). requests: what it asked for, as "put journal/00000001".
     """
 
     def __init__(self, at: int = -1, kind: str = "before", of: tuple[str, ...] = ("put", "delete")) -> None:
@@ -125,28 +125,27 @@ class Place:
         home = self._folder / f"machine-{self._machines}"
         home.mkdir(exist_ok=True)
         given = {"storage_options": self.options, "zarr_format": 3, "output": self.url, **more}
-        workspaces: list[StoreWorkspace] = []
+        workdirs: list[StoreWorkDir] = []
 
-        class Known(StoreWorkspace):
+        class Known(StoreWorkDir):
             def __init__(self, *arguments: Any) -> None:
                 super().__init__(*arguments)
-                workspaces.append(self)
+                workdirs.append(self)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tempfile, "tempdir", str(home))
-            patch.setattr(convert.places.store_workspace, "StoreWorkspace", Known)
+            patch.setattr(convert.workdir.store, "StoreWorkDir", Known)
             if harm is not None:
                 patch.setattr(
-                    convert.places.store_workspace,
+                    convert.workdir.store,
                     "open_store",
                     lambda *arguments: HarmedStore(open_store(*arguments), harm),
                 )
             try:
                 summary = run_conversion(options(**given), InlineEngine())
             finally:  # what ends with a process
-                for own in workspaces:
+                for own in workdirs:
                     own._lease._released.set()
-                    own._local._lock.release()
                 if harm is None or not harm.is_dead:
                     assert not list(home.iterdir()), "something is left on the machine"
         return summary

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from input_kinds import compressed
 from naive_conversion import Naive, tree
+from shards import journal_of
 from test_bad_records import good
 from test_input_kinds import check, run
 
 import convert.shards.merge_task
 from convert.errors import BadInput, DataLost, Refused
-from convert.places.log import Log
 
 
 def test_a_run_that_failed_goes_on_with_another_way_to_treat_bad_records(
@@ -30,7 +30,7 @@ def test_a_run_that_failed_goes_on_with_another_way_to_treat_bad_records(
     output = tmp_path / "out"
     with pytest.raises(BadInput):
         run(path, tokenizer_path, output, text_chunk_bytes=50)
-    finished = len(Log(tmp_path / "out.partial/shards").recorded().shards)
+    finished = len(journal_of(tmp_path / "out.partial").recorded().shards)
     assert finished > 5
     with pytest.raises(BadInput):
         run(path, tokenizer_path, output, text_chunk_bytes=50, on_error="skip", max_errors=0)
@@ -90,7 +90,7 @@ def test_lost_shards_of_a_run_with_quarantine_are_made_again(
     files = list((tmp_path / "out.partial/shards").iterdir())
     for file in files:
         is_quarantine = file.suffix == ".quarantine"
-        if file.name != "journal" and lost in ("both", "quarantine" if is_quarantine else "shards"):
+        if lost in ("both", "quarantine" if is_quarantine else "shards"):
             file.unlink()
     run(path, tokenizer_path, tmp_path / "out", on_error=then, **options)
     assert tree(tmp_path / "out") == tree(tmp_path / "clean")

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from command_runs import command, fails
 from naive_conversion import END, make_documents, tree
+from shards import journal_of
 
 import convert.driver.conversion
 import convert.driver.tokenizers
 from convert.__main__ import main
-from convert.places.log import Log
 from tokenmill.engines.inline_engine import InlineEngine
 
 
@@ -88,8 +88,8 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     arguments = command("--workers", "2", "--text-chunk-bytes", "500", "--progress", "json")
     process = cli(*arguments, start_new_session=True)
     deadline = time.monotonic() + 30
-    journal = Log(here / "out.zarr.partial/shards")
-    while not journal.holds_work and time.monotonic() < deadline:
+    partial = here / "out.zarr.partial"
+    while not journal_of(partial).holds_work and time.monotonic() < deadline:
         time.sleep(0.002)
     assert process.poll() is None, "the run ended before it could be interrupted"
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
@@ -102,7 +102,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     assert "out.zarr.partial" in line
     assert not (here / "out.zarr").exists()
     assert (here / "out.zarr.partial/lock").read_bytes() == b""  # another host may resume
-    done = len(journal.recorded().shards)
+    done = len(journal_of(partial).recorded().shards)
     assert done
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)  # no worker is left

@@ -99,7 +99,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 def wait_for_shards(here: Path) -> None:
     stop = time.monotonic() + 60
-    journal = here / "out.partial/shards/journal"
+    journal = here / "out.partial/journal"
     while not journal.exists():
         assert time.monotonic() < stop
         time.sleep(0.005)

@@ -121,5 +121,5 @@ def test_a_file_with_documents_in_the_unfinished_run_is_not_let_go(
     assert main([*words, "--exclude", "0.txt.gz"]) == 6
     error = capsys.readouterr().err
     assert "error: in/part-0/0.txt.gz: " in error
-    assert "--overwrite" in error
-    assert main([*words, "--exclude", "0.txt.gz", "--exclude", "6.txt.gz", "--overwrite"]) == 0
+    assert "--restart" in error
+    assert main([*words, "--exclude", "0.txt.gz", "--exclude", "6.txt.gz", "--restart"]) == 0

@@ -121,7 +121,7 @@ def test_the_corpus_is_not_read_for_it_once_more_after_an_interruption(
                 run(path, tokenizer_path, tmp_path / "out", **options)
 
     fail_to_encode()
-    kept = tmp_path / "out.partial/shards/journal"
+    kept = tmp_path / "out.partial/journal"
     text = kept.read_text()
     for damaged in ("", text[:-1], text.replace("7", "8"), text.replace('d": ', 'd": -'), "[]"):
         kept.write_text(damaged)

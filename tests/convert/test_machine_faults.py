@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from naive_conversion import END, make_documents, tree
+from shards import journal_of
 
 import flat_tokens.writer
 from bpe import _core
 from convert import ConvertOptions, convert
 from convert.__main__ import main
-from convert.places.log import Log
 from tokenmill.engines.inline_engine import InlineEngine
 
 
@@ -97,7 +97,7 @@ def test_a_stop_of_all_processes_is_no_hang(here: Path) -> None:
     inputs = {"inputs": ("long.txt",)}
     more = ("--workers", "2", "--stall-timeout", "1", "--text-chunk-bytes", "20000")
     process = started(*arguments(*more, **inputs), start_new_session=True)
-    while process.poll() is None and not Log(here / "out.partial/shards").holds_work:
+    while process.poll() is None and not journal_of(here / "out.partial").holds_work:
         time.sleep(0.002)
     os.killpg(process.pid, signal.SIGSTOP)
     time.sleep(3)  # three times what a worker may do nothing

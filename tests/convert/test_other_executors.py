@@ -16,7 +16,7 @@ from naive_conversion import make_documents, tree
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
 from convert.errors import BadInput, EngineFailure
-from convert.places.workspace import Workspace
+from convert.workdir.store import open_workdir
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.engines.job import JobKey, find_job, write_job
 from tokenmill.stores import StoreError
@@ -110,19 +110,20 @@ def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> Non
     assert isinstance(job.dataset, Path)
     for folder in (job.shards.store.path, job.dataset):
         folder.mkdir(parents=True)
-    workspace = Workspace(corpus / "place")
-    workspace.take()
-    path = workspace.root / "job"
-    key = write_job(job, workspace.put_job, {})
+    workdir = open_workdir(ConvertOptions(["a"], "b", corpus / "place"))
+    workdir.acquire()
+    key = write_job(job, workdir.put_job, {})
+    path = Path(key.path)
     assert [source.path for source in find_job(key).plan.sources] == [
         source.path for source in job.plan.sources
     ]
     path.write_bytes(path.read_bytes().replace(b"endoftext", b"endoftexx"))
     assert find_job(key).separator == job.separator  # from memory
-    other = write_job(job._replace(seed=9), workspace.put_job, {})
+    other = write_job(job._replace(seed=9), workdir.put_job, {})
+    path = Path(other.path)
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     with pytest.raises(StoreError, match="job"):
         find_job(other)
     with pytest.raises(EngineFailure):
         find_job(JobKey("none"))
-    workspace.close()
+    workdir.close()

@@ -1,5 +1,5 @@
-"""A model of runs that work at one output on a store, in all orders of their requests: the lease, the log and what is
-published. Up to three drivers, each with a plan, are stepped request by request, stand still for longer than a lease
+"""A model of runs at one output on a store, in all orders of their requests: lease, journal and published objects.
+ Up to three drivers, each with a plan, are stepped request by request, stand still for longer than a lease
 holds, are killed, and leave workers that put objects late.
 
 One thing is taken for granted: that no driver stands still for so long between the put that confirms that it is still
@@ -29,13 +29,13 @@ from hypothesis.stateful import (
 from state_machines import run_model
 from store_runs import Harm, HarmedStore, Killed
 
+from convert import ConvertOptions
 from convert.errors import ConvertError, Refused, StorageError
-from convert.places import store_workspace
-from convert.places.log import _entries
-from convert.places.store_log import StoreLog
-from convert.places.store_workspace import StoreWorkspace
-from convert.places.unpublished import UnpublishedStore
-from convert.planning.plan_record import PlanRecord
+from convert.planning.plan_record import PLAN_VERSION, PlanRecord
+from convert.workdir import store as store_module
+from convert.workdir.journal import StoreJournal
+from convert.workdir.store import StoreWorkDir
+from convert.workdir.unpublished import UnpublishedStore
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
@@ -100,7 +100,7 @@ class Driver:
         self.is_confirming = False
         self.is_critical = False  # from the put that confirms to the request that follows
         self.is_done = self.has_begun = self.has_won = self.was_killed = False
-        self.noting: set[int] = set()  # what is in the log or not yet
+        self.noting: set[int] = set()  # what is in the journal or not yet
         self.error: BaseException | None = None
         self.has_published = False
         self.gate = Gate(self._begins, lambda: model.look(self))
@@ -109,9 +109,10 @@ class Driver:
         self.name = f"driver {number}, plan {plan}" + (", overwrite" if overwrite else "")
         tempfile.tempdir = str(home)
         model.gates.append(self.gate)
-        self.workspace = StoreWorkspace(model.url, overwrite, None, {})
+        options = ConvertOptions(["in"], "tok", model.url, overwrite=overwrite, restart=overwrite)
+        self.workdir = StoreWorkDir(options)
         model.gates.pop()
-        confirm, put_next = self.workspace.log.confirm, self.workspace.log._put_next
+        confirm, put_next = self.workdir.log.confirm, self.workdir.log._put_next
 
         def confirm_and_go() -> str:
             self.is_confirming = True
@@ -125,8 +126,8 @@ class Driver:
             self.is_critical = self.is_confirming
             return entry
 
-        self.workspace.log.confirm = confirm_and_go  # type: ignore[method-assign]
-        self.workspace.log._put_next = put_and_go  # type: ignore[method-assign]
+        self.workdir.log.confirm = confirm_and_go  # type: ignore[method-assign]
+        self.workdir.log._put_next = put_and_go  # type: ignore[method-assign]
         self.gate.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self.gate.thread.start()
         self._wait()
@@ -146,8 +147,7 @@ class Driver:
         self.gate.is_dead = self.was_killed = True
         while not self.is_done:
             self.step()
-        self.workspace._lease._released.set()
-        self.workspace._local._lock.release()
+        self.workdir._lease._released.set()
 
     def _begins(self) -> None:
         self.is_critical = self.is_critical and self.is_confirming
@@ -160,7 +160,7 @@ class Driver:
         except BaseException as error:
             self.error = error
         try:
-            self.workspace.close()
+            self.workdir.close()
         except BaseException as error:
             self.error = error
         self.is_done = True
@@ -168,30 +168,30 @@ class Driver:
         self.gate.arrived.release()
 
     def _work(self) -> None:
-        workspace, model = self.workspace, self.model
-        workspace.check_output()
-        goes_on = workspace.open(PlanRecord({"plan": self.plan}))
+        workdir, model = self.workdir, self.model
+        workdir.check_output()
+        goes_on = workdir.open(PlanRecord({"tokenmill_plan": PLAN_VERSION, "plan": self.plan}))
         self.has_begun = True
-        done = {entry["run"][2] for _, entry in _entries(workspace.log.path)}
+        done = {first for _, _, first in workdir.log.recorded()._runs} if goes_on else set()
         model.opened(self, goes_on, done)
-        workspace.clean_dataset({f"unit-{unit}" for unit in done})
+        workdir.clean_dataset({f"unit-{unit}" for unit in done})
         for unit in range(UNITS[self.plan]):
             if unit not in done:
-                write_file(workspace.dataset, f"unit-{unit}", content(self.plan, unit))
+                write_file(workdir.dataset, f"unit-{unit}", content(self.plan, unit))
                 self.noting = {unit}
-                workspace.log.append([{"run": ["train", "tokens", unit]}])
-                workspace.log.flush()
+                workdir.log.append([{"run": ["train", "tokens", unit]}])
+                workdir.log.flush()
                 self.noting = set()
                 if model.manifest is None:  # else another has finished, from what this one had done too
                     model.kept.add(unit)
         contents = {f"unit-{unit}": content(self.plan, unit) for unit in range(UNITS[self.plan])}
         files = [FileRecord(name, len(data), file_digest((data,))) for name, data in contents.items()]
         splits = {split: SplitRecord(0, 0, 0) for split in SPLITS}
-        write_root(workspace.dataset, splits, files, LAYOUT, options={"plan": self.plan})
+        write_root(workdir.dataset, splits, files, LAYOUT, options={"plan": self.plan})
         for unit in range(UNITS[self.plan]):  # `verify`
-            if bytes(workspace.dataset.read(f"unit-{unit}")) != content(self.plan, unit):
+            if bytes(workdir.dataset.read(f"unit-{unit}")) != content(self.plan, unit):
                 raise StorageError("what was read back is not what was written")
-        workspace.publish()
+        workdir.publish()
 
 
 class Model(RuleBasedStateMachine):
@@ -216,7 +216,7 @@ class Model(RuleBasedStateMachine):
         self._patch.setattr(lease.time, "time", lambda: self.now)
         self._patch.setattr(lease, "RENEWAL_SECONDS", 1e6)
         self._patch.setattr(lease, "WATCHED_SECONDS", 0.0)
-        self._patch.setattr(store_workspace, "open_store", self._open)
+        self._patch.setattr(store_module, "open_store", self._open)
         self._patch.setattr(tempfile, "tempdir", None)
 
     def _open(self, *arguments: Any) -> Store:
@@ -263,8 +263,8 @@ class Model(RuleBasedStateMachine):
         """A minute passes, in which some drivers do nothing at all; the others renew their lease."""
         self.now += lease.TAKEN_OVER_SECONDS + 1
         for driver, stands in zip(self._working(), still, strict=False):
-            if driver.workspace._lease.is_held and (driver.is_critical or not stands):
-                driver.workspace._lease.renew()
+            if driver.workdir._lease.is_held and (driver.is_critical or not stands):
+                driver.workdir._lease.renew()
 
     @precondition(lambda self: len(self._working()) > 1)
     @rule(data=st.data())
@@ -272,8 +272,8 @@ class Model(RuleBasedStateMachine):
         data.draw(st.sampled_from(self._working())).kill()
         self.now += lease.TAKEN_OVER_SECONDS + 1
         for driver in self._working():
-            if driver.workspace._lease.is_held:
-                driver.workspace._lease.renew()
+            if driver.workdir._lease.is_held:
+                driver.workdir._lease.renew()
 
     @precondition(lambda self: any(driver.has_begun for driver in self.drivers))
     @rule(data=st.data(), unit=st.integers(0, max(UNITS) - 1))
@@ -366,7 +366,7 @@ class Model(RuleBasedStateMachine):
                 assert bytes(self.target.read(f"unit-{unit}")) == content(plan, unit)
 
     def _last_run(self) -> None:
-        """Whatever happened: when all are gone, a run with --overwrite makes the dataset, and nothing else stays."""
+        """When all are gone, a run with --overwrite and --restart makes the dataset, and nothing else stays."""
         for driver in self.drivers:
             driver.kill()
         self.now += lease.TAKEN_OVER_SECONDS + 1
@@ -413,9 +413,8 @@ def overtaken(tmp_path: Path, plan: int, overwrite: bool, step: int) -> int:
     raise AssertionError
 
 
-def without_a_claim(log: StoreLog) -> None:
-    for entry in log._store.list("log"):
-        log._number = int(entry.key.rpartition("/")[2]) + 1
+def without_a_claim(journal: StoreJournal) -> None:
+    journal._number = max((number for _, number, _ in journal._objects()), default=0) + 1
 
 
 def put_over(store: UnpublishedStore, key: str, data: Any, if_absent: bool = False) -> Any:
@@ -425,7 +424,7 @@ def put_over(store: UnpublishedStore, key: str, data: Any, if_absent: bool = Fal
 @pytest.mark.parametrize(
     ("where", "name", "fault"),
     [
-        (StoreLog, "take_over", without_a_claim),
+        (StoreJournal, "claim", without_a_claim),
         (UnpublishedStore, "put", put_over),
     ],
 )

@@ -15,8 +15,8 @@ import convert.encode.encode_task
 import convert.shards.merge_task
 from convert.driver import finalizer
 from convert.errors import BadInput, Refused, StorageError
-from convert.places import store_log
-from convert.places.unpublished import UnpublishedStore
+from convert.workdir.journal import StoreJournal
+from convert.workdir.unpublished import UnpublishedStore
 from tokenmill.stores import Entry, StoreError, StoreNotFound, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
@@ -54,13 +54,13 @@ def test_a_file_that_cannot_be_read_leaves_an_unfinished_run(
     assert whole(place, expected)
 
 
-def test_other_options_are_refused_and_overwrite_begins_anew(
+def test_other_options_are_refused_and_restart_discards_the_work(
     place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop(place, monkeypatch)
     with pytest.raises(Refused):
         place.run(**MORE, seed=1)
-    summary = place.run(**MORE, seed=1, overwrite=True)
+    summary = place.run(**MORE, seed=1, restart=True)
     assert summary.reused_shards == 0
     place.run(**MORE, overwrite=True)
     assert whole(place, expected)
@@ -185,29 +185,31 @@ def test_a_run_that_was_taken_over_ends_and_harms_nothing(
     assert whole(place, expected)
 
 
-def test_names_of_the_log_are_written_by_one_run_alone(place: Place, tmp_path: Path) -> None:
-    logs = [store_log.StoreLog(tmp_path, place.partial, "out", holder) for holder in ("a", "b")]
-    logs[0].take_over()
-    logs[1].take_over()
+def claimed(place: Place) -> StoreJournal:
+    found = StoreJournal(place.partial, "out")
+    found.claim()
+    return found
+
+
+def test_names_of_the_journal_are_written_by_one_run_alone(place: Place) -> None:
+    logs = [claimed(place), claimed(place)]
     with pytest.raises(Refused):
         logs[0].confirm()
     logs[1].confirm()
     place.partial.delete(list(place.debris()))
-    for log in logs:  # all that they wrote is gone: a third run has finished
+    for log in logs:  # everything they wrote is gone: a third run has finished
         with pytest.raises(Refused):
             log.confirm()
     with pytest.raises(StoreNotFound):
-        place.partial.head("log/00000001")
-    logs.append(store_log.StoreLog(tmp_path, place.partial, "out", "c"))
-    logs[2].take_over()
-    with pytest.raises(Refused):  # the claim that is there has the name of its own
+        place.partial.head("journal/00000001")
+    logs.append(claimed(place))
+    with pytest.raises(Refused):  # a claim of the same name as its own
         logs[0].confirm()
     logs[2].confirm()
 
 
-def test_a_run_that_stands_still_in_the_middle_of_a_look_harms_nothing(place: Place, tmp_path: Path) -> None:
-    """Another run begins, finishes and removes all between the two requests by which a run finds out whether it is the
-    one that writes."""
+def test_a_run_that_stands_still_in_the_middle_of_a_look_harms_nothing(place: Place) -> None:
+    """Another run begins, finishes and removes all between the two requests by which a run looks for its claim."""
 
     class StandsStill(HarmedStore):
         def delete_all_after(self, request: str) -> None:
@@ -225,8 +227,7 @@ def test_a_run_that_stands_still_in_the_middle_of_a_look_harms_nothing(place: Pl
             return entry
 
     counted = Harm(of=("head", "put"))
-    log = store_log.StoreLog(tmp_path, place.partial, "out", "a")
-    log.take_over()
+    log = claimed(place)
     log._store = StandsStill(place.partial, counted)
     with pytest.raises(Refused):
         log.confirm()

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
@@ -39,11 +40,11 @@ import sys
 from functools import partial
 from convert.driver import pipeline
 from convert.__main__ import flush_and_leave, main
-from convert.places import store_log
+from convert.workdir import journal
 from tokenmill.stores import lease
 from convert.planning import plan
 from tokenmill.engines.inline_engine import InlineEngine
-lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = store_log.PUT_SECONDS = 0.0
+lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = journal.PUT_SECONDS = 0.0
 plan.MIN_GIVEN_SHARD_BYTES = 700
 if sys.argv[1] == "inline":
     pipeline.convert = partial(pipeline.convert, executor=InlineEngine())
@@ -180,7 +181,10 @@ class StoreSweep:
         lines = [line for line in ended.output.splitlines() if not line.startswith(_TOLD)]
         if len(lines) != (ended.code > 0) or not all(line.startswith("tokenmill: error: ") for line in lines):
             return f"exit code {ended.code} with a message of another form: {ended.output[-2000:]}"
-        if ended.code != KILLED and (left := self._left(temporary)):
+        if ended.code == KILLED:  # nothing can remove the temporary folder of its process
+            for folder in temporary.glob("tokenmill-*"):
+                shutil.rmtree(folder)
+        elif left := self._left(temporary):
             return left
         listed = self._listed()
         if ended.code == 0 and f"{out}/manifest.json" not in listed:

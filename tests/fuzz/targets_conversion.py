@@ -84,7 +84,7 @@ def make_folder(rng: random.Random, folder: Path) -> Path:
     stage = rng.choice(STAGES)
     files = dict(folders[stage])
     for _ in range(rng.choice([1, 1, 2, 4])):
-        name = rng.choice([rng.choice(sorted(files)), "plan.json", "shards/journal"])
+        name = rng.choice([rng.choice(sorted(files)), "plan.json", "journal"])
         if name not in files:
             continue
         data = files[name]
@@ -98,7 +98,7 @@ def make_folder(rng: random.Random, folder: Path) -> Path:
                 files[name], files[other] = files[other], files[name]
             case 3 if name == "plan.json":
                 files[name] = change_json(rng, json.loads(folders[stage][name]))
-            case 3 | 4 if name == "shards/journal":
+            case 3 | 4 if name == "journal":
                 lines = data.split(b"\n") + rng.choice([[], others[stage][name].split(b"\n")])
                 rng.shuffle(lines)
                 files[name] = b"\n".join(rng.sample(lines, rng.randint(0, len(lines))))

@@ -271,7 +271,9 @@ class _Search:
     def _find(self, argument: str) -> None:
         if argument == STANDARD_INPUT:
             if self._standard_input is not None:
-                self._add(self._standard_input, _identity(os.stat(self._standard_input.path)))
+                copy = self._standard_input
+                identity = source_identity(copy) if copy.version else _identity(os.stat(copy.path))
+                self._add(copy, identity)
         elif argument.lower().startswith("file://"):
             self._find(parse(argument).path)
         elif is_url(argument):

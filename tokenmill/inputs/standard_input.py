@@ -1,29 +1,56 @@
-"""Standard input as a source: it is first copied to a file, so that it can be divided and read in parallel.
+"""Standard input as a source: copied first, so that it can be divided, read in parallel and read again.
 
-Its hash takes the place of the modification time in the plan. An interrupted run resumes if the same command gets the
-same bytes again; other bytes are refused like any changed source.
+A hash of its bytes stands for the modification time in the plan. An interrupted run resumes if the same command reads
+the same bytes again; other bytes are refused like a changed file.
 """
 
 from __future__ import annotations
 
-import io
 import os
+import shutil
+import stat
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 
-from tokenmill.errors import BadArgument, naming
+from tokenmill.errors import BadArgument, naming, printable
 from tokenmill.inputs._core import Xxh64
 from tokenmill.inputs.kinds import Kind, compression_of
+from tokenmill.inputs.sizes import bytes_text
 from tokenmill.inputs.source_list import Source
+from tokenmill.stores import NO_OPTIONS, StorageOptions, StoreError, is_url, open_store, split_key
 
 READ_BYTES = 1 << 20
+_HEAD_BYTES = 8
 
 
-def spool(path: Path, input_format: str = "auto") -> Source:
-    """Copy standard input to the file `path` and return the source. Its format is text unless input_format says more.
+def spool(place: str, input_format: str = "auto", options: StorageOptions = NO_OPTIONS) -> Source:
+    """Copy standard input to a path or URL and return it as a source, of text unless input_format says otherwise.
 
-    BadArgument (exit 2) if there is no input or it is a terminal; OSError names the file.
+    options: for the store of a URL. BadArgument (exit 2) if standard input is closed or a terminal. StoreError (exit 4)
+    if it is a file for which the disk has no room. OSErrors name the file.
     """
+    descriptor = _descriptor()
+    folder, name = split_key(place) if is_url(place) else os.path.split(place)
+    if not is_url(place):
+        _check_space(descriptor, folder)
+    digest, head = Xxh64(), bytearray()
+
+    def blocks() -> Iterator[bytes]:
+        while data := _read(descriptor):
+            head.extend(data[: _HEAD_BYTES - len(head)])
+            digest.update(data)
+            yield data
+
+    entry = open_store(folder or ".", options).put(name, blocks())
+    kind = Kind("text" if input_format == "auto" else input_format, compression_of(bytes(head)))
+    content = f"{digest.digest():016x}"
+    if is_url(place):
+        settings = tuple(sorted(options.items()))
+        return Source(place, entry.size, 0, None, kind, content, version=entry.version, options=settings)
+    return Source(place, entry.size, os.stat(place).st_mtime_ns, None, kind, content)  # noqa: PTH116
+
+
+def _descriptor() -> int:
     try:
         descriptor = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
     except (OSError, ValueError):
@@ -32,18 +59,17 @@ def spool(path: Path, input_format: str = "auto") -> Source:
         raise BadArgument("-: standard input is closed. Pass a file, or pipe the text in.")
     if os.isatty(descriptor):
         raise BadArgument("-: standard input is a terminal. Pipe the text in, or pass a file.")
-    content, size, head = Xxh64(), 0, b""
-    with naming(path), io.FileIO(path, "wb") as file:
-        while data := _read(descriptor):
-            head = head or data[:8]
-            content.update(data)
-            size += len(data)
-            view = memoryview(data)
-            while view.nbytes:
-                view = view[file.write(view) :]
-        mtime_ns = os.fstat(file.fileno()).st_mtime_ns
-    kind = Kind("text" if input_format == "auto" else input_format, compression_of(head))
-    return Source(str(path), size, mtime_ns, None, kind, f"{content.digest():016x}")
+    return descriptor
+
+
+def _check_space(descriptor: int, folder: str) -> None:
+    """Raise StoreError if standard input is a file that does not fit on the disk of the folder."""
+    status, free = os.fstat(descriptor), shutil.disk_usage(folder or ".").free
+    if stat.S_ISREG(status.st_mode) and status.st_size > free:
+        raise StoreError(
+            f"{printable(folder)}: {bytes_text(free)} are free, but standard input has {bytes_text(status.st_size)}. "
+            "Free some space, or pass the file by name."
+        )
 
 
 def _read(descriptor: int) -> bytes:

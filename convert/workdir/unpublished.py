@@ -1,10 +1,9 @@
-"""A dataset on a store that is not finished: its objects lie where they belong, its manifest in the partial folder.
+"""A view of an unfinished dataset on a store: its objects at their final names, its manifest in the work folder.
 
-Without a manifest no reader opens it. To the code that verifies it, it looks as it will be.
+Readers do not open the output without a manifest, while verification sees the dataset as it will be.
 
-All that write it put the same bytes under a name, but for those of a run with another plan that goes on though its
-output was given to this one: a worker that counts as lost, a driver that was stopped for a while. So an object is put
-if absent, and what is there is compared: it is never replaced, and what is another's is removed by the next run.
+Runs of one command write the same bytes under each name. A late worker of a run with another plan may write others.
+Objects are therefore put if absent and compared, not replaced, and the next run removes foreign ones.
 """
 
 from __future__ import annotations
@@ -18,12 +17,14 @@ from tokenmill.stores import AlreadyThere, Bytes, Entry, Store
 from tokenmill.stores.store import as_blocks
 from tokenmill.stores.wrapped import WrappedStore
 
-_COMPARED_BYTES = 64 << 20  # what comes in blocks is put in parts, unconditionally, where it is more
+_MAX_COMPARED_BYTES = 64 << 20  # larger objects in blocks are uploaded in parts, without a comparison
 
 
 class UnpublishedStore(WrappedStore):
-    """target: where the objects lie; partial: where the manifest does. manifest_version: of the one that was put by
-    this object, which no other run's may take the place of."""
+    """target: the store of the dataset. partial: the store of its manifest.
+
+    manifest_version: the version of the manifest that was put through this object.
+    """
 
     def __init__(self, target: Store, partial: Store) -> None:
         super().__init__(target)
@@ -41,8 +42,7 @@ class UnpublishedStore(WrappedStore):
             yield from (entry for entry in self._partial.list() if entry.key == MANIFEST_NAME)
 
     def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
-        """See Store. The manifest of a run that was interrupted is replaced; StorageError for any other object that is
-        there with other bytes."""
+        """Put an object. Replace the manifest of an interrupted run; StorageError if another object differs."""
         if key == MANIFEST_NAME:
             entry = self._partial.put(key, data)
             self.manifest_version = entry.version
@@ -52,7 +52,7 @@ class UnpublishedStore(WrappedStore):
             blocks, whole = as_blocks(data), bytearray()
             for block in blocks:
                 whole += block
-                if len(whole) > _COMPARED_BYTES:
+                if len(whole) > _MAX_COMPARED_BYTES:
                     return self._store.put(key, chain((whole,), blocks))
         try:
             return self._store.put(key, whole, if_absent=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convert.errors import UsageError
-from convert.places.output_place import overlaps
+from convert.workdir.overlaps import overlaps
 from tokenmill.inputs.sources import find_sources, refuse
 
 

@@ -1,1 +1,0 @@
-"""Where a conversion works until its dataset is whole: folders and stores, who may write there, what is done."""

@@ -1,0 +1,1 @@
+"""The work folder of an unfinished conversion, `<output>.partial`."""

@@ -1,0 +1,203 @@
+"""The work folder of an output on a disk, with the dataset in it until two renames publish it.
+
+    dataset    the unfinished dataset            lock      held by the run at work, shared by tasks of a job array
+    replaced   the former output, for a moment   lock.3    held by task 3 of a job array
+
+There is no output under the final name only between the two renames, and only if it replaces a former one. A folder
+with other names in it is refused. An output is replaced only if it is a dataset without foreign files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from convert.errors import Refused, UsageError
+from convert.options import ConvertOptions
+from convert.planning.plan_record import RecordFile
+from convert.workdir.journal import FileJournal
+from convert.workdir.workdir import (
+    INPUT_NAME,
+    PLAN_NAME,
+    SHARDS_NAME,
+    Task,
+    WorkDir,
+    check_scratch,
+    existing_dataset,
+    missing_folder,
+    not_replaceable,
+    remove_folder,
+)
+from flat_tokens.storage.existing_output import is_empty_folder, not_ours
+from flat_tokens.storage.manifest import MANIFEST_NAME
+from tokenmill.stores import open_store
+from tokenmill.stores.durability import sync, sync_folders, write_lasting
+from tokenmill.stores.folder_lock import FolderLock
+from tokenmill.stores.names import STILL_USED, names_in, rename
+
+DATASET_NAME = "dataset"
+REPLACED_NAME = "replaced"
+_LOCK_NAME = "lock"
+_OWN_NAME = re.compile(
+    r"(plan|status(\.\d+)?)\.json(\.tmp)?|(lock|journal)(\.\d+)?|stdin|job-[0-9a-f]{16}"
+    r"|(shards|dataset|replaced)(\.removed)?|\.put-.*"
+)
+
+
+class FolderWorkDir(WorkDir):
+    """See WorkDir."""
+
+    dataset: Path
+
+    def __init__(self, options: ConvertOptions) -> None:
+        self._target = Path(options.output)  # "out.zarr/" and "out.zarr" are the same output
+        if self._target.name in ("", ".."):  # ".", "/", "a/.."
+            raise UsageError(
+                f"{self._target}: cannot be the name of a dataset. Pass an --output such as owt.zarr."
+            )
+        folder = self._folder = self._target.with_name(f"{self._target.name}.partial")
+        super().__init__(options, f"{self._target}", f"{folder}", open_store(folder), FileJournal(folder))
+        self.dataset, self.shards = folder / DATASET_NAME, folder / SHARDS_NAME
+        self._locks: list[FolderLock] = []
+
+    def check_output(self) -> None:
+        """See WorkDir. An empty folder, as from `mktemp -d`, is accepted."""
+        if os.path.lexists(self._target) and not is_empty_folder(self._target):
+            if not self._given.overwrite:
+                if (self._target / MANIFEST_NAME).is_file() and not self._target.is_symlink():
+                    raise existing_dataset(self.output)
+                raise Refused(
+                    f"{self.output}: already exists and is not a tokenmill dataset. Choose another --output."
+                )
+            reason = not_ours(self._target)
+            if reason:
+                raise not_replaceable(self.output, reason)
+        if not self._target.parent.is_dir():
+            raise missing_folder(self._target.parent, "--output")
+        check_scratch(self._given.scratch)
+
+    def acquire(self, task: Task | None = None) -> None:
+        if self._locks:
+            return
+        if os.path.lexists(self._folder) and (self._folder.is_symlink() or not self._folder.is_dir()):
+            raise _foreign(self._folder)
+        self._folder.mkdir(exist_ok=True)
+        foreign = sorted(name for name in names_in(self._folder) if not _OWN_NAME.fullmatch(name))
+        if foreign:
+            raise _foreign(self._folder / foreign[0])
+        self.task, self.log.task = task, None if task is None else task[0]
+        try:
+            if task is not None:
+                self._lock(f"{_LOCK_NAME}.{task[0]}")
+            self._lock(_LOCK_NAME, shared=task is not None)
+            # Some network disks do not show locks to other hosts, but files name their holders.
+            for path in () if task is not None else self._folder.glob(f"{_LOCK_NAME}.*"):
+                self._lock(path.name)
+                self._locks.pop().release()
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _lock(self, name: str, shared: bool = False) -> None:
+        lock = FolderLock(self._folder / name, self._target, Refused, shared)
+        lock.acquire()
+        self._locks.append(lock)
+
+    def _unlock(self) -> None:
+        while self._locks:
+            self._locks.pop().release()
+
+    def clean_dataset(self, keep: set[str]) -> None:
+        for folder, _, names in os.walk(self.dataset):
+            for name in names:
+                path = Path(folder) / name
+                if path.relative_to(self.dataset).as_posix() not in keep:
+                    path.unlink(missing_ok=True)
+
+    def publish(self) -> None:
+        sync_folders(self.dataset)
+        if os.path.lexists(self._target):
+            self.check_output()  # it may be new
+            rename(self._target, self._folder / REPLACED_NAME)
+        rename(self.dataset, self._target)
+        sync(self._target.parent)
+        self.is_published = True
+        try:
+            self._remove()
+        except OSError as error:  # a network disk keeps files of the former output that are being read
+            if error.errno not in STILL_USED:
+                raise
+        self.close()
+
+    def close(self) -> None:
+        if not self._locks:
+            return
+        holds_work = self.holds_work if self._is_open else (self._folder / PLAN_NAME).exists()
+        is_needed = holds_work or self.task is not None or (self._folder / REPLACED_NAME).exists()
+        if self.is_published or not is_needed:
+            with suppress(OSError):  # the error that ended the run may prevent this too
+                self._remove()
+        self._is_open = False
+        self._unlock()
+
+    def remove_remains(self) -> None:
+        is_ours = self._folder.is_dir() and not self._folder.is_symlink()
+        if not is_ours or self.dataset.exists() or (self._folder / REPLACED_NAME).exists() or self._locks:
+            return
+        with suppress(OSError, Refused):  # another run, or a disk that is full or read-only
+            self.acquire()
+            self._remove()
+        self._unlock()
+
+    def _recover(self) -> bool:
+        replaced = self._folder / REPLACED_NAME
+        if replaced.exists() and not os.path.lexists(self._target):
+            rename(replaced, self._target)
+        self.check_output()
+        return True
+
+    def _put_plan(self, lines: Iterable[bytes], if_absent: bool) -> None:
+        if if_absent:
+            self._store.put(PLAN_NAME, lines, if_absent=True)
+        else:
+            write_lasting(self._folder / PLAN_NAME, lines)
+
+    def _open_shards(self) -> None:
+        for folder in (self.shards, self.dataset):
+            folder.mkdir(exist_ok=True)
+        super()._open_shards()
+
+    def _clear(self, keep: tuple[str, ...] = (INPUT_NAME,)) -> None:
+        # Shards elsewhere go before the plan, which names them; without a plan the rest counts as not started.
+        if scratch := self._scratch_of_former():
+            remove_folder(Path(scratch))
+        (self._folder / PLAN_NAME).unlink(missing_ok=True)
+        for name in names_in(self._folder) - {*keep}:
+            path = self._folder / name
+            if path.is_dir():
+                remove_folder(path.with_suffix(""))
+            elif not name.startswith(_LOCK_NAME):
+                path.unlink(missing_ok=True)
+
+    def _remove(self) -> None:
+        """Remove the work folder, its own lock last."""
+        self._clear(keep=())
+        for path in self._folder.glob(f"{_LOCK_NAME}.*"):
+            path.unlink(missing_ok=True)
+        self._locks[0].remove_folder()
+        self._unlock()
+
+
+def noted_scratch(folder: Path) -> Path | None:
+    """Return where the unfinished run with this work folder has its shards, if they are elsewhere."""
+    with suppress(OSError, ValueError):
+        if scratch := RecordFile(folder / PLAN_NAME).scratch:
+            return Path(scratch)
+    return None
+
+
+def _foreign(path: Path) -> Refused:
+    return Refused(f"{path}: not created by tokenmill. Move it away.")
