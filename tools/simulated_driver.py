@@ -21,13 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from convert.driver.provenance import write_manifest
+from convert.places.store_workspace import open_workspace
+
 from convert import ConvertOptions
 from convert.driver.context import Context
-from convert.driver.provenance import write_manifest
 from convert.driver.resume import resume
 from convert.driver.schedule import EncodeAndMerge
 from convert.encode.encode_task import ChunkResult
-from convert.places.store_workspace import open_workspace
 from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
 from convert.shards.intake_counts import IntakeCounts

@@ -94,7 +94,7 @@ def record_texts(
         for found in records.documents():
             if not isinstance(found, Batch):
                 text = b"".join(map(bytes, found.texts()))
-                if not found.fault and not found.is_blank:
+                if not found.fault:
                     yield text.decode()
                 continue
             view = memoryview(found.text)

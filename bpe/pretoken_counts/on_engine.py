@@ -31,7 +31,7 @@ from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.ending import ending
 from tokenmill.engines.job import hand_out
 from tokenmill.engines.tasks import SHOW_SECONDS, TaskPool
-from tokenmill.inputs.chunks import Chunks, TextChunk, compressed_count
+from tokenmill.inputs.chunks import Chunks, TextChunk
 from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.source_list import SourceList
 
@@ -258,8 +258,6 @@ def _files(sources: Sequence[Source], options: CountingOptions) -> SourceList:
                 status.st_size,
                 status.st_mtime_ns,
                 kind=kind,
-                changed_ns=status.st_ctime_ns,
-                inode=status.st_ino,
             )
         )
     return files
@@ -274,4 +272,4 @@ def _chunks(files: SourceList, elsewhere: Elsewhere, engine: Engine) -> Chunks:
             wanted = max(wanted, _CHUNKS_OF_A_CLUSTER)
         least, most = CHUNK_BYTES
         size = min(max(starts[-1] // wanted, least), most)
-    return Chunks(files, size, starts, compressed_count(files))
+    return Chunks(files, size, starts)

@@ -31,4 +31,4 @@ def leave_out(context: Context, recorded: Recorded) -> None:
             )
         if shard.chunk_index in chunks:
             del recorded.shards[shard]
-    workspace.settle()
+    workspace.write_plan()

@@ -26,7 +26,6 @@ from convert.driver.context import Context
 from convert.driver.ledger import Ledger
 from convert.encode import encode_task
 from convert.errors import Refused
-from convert.workdir.journal import Recorded
 from convert.planning.plan import ShardId
 from convert.shards import merge_task
 from convert.shards.intake import has_quarantine, is_usable
@@ -34,6 +33,7 @@ from convert.shards.merge_task import FileCheck, ShardCheck
 from convert.shards.shard import ShardRecord
 from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
+from convert.workdir.journal import Recorded
 from flat_tokens.writer import place_of
 from tokenmill.engines.tasks import run_tasks
 from tokenmill.inputs.sources import empty_tables

@@ -24,11 +24,11 @@ from convert.driver.context import Context
 from convert.driver.resume import Resumed
 from convert.encode import encode_task
 from convert.errors import BadInput, DataLost, StorageError
-from convert.workdir.journal import Recorded, merge_entry
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards import merge_task
 from convert.shards.unpacked_block import is_unpacked
 from convert.shards.write_units import MergeTask
+from convert.workdir.journal import Recorded, merge_entry
 from flat_tokens.format import SPLITS
 from flat_tokens.writer import create_arrays
 from tokenmill.cli.progress import Stage
@@ -311,4 +311,4 @@ class EncodeAndMerge:
         self._log.append(entries)
         if entries and (now := time.monotonic()) >= self._next_sync:
             self._next_sync = now + LOG_SYNC_SECONDS
-            self._context.syncer.add([self._log.path], stays=True)
+            self._context.syncer.add(self._log.files, stays=True)

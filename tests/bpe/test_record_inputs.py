@@ -108,9 +108,7 @@ def test_special_tokens_in_records_are_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_long_line_is_counted(
-    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_line_is_counted(pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tokenmill.inputs.blocks.record_blocks.__defaults__", (0, 64))
     monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (64,))
     documents = documents_of(2)

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from convert.places.log import Log
 
 import convert.shards.merge_task
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.encode.encode_task import ChunkResult, encode_chunk
 from convert.errors import BadInput
-from convert.places.log import Log
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.merge_task import merge
 from convert.shards.shard import ShardRecord

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from convert.places.log import Log
 from naive_conversion import tree
 from stopped_runs import encode_or_fail, leave_partial, options
 
@@ -14,7 +15,6 @@ import convert.encode.encode_task
 from convert import convert as run_conversion
 from convert.encode.encode_task import ChunkResult, encode_chunk
 from convert.errors import BadInput, Refused, UsageError
-from convert.places.log import Log
 from convert.planning.plan import TextChunk
 from tokenmill.engines.inline_engine import InlineEngine
 

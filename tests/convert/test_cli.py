@@ -7,12 +7,12 @@ import os
 import shutil
 from pathlib import Path
 
+import convert.driver.pipeline
 import pytest
 from command_runs import command, fails
 from naive_conversion import END, tree
 
 import convert.driver.conversion
-import convert.driver.pipeline
 import convert.driver.tokenizers
 import flat_tokens
 from bpe.tokenizer import Tokenizer

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from convert.places.workspace import Workspace
 from naive_conversion import tree
 from stopped_runs import encode_or_fail, merge_fails, options
 
@@ -19,7 +20,6 @@ import convert.shards.merge_task
 from convert import convert as run_conversion
 from convert.encode.encode_task import ChunkResult, encode_chunk
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, WorkerLost
-from convert.places.workspace import Workspace
 from convert.planning.plan import TextChunk
 from convert.planning.plan_record import PlanRecord
 from convert.shards.merge_task import merge

@@ -7,13 +7,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from convert.shards.runs import Run
+from convert.shards.write_run import WrittenFile
 from shards import records_of, shard_of
 
 from convert.errors import Refused
 from convert.planning.plan import ShardId
-from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
-from convert.shards.write_run import WrittenFile
 from convert.workdir import journal
 from convert.workdir.journal import FileJournal, Journal, Recorded, StoreJournal, run_entry, threshold_entry
 from flat_tokens.storage.manifest import FileRecord

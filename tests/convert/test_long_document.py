@@ -22,7 +22,6 @@ from convert import ConvertOptions
 from convert import convert as run_conversion
 from tests.bpe.text_vocabularies import WORDS, text_vocabulary
 from tokenmill.engines.inline_engine import InlineEngine
-from tokenmill.inputs.documents import Buffers
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:

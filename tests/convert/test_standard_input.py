@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import convert.encode.worker
 import pytest
 from input_kinds import compressed, json_lines
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset, tree
 from stopped_runs import encode_or_fail, options
 from store_runs import MORE, Place
 
-import convert.encode.worker
 from convert import convert as run_conversion
 from convert.errors import BadInput, Refused
 from tokenmill.engines.inline_engine import InlineEngine
