@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from convert.places.log import Log
 
 import convert.shards.merge_task
 from convert import ConvertOptions
@@ -14,10 +13,12 @@ from convert import convert as run_conversion
 from convert.encode.encode_task import ChunkResult, encode_chunk
 from convert.errors import BadInput
 from convert.planning.plan import ShardId, TextChunk
+from convert.planning.plan_record import RecordFile
 from convert.shards.merge_task import merge
 from convert.shards.shard import ShardRecord
 from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
+from convert.workdir.journal import FileJournal
 from tokenmill.engines.inline_engine import InlineEngine
 
 
@@ -70,9 +71,11 @@ def forget(partial: Path, chunk_index: int) -> None:
     path.write_bytes(path.read_bytes().replace(begin, begin.upper()))
 
 
-def records_of(shards: Path) -> dict[ShardId, ShardRecord]:
+def records_of(partial: Path) -> dict[ShardId, ShardRecord]:
     """The shards in the journal of an unfinished run."""
-    recorded = Log(shards).recorded()
+    journal = FileJournal(partial)
+    journal.begin(RecordFile(partial / "plan.json").run)
+    recorded = journal.recorded()
     found = {shard: recorded.shard(shard) for shard in recorded.shards}
     return {shard: record for shard, record in found.items() if record is not None}
 

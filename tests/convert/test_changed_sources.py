@@ -1,74 +1,90 @@
-"""Sources that are edited, touched or removed, while a run reads them or before the next one resumes it."""
+"""Sources that change while a run reads them, or before the next run resumes."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
-from convert.places.log import Log
-from naive_conversion import tree
-from stopped_runs import encode_or_fail, leave_partial, options
+from input_kinds import write_kind
+from naive_conversion import make_documents, tree
+from stopped_runs import options
 
-import convert.encode.encode_task
-from convert import convert as run_conversion
-from convert.encode.encode_task import ChunkResult, encode_chunk
-from convert.errors import BadInput, Refused, UsageError
-from convert.planning.plan import TextChunk
+from convert import convert
+from convert.errors import BadInput, Refused
 from tokenmill.engines.inline_engine import InlineEngine
 
 
-def test_a_changed_source_is_refused_but_not_when_nothing_was_done(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leave_partial(monkeypatch)
-    os.utime("en.txt", ns=(1, 1))
-    with pytest.raises(Refused, match=r"en\.txt.*out\.partial"):
-        run_conversion(options(), InlineEngine())
-    size = (here / "en.txt").stat().st_size
-    os.truncate("en.txt", size - 1)
-    with pytest.raises(Refused, match=rf"en\.txt.*{size}.*{size - 1}"):
-        run_conversion(options(), InlineEngine())
-    Log(here / "out.partial/shards").path.unlink()
-    run_conversion(options(), InlineEngine())
-    assert (here / "out").exists()
+class Disturbed(InlineEngine):
+    """Calls `action` after a number of tasks."""
+
+    def __init__(self, tasks: int, action: Callable[[], object]) -> None:
+        self._tasks, self._action = tasks, action
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(fn, *args, **kwargs)
+        self._tasks -= 1
+        if not self._tasks:
+            self._action()
+        return future
 
 
-@pytest.mark.parametrize("more", [{}, {"validation_docs": 20}], ids=str)
-def test_a_source_with_other_rights_but_the_same_size_and_time_is_reused(
-    more: dict[str, Any], here: Path, monkeypatch: pytest.MonkeyPatch
+def fail() -> None:
+    raise BadInput("no more")
+
+
+def leave_partial(**more: Any) -> None:
+    with pytest.raises(BadInput, match="no more"):
+        convert(options(**more), Disturbed(8, fail))
+
+
+def test_a_source_that_changes_while_it_is_read(here: Path) -> None:
+    def append() -> None:
+        with Path("en.txt").open("a") as file:
+            file.write("more")
+
+    for action in (append, lambda: os.utime("en.txt", ns=(1, 1)), lambda: os.truncate("en.txt", 10)):
+        with pytest.raises(BadInput, match=r"en\.txt"):
+            convert(options(), Disturbed(4, action))
+        assert not (here / "out").exists()
+        shutil.rmtree(here / "out.partial", ignore_errors=True)
+
+
+def test_a_source_whose_rights_change_or_that_is_gone_after_it_was_read(
+    here: Path, clean: dict[str, bytes]
 ) -> None:
-    run_conversion(options(output="clean", **more), InlineEngine())
-    with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.encode_task, "encode_chunk", encode_or_fail)
-        with pytest.raises(BadInput):
-            run_conversion(options(**more), InlineEngine())
-    path, status = here / "en.txt", (here / "en.txt").stat()
-    path.write_bytes(path.read_bytes())
-    path.chmod(0o400)
+    convert(options(), Disturbed(4, lambda: Path("en.txt").chmod(0o400)))
+    assert tree(here / "out") == clean
+    convert(options(output="more"), Disturbed(19, Path("en.txt").unlink))  # text chunks
+    assert tree(here / "more") == clean
+
+
+@pytest.mark.parametrize("kind", ["txt.none", "jsonl.gz", "parquet.none"])
+def test_a_changed_source_is_refused_by_the_next_run(kind: str, here: Path) -> None:
+    path = write_kind(here / "more", make_documents(60, seed=6), kind)
+    inputs = ["en.txt", path.name]
+    leave_partial(inputs=inputs)
+    status, data = path.stat(), path.read_bytes()
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(Refused, match=rf"{path.name}.*out\.partial"):
+        convert(options(inputs=inputs), InlineEngine())
+    path.write_bytes(data[:-1])
+    with pytest.raises(Refused, match=rf"{path.name}.*{len(data)}.*{len(data) - 1}"):
+        convert(options(inputs=inputs), InlineEngine())
+    path.write_bytes(data)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert run_conversion(options(**more), InlineEngine()).reused_shards > 0
+    convert(options(inputs=inputs), InlineEngine())
+    convert(options(inputs=inputs, output="clean"), InlineEngine())
     assert tree(here / "out") == tree(here / "clean")
 
 
-@pytest.mark.parametrize("index", [3, 18])
-def test_a_source_that_changes_while_it_is_read(
-    index: int, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def append_first(chunk: TextChunk, *more: Any, **named: Any) -> ChunkResult:
-        if chunk.index == index:
-            with Path("en.txt").open("a") as file:
-                file.write("more")
-        return encode_chunk(chunk, *more, **named)
-
-    monkeypatch.setattr(convert.encode.encode_task, "encode_chunk", append_first)
-    with pytest.raises(BadInput, match=r"en\.txt"):
-        run_conversion(options(), InlineEngine())
-    assert not (here / "out").exists()
-
-
-def test_a_source_that_is_gone(here: Path) -> None:
-    (here / "en.txt").unlink()
-    with pytest.raises(UsageError, match=r"en\.txt"):
-        run_conversion(options(), InlineEngine())
+def test_a_copy_with_the_same_size_and_time_is_the_same_source(here: Path, clean: dict[str, bytes]) -> None:
+    leave_partial()
+    (here / "en.txt").rename("other")
+    shutil.copy2("other", "en.txt")
+    assert convert(options(), InlineEngine()).reused_shards
+    assert tree(here / "out") == clean

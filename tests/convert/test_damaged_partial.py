@@ -32,7 +32,7 @@ def test_finished_merge_tasks_are_reused_unless_their_files_are_damaged(
     first = [task.describe() for task in leave_partial(monkeypatch, 12, **SMALL)]
     partial = here / "out.partial"
     # Merged tokens are deleted.
-    assert 0 < len(list(partial.glob("shards/*.train"))) < len(records_of(partial / "shards"))
+    assert 0 < len(list(partial.glob("shards/*.train"))) < len(records_of(partial))
     files = sorted(partial.glob("dataset/train/encoded_tokens/*"))
     files[0].write_bytes(files[0].read_bytes()[:-1])
     files[1].unlink()
@@ -76,7 +76,7 @@ def test_damaged_shards_are_encoded_again(
 ) -> None:
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
-    path = shards / (records_of(shards)[ShardId(3)].name + ".train")
+    path = shards / (records_of(shards.parent)[ShardId(3)].name + ".train")
     size = path.stat().st_size
     if damage == "flip":
         flip_bit(path, 9)
@@ -124,7 +124,7 @@ def test_a_shard_that_was_encoded_again_from_other_text_is_refused(
 ) -> None:
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
-    (shards / (records_of(shards)[ShardId(4)].name + ".train")).unlink()
+    (shards / (records_of(shards.parent)[ShardId(4)].name + ".train")).unlink()
     source, status = here / "en.txt", (here / "en.txt").stat()
     data = source.read_bytes()
     source.write_bytes(data[:800] + data[800:1000].replace(b"e", b"#") + data[1000:])

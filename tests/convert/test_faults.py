@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from convert.places.workspace import Workspace
 from naive_conversion import tree
 from stopped_runs import encode_or_fail, merge_fails, options
 
@@ -25,6 +24,7 @@ from convert.planning.plan_record import PlanRecord
 from convert.shards.merge_task import merge
 from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
+from convert.workdir.store import open_workdir
 from tokenmill.cli.failures import exit_code_of
 from tokenmill.engines.inline_engine import InlineEngine
 
@@ -95,7 +95,7 @@ def test_after_any_stage_fails_the_same_call_goes_on(
 
 
 def test_two_runs_on_one_output(here: Path) -> None:
-    first = Workspace("out")
+    first = open_workdir(options())
     assert first.open(PlanRecord({"a": 1})) is False
     with pytest.raises(Refused, match=f"{os.getpid()}"):
         run_conversion(options(), InlineEngine())

@@ -7,29 +7,47 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from convert.shards.runs import Run
-from convert.shards.write_run import WrittenFile
-from shards import records_of, shard_of
 
 from convert.errors import Refused
 from convert.planning.plan import ShardId
-from convert.shards.shard import ShardRecord
+from convert.shards.intake_counts import IntakeCounts
+from convert.shards.shard import ShardRecord, SourceCounts, SplitCounts
+from convert.shards.write_units import MergeTask
+from convert.shards.written_files import WrittenFiles
 from convert.workdir import journal
-from convert.workdir.journal import FileJournal, Journal, Recorded, StoreJournal, run_entry, threshold_entry
+from convert.workdir.journal import (
+    FileJournal,
+    Journal,
+    Recorded,
+    StoreJournal,
+    merge_entry,
+    threshold_entry,
+)
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
 from tokenmill.stores import Store, open_store
 
-RUN = Run("train", "tokens", 8, ())
+TASK = MergeTask("train", "tokens", 8, ())
 FILES = [
-    WrittenFile(FileRecord("train/0", 5, "ab"), TokenFacts(4, 2, 2**64 - 1, 9)),
-    WrittenFile(FileRecord("train/1", 6, "cd")),
+    WrittenFiles.pack(
+        [
+            (FileRecord("train/c/9", 5, f"{2**64 - 1:x}"), TokenFacts(4, 2, 2**64 - 1, 9)),
+            (FileRecord("train/c/10", 2**33, "0" * 15 + "d"), None),
+        ]
+    )
 ]
 NUMBER = "0123456789abcdef"
 
 
-def content_of(recorded: Recorded) -> tuple[dict[ShardId, ShardRecord], list[WrittenFile] | None, int | None]:
-    return records_of(recorded), recorded.run(RUN), recorded.threshold(7)
+def records_of(recorded: Recorded) -> dict[ShardId, ShardRecord]:
+    found = {shard: recorded.shard(shard) for shard in recorded.shards}
+    return {shard: record for shard, record in found.items() if record is not None}
+
+
+def content_of(
+    recorded: Recorded,
+) -> tuple[dict[ShardId, ShardRecord], list[WrittenFiles] | None, int | None]:
+    return records_of(recorded), recorded.files(TASK), recorded.threshold(7)
 
 
 def file_journal(folder: Path, number: str = NUMBER, task: int | None = None) -> FileJournal:
@@ -53,20 +71,24 @@ def memory() -> Store:
     return open_store(f"memory://{uuid4().hex}/out.partial")
 
 
-def a_shard(folder: Path, index: int) -> ShardRecord:
-    return shard_of(folder, index, {"train": [[1, 2], [3]], "validation": [[4]]})
+def a_shard(index: int, name: str = "a") -> ShardRecord:
+    train, validation = SplitCounts(3, 1, 2, 5, 9), SplitCounts(1, 0, 1, 4, 7, 2)
+    intake = IntakeCounts(5, 50, {"malformed": 1}, lines=((0, 3),), longest=(4, 3), unreadable=((1, "x"),))
+    digests = (bytes(range(8)), bytes(16))
+    sources = (SourceCounts(0, 2, 5, 1, 4),)
+    return ShardRecord(ShardId(index), name, train, validation, digests, sources, intake, True, 60)
 
 
 def test_a_journal_reads_back_everything_except_torn_lines(tmp_path: Path) -> None:
     (tmp_path / "partial").mkdir()
-    records = [a_shard(tmp_path, index) for index in (3, 1)]
+    records = [a_shard(index) for index in (3, 1)]
     log = file_journal(tmp_path / "partial")
     assert not log.holds_work
     assert content_of(log.recorded()) == ({}, None, None)
     sizes = []
     for entry in (
         records[0].as_json(),
-        run_entry(RUN, FILES),
+        merge_entry(TASK, FILES),
         threshold_entry(7, 2**64),
         records[1].as_json(),
     ):
@@ -77,9 +99,8 @@ def test_a_journal_reads_back_everything_except_torn_lines(tmp_path: Path) -> No
     everything = ({ShardId(3): records[0], ShardId(1): records[1]}, FILES, 2**64)
     assert content_of(log.recorded()) == everything
     assert list(log.recorded().shards) == [(3, 0), (1, 0)]  # the order in which they were finished
-    assert [record.places for record in records_of(log.recorded()).values()] == [r.places for r in records]
-    for other in (Run("train", "tokens", 8, (), closing=9), Run("train", "starts", 8, ())):
-        assert log.recorded().run(other) is None
+    for other in (MergeTask("train", "tokens", 8, (), closing=9), MergeTask("train", "starts", 8, ())):
+        assert log.recorded().files(other) is None
 
     data = log.files[0].read_bytes()
     for length in range(len(data)):  # lines before the cut count, and those appended after it
@@ -107,7 +128,7 @@ def journal_pair(kind: str, folder: Path, memory: Store, **more: object) -> tupl
 def test_lines_of_a_discarded_run_do_not_count(kind: str, tmp_path: Path, memory: Store) -> None:
     (tmp_path / "partial").mkdir()
     former, log = journal_pair(kind, tmp_path / "partial", memory)
-    log.append([a_shard(tmp_path, 1).as_json()])
+    log.append([a_shard(1).as_json()])
     log.flush()
     log.begin("1234")
     assert not log.holds_work
@@ -124,7 +145,7 @@ def test_a_run_reads_the_journals_of_all_tasks_and_its_own_last(
     kind: str, tmp_path: Path, memory: Store
 ) -> None:
     (tmp_path / "partial").mkdir()
-    records = [a_shard(tmp_path, index) for index in (0, 1, 2, 1)]
+    records = [a_shard(index, name) for index, name in ((0, "a"), (1, "b"), (2, "c"), (1, "d"))]
     for index, record in enumerate(records[:3]):
         task, log = journal_pair(kind, tmp_path / "partial", memory, task=index)
         task.append([record.as_json()])
@@ -132,18 +153,14 @@ def test_a_run_reads_the_journals_of_all_tasks_and_its_own_last(
     log.append([records[3].as_json()])
     log.flush()
     found = records_of(log.recorded())
-    assert {shard: record.places for shard, record in found.items()} == {
-        (0, 0): records[0].places,
-        (1, 0): records[3].places,
-        (2, 0): records[2].places,
-    }
+    assert {shard: record.name for shard, record in found.items()} == {(0, 0): "a", (1, 0): "d", (2, 0): "c"}
 
 
 def test_foreign_objects_next_to_a_journal_are_ignored(tmp_path: Path, memory: Store) -> None:
     for key in ("journal/readme", "journal/1", "journal/00000001.txt", "journal/a.00000001"):
         memory.put(key, b"mine")
     log = store_journal(memory)
-    log.append([a_shard(tmp_path, 1).as_json()])
+    log.append([a_shard(1).as_json()])
     log.flush()
     assert list(store_journal(memory).recorded().shards) == [(1, 0)]
     assert memory.read("journal/readme") == b"mine"
@@ -163,8 +180,8 @@ def test_lines_are_put_about_once_per_second(memory: Store, monkeypatch: pytest.
 
 def test_records_stay_compact_in_memory(tmp_path: Path) -> None:
     """3 million records of shards of 32 MiB must fit in the memory of a driver."""
-    record = a_shard(tmp_path, 0).as_json()
-    record["part_digests"] = ["0123456789abcdef" * 120] * 4
+    record = a_shard(0).as_json()
+    record["digests"] = ["0123456789abcdef" * 240] * 2
     (tmp_path / "partial").mkdir()
     log = file_journal(tmp_path / "partial")
     log.append({**record, "id": [number, 0]} for number in range(2000))

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import convert.encode.worker
 import pytest
 from input_kinds import compressed, json_lines
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset, tree
 from stopped_runs import encode_or_fail, options
 from store_runs import MORE, Place
 
+import convert.encode.encode_task
 from convert import convert as run_conversion
 from convert.errors import BadInput, Refused
 from tokenmill.engines.inline_engine import InlineEngine
@@ -100,7 +100,7 @@ def test_on_a_store_every_worker_can_read_it(
     more: dict[str, Any] = {"inputs": ("-",), **MORE}
     run_conversion(options(output="expected", **more), InlineEngine())
     with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
+        patch.setattr(convert.encode.encode_task, "encode_chunk", encode_or_fail)
         with pytest.raises(BadInput):
             place.run(**more)
     assert place.partial.read("stdin") == text

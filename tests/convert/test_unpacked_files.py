@@ -109,7 +109,7 @@ def test_a_stopped_run_resumes(stop: int, clean: dict[str, bytes], here: Path) -
     engine = Tasks(fail)
     with pytest.raises(BadInput):
         run("out", engine)
-    recorded = len(records_of(here / "out.partial/shards"))
+    recorded = len(records_of(here / "out.partial"))
     # With one worker the rest of the file is one task, with more it is unpacked again.
     summary = run("out", InlineEngine() if stop % 2 else Tasks())
     assert summary.reused_shards == recorded
