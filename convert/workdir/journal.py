@@ -175,9 +175,9 @@ class FileJournal(Journal):
                 write_all(self.files[0], lines, os.O_APPEND)
 
     def _lines(self) -> Iterator[bytes]:
-        names = [name for name in os.listdir(self._folder) if _FILE_NAME.fullmatch(name)]  # noqa: PTH208
-        for name in sorted(names, key=lambda name: (name == FOLDER, name)):
-            with (self._folder / name).open("rb") as file:
+        paths = [path for path in self._folder.glob(f"{FOLDER}*") if _FILE_NAME.fullmatch(path.name)]
+        for path in sorted(paths, key=lambda path: (path.name == FOLDER, path.name)):
+            with path.open("rb") as file:
                 yield from file
 
 
