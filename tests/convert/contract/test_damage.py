@@ -98,6 +98,10 @@ def test_damage_between_two_runs(options: dict[str, Any], stop: int, data: st.Da
 @given(OPTIONS, st.integers(1, 30), st.data())
 @examples(1)
 def test_damage_during_a_run(options: dict[str, Any], task: int, data: st.DataObject) -> None:
+    def before(number: int) -> None:
+        if number == task:
+            damage(data.draw, spared="manifest.json")
+
     with workplace():
         options = complete(options)
         convert(Inline(), output="clean", **options)

@@ -110,9 +110,9 @@ def test_a_changed_run_is_refused_unless_it_starts_over(name: str, stopped: dict
     if not isinstance(change, dict):
         change()
         change = {}
-    for _ in range(2):  # a refusal changes nothing
+    for _ in range(2):  # a refusal removes nothing
         assert exit_code(Inline(), **stopped | change) == 6
-        assert tree("out.partial") == kept
+        assert tree("out.partial").keys() == kept.keys()
     convert(Inline(), **stopped | change, **{RESTART: True})
     convert(Inline(), output="expected", **stopped | change)
     assert tree("out") == tree("expected")
