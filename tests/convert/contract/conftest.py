@@ -1,4 +1,4 @@
-"""Makes the modules next to this file importable and loads the Hypothesis profile."""
+"""Makes the modules next to this file importable."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]  # naive, runs; strategies
+sys.path.insert(0, str(Path(__file__).parent))
 
-import strategies  # noqa: E402
-
-strategies.load_profile()
-
-from runs import workplace  # noqa: E402
+from runs import workplace
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def resume(options: dict[str, Any]) -> None:
 
 
 @given(OPTIONS, st.integers(1, 20), st.data())
-@examples(2)
+@examples(1.25)
 def test_damage_between_two_runs(options: dict[str, Any], stop: int, data: st.DataObject) -> None:
     with workplace():
         options = complete(options)
