@@ -1,0 +1,168 @@
+"""First mistakes: one line on stderr that names the culprit, the documented exit code, and no file is written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs import command, finish, sample_text, start, tokenizer_bytes, tree, words, workplace
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """code: exit code. names: text that the line must contain. inputs, flags: the arguments."""
+
+    code: int
+    names: str
+    inputs: tuple[str, ...] = ("in.txt",)
+    flags: dict[str, Any] = field(default_factory=dict)
+
+
+MISTAKES = {
+    "missing-input": Mistake(2, "missing.txt", ("missing.txt",)),
+    "missing-one-of-two": Mistake(2, "gone.jsonl", ("in.txt", "gone.jsonl")),
+    "no-input": Mistake(2, "", ()),
+    "glob-without-matches": Mistake(2, "none/*.txt", ("none/*.txt",)),
+    "empty-folder": Mistake(2, "empty", ("empty",)),
+    "folder-of-hidden-files": Mistake(2, "hidden", ("hidden",)),
+    "same-file-twice": Mistake(2, "in.txt", ("in.txt", "./in.txt")),
+    "zip-archive": Mistake(2, "in.zip", ("in.zip",)),
+    "a-pipe": Mistake(2, "pipe", ("pipe",)),
+    "missing-validation-file": Mistake(2, "no.txt", flags={"validation": "no.txt"}),
+    "missing-tokenizer": Mistake(2, "none.json", flags={"tok": "none.json"}),
+    "folder-as-tokenizer": Mistake(2, "empty", flags={"tok": "empty"}),
+    "text-as-tokenizer": Mistake(2, "in.txt", flags={"tok": "in.txt"}),
+    "truncated-tokenizer": Mistake(2, "cut.json", flags={"tok": "cut.json"}),
+    "wordpiece-tokenizer": Mistake(2, "wordpiece.json", flags={"tok": "wordpiece.json"}),
+    "rank-file-as-tokenizer": Mistake(2, "ranks.tiktoken", flags={"tok": "ranks.tiktoken"}),
+    "token-that-does-not-exist": Mistake(2, "<|nothing|>", flags={"append_token": "<|nothing|>"}),
+    "unknown-flag": Mistake(2, "--nonsense", flags={"nonsense": True}),
+    "misspelled-flag": Mistake(2, "--seperator", flags={"seperator": "x"}),
+    "flag-without-value": Mistake(2, "--seed", ("in.txt", "--seed")),
+    "number-that-is-none": Mistake(2, "--seed", flags={"seed": "seven"}),
+    "number-out-of-range": Mistake(2, "--workers", flags={"workers": 0}),
+    "fraction-above-one": Mistake(2, "--validation-fraction", flags={"validation_fraction": 2}),
+    "choice-that-is-none": Mistake(2, "--on-error", flags={"on_error": "ignore"}),
+    "zarr-format-4": Mistake(2, "--zarr-format", flags={"zarr_format": 4}),
+    "empty-separator": Mistake(2, "--separator", flags={"separator": ""}),
+    "two-ways-to-split": Mistake(2, "--validation", flags={"validation_docs": 3, "validation_fraction": 0.1}),
+    "prompt-without-completion": Mistake(2, "--completion-field", flags={"prompt_field": "a"}),
+    "dask-without-address": Mistake(2, "--executor dask", flags={"executor": "dask"}),
+    "unknown-scheme": Mistake(2, "gopher", flags={"output": "gopher://a/b"}),
+    "output-without-a-name": Mistake(2, "--output", flags={"output": "."}),
+    "output-inside-an-input": Mistake(2, "folder", ("folder",), {"output": "folder/out"}),
+    "no-utf-8": Mistake(3, "bad.txt", ("bad.txt",)),
+    "utf-16": Mistake(3, "wide.txt", ("wide.txt",)),
+    "not-a-gzip-file": Mistake(3, "in.txt.gz", ("in.txt.gz",)),
+    "truncated-gzip-file": Mistake(3, "cut.txt.gz", ("cut.txt.gz",)),
+    "not-a-parquet-file": Mistake(3, "in.parquet", ("in.parquet",)),
+    "wrong-field": Mistake(3, "--text-field", ("bodies.jsonl",)),
+    "broken-json": Mistake(3, "line 2", ("broken.jsonl",)),
+    "no-text-in-a-record": Mistake(3, "number.jsonl", ("number.jsonl",)),
+    "csv-without-the-column": Mistake(3, "in.csv", ("in.csv",)),
+    "git-lfs-pointer": Mistake(3, "git lfs pull", ("pointer.jsonl",)),
+    "missing-output-folder": Mistake(4, "no/such", flags={"output": "no/such/out"}),
+    "long-name": Mistake(4, "too long", flags={"output": "x" * 300}),
+    "folder-without-permission": Mistake(4, "locked", flags={"output": "locked/out"}),
+    "output-is-a-file": Mistake(6, "in.csv", flags={"output": "in.csv"}),
+    "output-is-a-folder": Mistake(6, "folder", flags={"output": "folder"}),
+    "overwriting-a-folder": Mistake(6, "folder", flags={"output": "folder", "overwrite": True}),
+    "partial-is-a-file": Mistake(6, "taken.partial", flags={"output": "taken"}),
+}
+
+
+@pytest.fixture(scope="module")
+def files() -> Iterator[None]:
+    """The files that the mistakes name, in the current folder."""
+    content = json.loads(tokenizer_bytes())
+    wordpiece = content | {"model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "a"}}
+    data_of = {
+        "cut.json": tokenizer_bytes()[:500],
+        "wordpiece.json": json.dumps(wordpiece).encode(),
+        "ranks.tiktoken": b"IQ== 0\n",
+        "in.txt": sample_text(9),
+        "folder/in.txt": sample_text(9),
+        "hidden/.in.txt": b"a",
+        "in.zip": b"PK\x03\x04",
+        "bad.txt": b"a\xff",
+        "wide.txt": "wide".encode("utf-16"),
+        "in.txt.gz": b"text",
+        "cut.txt.gz": gzip.compress(os.urandom(999))[:-99],
+        "in.parquet": b"text",
+        "bodies.jsonl": b'{"body": "a"}\n',
+        "broken.jsonl": b'{"text": "a"}\n{"text": "b',
+        "number.jsonl": b'{"text": 5}\n',
+        "in.csv": b"id;text\n1;a\n",
+        "pointer.jsonl": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n",
+        "taken.partial": b"mine",
+    }
+    with workplace() as root:
+        for name, data in data_of.items():
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_bytes(data)
+        (root / "empty").mkdir()
+        (root / "locked").mkdir(mode=0o555)
+        os.mkfifo(root / "pipe")
+        yield
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.usefixtures("files")
+def test_a_mistake_is_one_line(name: str) -> None:
+    mistake = MISTAKES[name]
+    if name == "folder-without-permission" and os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    before = tree("."), sorted(path.name for path in Path().iterdir())
+    code, out, err = command(*mistake.inputs, **{"progress": "none", **mistake.flags})
+    assert (code, out) == (mistake.code, ""), err
+    assert err.startswith("tokenmill: error: ")
+    assert err.count("\n") == 1
+    assert mistake.names in err
+    assert (tree("."), sorted(path.name for path in Path().iterdir())) == before
+
+
+@pytest.mark.parametrize("limit", [3000, 20_000])
+def test_a_disk_that_takes_no_more_is_one_line(limit: int, folder: Path) -> None:
+    (folder / "in.txt").write_bytes(sample_text(3000))
+
+    def few_bytes() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    arguments = words("in.txt", workers=1, compression="none", progress="none")
+    code, out, err = finish(start(arguments, preexec_fn=few_bytes))
+    assert (code, out, err.count("\n")) == (4, "", 1), err
+    assert "out.partial" in err
+    assert not Path("out").exists()
+    assert finish(start(arguments))[0] == 0
+
+
+def test_a_dataset_that_exists_is_kept(folder: Path) -> None:
+    (folder / "in.txt").write_bytes(sample_text(9))
+    assert command("in.txt", progress="none")[0] == 0
+    before = tree(folder)
+    code, _, err = command("in.txt", seed=1)
+    assert (code, err.count("\n")) == (6, 1)
+    assert "--overwrite" in err
+    assert tree(folder) == before
+
+
+def test_a_dry_run_writes_nothing(folder: Path) -> None:
+    (folder / "in.txt").write_bytes(sample_text(99))
+    before = tree(folder)
+    code, out, _ = command("in.txt", dry_run=True)
+    assert code == 0
+    assert "out" in out
+    assert tree(folder) == before
+
+
+def test_a_traceback_only_with_debug(folder: Path) -> None:
+    process = start(words("missing.txt", debug=True))
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in err) == (2, True)

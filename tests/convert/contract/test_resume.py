@@ -1,0 +1,316 @@
+"""After any interruption the same call, or the same command, gives the bytes of an undisturbed run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runs import (
+    RESTART,
+    Counts,
+    Inline,
+    command,
+    convert,
+    exit_code,
+    finish,
+    sample_documents,
+    sample_text,
+    start,
+    stopping_at,
+    tree,
+    words,
+    workplace,
+)
+from strategies import Conversion, conversions, examples, text_chunk_bytes
+
+# -- stopped between two tasks, in this process
+
+
+@given(conversions(faults=True), st.lists(st.integers(0, 50), min_size=1, max_size=3), st.data())
+@examples(1)
+def test_stopped_at_any_tasks(conversion: Conversion, stops: list[int], data: st.DataObject) -> None:
+    corpus = conversion.corpus
+    options = {"inputs": corpus.inputs, "validation": corpus.validation, **conversion.options}
+    options["text_chunk_bytes"] = text_chunk_bytes(data.draw, corpus.size, tasks=40)
+    options["on_error"] = "quarantine"
+    with workplace():
+        corpus.write()
+        convert(Inline(), output="clean", **options)
+        for stop in stops:
+            if not Path("out").exists():
+                with suppress(KeyboardInterrupt):
+                    convert(stopping_at(stop), **options)
+        if not Path("out").exists():
+            summary = convert(Inline(), workers=3, **options)
+            Counts.of(summary.lines()).check()
+        assert tree("out") == tree("clean")
+        assert not Path("out.partial").exists()
+
+
+@pytest.fixture
+def stopped(folder: Path) -> dict[str, Any]:
+    """The options of a conversion of two files that was stopped when about half of it was done."""
+    Path("in.txt").write_bytes(sample_text(60))
+    Path("more.txt").write_bytes(sample_text(20, seed=60))
+    Path("other.json").write_bytes(Path("tok.json").read_bytes() + b"\n")
+    options: dict[str, Any] = {"inputs": ["in.txt", "more.txt"], "text_chunk_bytes": 300, "chunk_tokens": 64}
+    with pytest.raises(KeyboardInterrupt):
+        convert(stopping_at(12), **options)
+    assert Path("out.partial").is_dir()
+    return options
+
+
+def append_to_an_input() -> None:
+    with Path("in.txt").open("ab") as file:
+        file.write(b" more")
+
+
+def edit_an_input() -> None:
+    status = Path("in.txt").stat()
+    Path("in.txt").write_bytes(b"#" + Path("in.txt").read_bytes()[1:])
+    os.utime("in.txt", ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000_000))
+
+
+CHANGES: dict[str, dict[str, Any] | Callable[[], None]] = {
+    "seed": {"seed": 1},
+    "separator": {"separator": " "},
+    "fraction": {"validation_fraction": 0.4},
+    "number of validation documents": {"validation_docs": 3},
+    "end token": {"append_token": "<|endoftext|>"},
+    "special tokens": {"special_in_text": "text"},
+    "zarr format": {"zarr_format": 3},
+    "compression": {"compression": "none"},
+    "zarr chunks": {"chunk_tokens": 128},
+    "text chunks": {"text_chunk_bytes": 500},
+    "first input less": {"inputs": ["more.txt"]},
+    "order of inputs": {"inputs": ["more.txt", "in.txt"]},
+    "validation file": {"inputs": ["in.txt"], "validation": ["more.txt"]},
+    "tokenizer": {"tokenizer": "other.json"},
+    "longer input": append_to_an_input,
+    "edited input": edit_an_input,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_run_is_refused_unless_it_starts_over(name: str, stopped: dict[str, Any]) -> None:
+    change, kept = CHANGES[name], tree("out.partial")
+    if not isinstance(change, dict):
+        change()
+        change = {}
+    for _ in range(2):  # a refusal removes nothing
+        assert exit_code(Inline(), **stopped | change) == 6
+        assert tree("out.partial").keys() == kept.keys()
+    convert(Inline(), **stopped | change, **{RESTART: True})
+    convert(Inline(), output="expected", **stopped | change)
+    assert tree("out") == tree("expected")
+    assert not Path("out.partial").exists()
+
+
+@pytest.mark.parametrize("change", [{"workers": 7}, {"start_method": "fork"}, {"on_error": "skip"}], ids=str)
+def test_options_that_keep_the_tokens_may_change(change: dict[str, Any], stopped: dict[str, Any]) -> None:
+    executor = None if "start_method" in change else Inline()
+    summary = convert(executor, **stopped | change)
+    assert any(re.search(r"reused +\d", line) for line in summary.lines())
+    convert(Inline(), output="clean", **stopped | change)
+    assert tree("out") == tree("clean")
+
+
+@pytest.mark.parametrize("place", ["out.partial/mine", "out.partial/shards.txt", "out.partial/jobs.txt"])
+def test_a_foreign_file_in_the_partial_folder_stays(place: str, stopped: dict[str, Any]) -> None:
+    Path(place).write_text("mine")
+    for more in ({}, {RESTART: True}):
+        assert exit_code(Inline(), **stopped, **more) == 6
+        assert Path(place).read_text() == "mine"
+    Path(place).unlink()
+    convert(Inline(), **stopped)
+    assert not Path("out.partial").exists()
+
+
+@pytest.mark.parametrize("place", ["notes.txt", "train/notes.txt", "train/encoded_tokens/notes"])
+def test_a_foreign_file_in_a_finished_dataset_stays(place: str, folder: Path) -> None:
+    Path("in.txt").write_bytes(sample_text(9))
+    convert(Inline(), inputs=["in.txt"])
+    (folder / "out" / place).write_text("mine")
+    before = tree("out")
+    for more in ({}, {"overwrite": True}):
+        assert exit_code(Inline(), inputs=["in.txt"], seed=1, **more) == 6
+        assert tree("out") == before
+
+
+def test_overwrite_replaces_a_dataset_once_the_new_one_is_verified(folder: Path) -> None:
+    (folder / "in.txt").write_bytes(sample_text(60))
+    options: dict[str, Any] = {"inputs": ["in.txt"], "text_chunk_bytes": 300}
+    convert(Inline(), **options)
+    convert(Inline(), output="expected", seed=1, **options)
+    before = tree("out")
+    with pytest.raises(KeyboardInterrupt):
+        convert(stopping_at(6), seed=1, overwrite=True, **options)
+    assert tree("out") == before
+    convert(Inline(), seed=1, overwrite=True, **options)
+    assert tree("out") == tree("expected")
+    assert not Path("out.partial").exists()
+
+
+# -- the command, killed
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A corpus in the current folder, the dataset of an undisturbed run, its counts and how long it took."""
+
+    arguments: list[str]
+    dataset: dict[str, bytes]
+    counts: Counts
+    seconds: float
+
+    def begin(self) -> None:
+        """Remove the output of an earlier test."""
+        for name in ("out", "out.partial"):
+            shutil.rmtree(name, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> Iterator[Undisturbed]:
+    """A corpus of several kinds with bad records and an archive that is cut off."""
+    with workplace() as root:
+        lines = [json.dumps({"text": text}) for text in sample_documents(250, seed=9)]
+        lines.insert(99, '{"text": 5}')
+        packed = gzip.compress("\n".join(lines).encode(), mtime=0)
+        for name, data in {
+            "a.txt": sample_text(300),
+            "b.jsonl": "\n".join(lines).encode(),
+            "c.jsonl.gz": packed,
+            "d.jsonl.gz": packed[: len(packed) // 2],
+            "e.txt": b"no UTF-8 \xff<|endoftext|>good",
+        }.items():
+            (root / name).write_bytes(data)
+        options = {"on_error": "quarantine", "text_chunk_bytes": 900, "chunk_tokens": 64, "workers": 2}
+        inputs = sorted(path.name for path in root.iterdir() if path.name != "tok.json")
+        begun = time.monotonic()
+        code, out, err = command(*inputs, output="clean", **options)
+        seconds = time.monotonic() - begun
+        assert code == 0, err
+        counts = Counts.of(out.splitlines())
+        counts.check()
+        arguments = words(*inputs, **options, progress="none")
+        yield Undisturbed(arguments, tree("clean"), counts, seconds)
+
+
+@dataclass(frozen=True)
+class Kill:
+    """name: the signal. whom: the command, all of its processes or one worker. after: a share of the undisturbed time,
+    or a number of changes to the partial folder."""
+
+    name: str
+    whom: str
+    after: float | int
+
+    def strike(self, arguments: list[str], seconds: float) -> int:
+        """Run the command and kill it; its exit code."""
+        process = start(arguments)
+        deadline = time.monotonic() + (self.after * seconds if isinstance(self.after, float) else 30)
+        left, seen = self.after, ""
+        while process.poll() is None and time.monotonic() < deadline:
+            if isinstance(self.after, int) and (now := listing("out.partial")) != seen:
+                left, seen = left - 1, now
+                if left < 0:
+                    break
+            time.sleep(0.001)
+        number = getattr(signal, self.name)
+        with suppress(ProcessLookupError):
+            if self.whom == "all":
+                os.killpg(process.pid, number)
+            else:
+                process.send_signal(number) if self.whom == "command" else kill_a_worker(process.pid)
+        code, out, err = finish(process)
+        if self.whom == "worker":
+            assert code in (0, 5), err
+        elif number != signal.SIGKILL and code:
+            assert code in (128 + number, -number), err  # the latter before the handler is installed
+            assert (out, err.count("\n")) == ("", int(code > 0)), err
+        return code
+
+
+def kill_a_worker(pid: int) -> None:
+    with suppress(OSError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[:1]:
+            os.kill(int(child), signal.SIGKILL)
+
+
+def listing(folder: str) -> str:
+    """The names and sizes of the files below a folder that changes."""
+    with suppress(OSError):
+        return str([(entry.name, entry.stat().st_size) for entry in Path(folder).rglob("*")])
+    return ""
+
+
+def kills() -> st.SearchStrategy[Kill]:
+    moments = st.integers(0, 80) | st.floats(0.1, 1.1)
+    whom = st.sampled_from(["command", "command", "all", "worker"])
+    return st.builds(Kill, st.sampled_from(["SIGKILL", "SIGKILL", "SIGTERM"]), whom, moments)
+
+
+@given(st.tuples(kills(), kills()))
+@examples(0.2)
+def test_a_command_that_is_killed_twice(undisturbed: Undisturbed, moments: tuple[Kill, Kill]) -> None:
+    undisturbed.begin()
+    decoys = {"out.zarr": "a", "out.partial.txt": "b", "out-1": "c", ".out": "d"}
+    for name, text in decoys.items():
+        Path(name).write_text(text)
+    before = {name: data for name, data in tree(".").items() if not name.startswith("out")}
+    codes = [kill.strike(undisturbed.arguments, undisturbed.seconds) for kill in moments]
+    code, out, err = finish(start(undisturbed.arguments))
+    if code == 6:  # the dataset was complete when the command was killed
+        assert Path("out").exists(), err
+        assert any(code in (0, -signal.SIGKILL) for code in codes)
+    else:
+        assert code == 0, err
+        assert Counts.of(out.splitlines()) == undisturbed.counts
+    assert tree("out") == undisturbed.dataset
+    assert not Path("out.partial").exists()
+    assert {name: Path(name).read_text() for name in decoys} == decoys
+    assert {name: data for name, data in tree(".").items() if not name.startswith("out")} == before
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_an_orderly_stop_leaves_no_worker(name: str, code: int, undisturbed: Undisturbed) -> None:
+    undisturbed.begin()
+    process = start(undisturbed.arguments)
+    while process.poll() is None and len(listing("out.partial")) < 600:  # several files
+        time.sleep(0.001)
+    os.killpg(process.pid, getattr(signal, name))
+    found, out, err = finish(process)
+    assert (found, out, err.count("\n")) == (code, "", 1), err
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    assert finish(start(undisturbed.arguments))[0] == 0
+    assert tree("out") == undisturbed.dataset
+
+
+def test_a_second_run_on_the_same_output_is_refused(undisturbed: Undisturbed) -> None:
+    undisturbed.begin()
+    first = start(undisturbed.arguments)
+    while first.poll() is None and len(listing("out.partial")) < 600:
+        time.sleep(0.001)
+    os.killpg(first.pid, signal.SIGSTOP)
+    try:
+        code, _, err = finish(start(undisturbed.arguments))
+        assert (code, err.count("\n")) == (6, 1), err
+        assert str(first.pid) in err
+    finally:
+        os.killpg(first.pid, signal.SIGCONT)
+    assert finish(first)[0] == 0
+    assert tree("out") == undisturbed.dataset
