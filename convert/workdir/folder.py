@@ -17,7 +17,6 @@ from pathlib import Path
 
 from convert.errors import Refused, UsageError
 from convert.options import ConvertOptions
-from convert.planning.plan_record import RecordFile
 from convert.workdir.journal import FileJournal
 from convert.workdir.workdir import (
     INPUT_NAME,
@@ -189,14 +188,6 @@ class FolderWorkDir(WorkDir):
             path.unlink(missing_ok=True)
         self._locks[0].remove_folder()
         self._unlock()
-
-
-def noted_scratch(folder: Path) -> Path | None:
-    """Return where the unfinished run with this work folder has its shards, if they are elsewhere."""
-    with suppress(OSError, ValueError):
-        if scratch := RecordFile(folder / PLAN_NAME).scratch:
-            return Path(scratch)
-    return None
 
 
 def _foreign(path: Path) -> Refused:

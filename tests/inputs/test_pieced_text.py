@@ -7,7 +7,7 @@ import random
 import pytest
 from readings import KeptIntake
 
-from tokenmill.inputs import utf8
+from tokenmill.inputs import _core, utf8
 from tokenmill.inputs.documents import LongText
 from tokenmill.inputs.errors import InvalidText
 from tokenmill.inputs.intake import BadRecord
@@ -76,7 +76,7 @@ def test_invalid_bytes_are_those_of_the_whole(longest: int) -> None:
         replaced = utf8.replace_invalid(text)
         assert (repaired, intake.replaced) == (bytes(replaced[0]), replaced[1])
         assert not document.fault
-        bad = utf8.first_invalid(text)
+        bad = _core.validate_utf8(text)
         found, document, intake = read(IntakeRules(on_error="quarantine"), pieces)
         if bad < 0:
             assert (found, document.fault, intake.kept) == (text, "", [])

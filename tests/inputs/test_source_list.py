@@ -56,11 +56,9 @@ def test_kinds_and_sizes() -> None:
         ]
     )
     assert sources.kinds == {text, lines}
-    assert sources.by_kind() == {text: (2, 8), lines: (1, 4)}
     assert (sources.largest_of(text), sources.largest_of(lines)) == (2, 1)
     assert sources.starts().tolist() == [0, 3, 7, 12]
     assert SourceList().starts().tolist() == [0]
-    assert SourceList().by_kind() == {}
 
 
 def test_a_source_takes_little_memory() -> None:

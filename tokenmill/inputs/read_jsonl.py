@@ -48,11 +48,6 @@ _FAULTS = {
 }
 
 
-def reason_of(fault: str) -> str:
-    """Return the reason under which lines with this fault of the core are counted: "cut" -> "malformed"."""
-    return _FAULTS[fault][0]
-
-
 def line_blocks(reading: Reading) -> Iterator[Block]:
     """Return the lines of the piece as blocks. A JSON array becomes JSON Lines (json_array.py)."""
     source, rules, block_bytes = reading.source, reading.rules, reading.buffers.block_bytes

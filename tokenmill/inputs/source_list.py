@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, overload
 
-import numpy as np
-
 from tokenmill.inputs.kinds import Kind
 from tokenmill.stores import RandomFile, open_file
 from tokenmill.stores.url import shown_url
@@ -129,17 +127,6 @@ class SourceList(Sequence[Source]):
     def kinds(self) -> set[Kind]:
         """The distinct kinds."""
         return {kind for _, kind, *_ in self._shared}
-
-    def by_kind(self) -> dict[Kind, tuple[int, int]]:
-        """Number of sources and total bytes of each kind."""
-        totals: dict[Kind, tuple[int, int]] = {}
-        for number, (_, kind, *_) in enumerate(self._shared):
-            sizes = np.frombuffer(self._sizes, np.int64)[
-                np.frombuffer(self._shared_numbers, np.uint16) == number
-            ]
-            count, size = totals.get(kind, (0, 0))
-            totals[kind] = count + len(sizes), size + int(sizes.sum())
-        return totals
 
     def left_out(self) -> tuple[int, int]:
         """Number and total bytes of the sources that are left out."""

@@ -60,11 +60,6 @@ def _replace_and_count(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("bpe.replace_invalid", _replace_and_count)
 
 
-def first_invalid(buffer: Buffer) -> int:
-    """Return the offset of the first byte that is not valid UTF-8, -1 if there is none."""
-    return _core.validate_utf8(buffer)
-
-
 def check(buffer: Buffer, where: str | Path = "text", base_bytes: int = 0) -> None:
     """Raise InvalidText with the offset of the first byte that is not valid UTF-8.
 
