@@ -17,7 +17,7 @@ from tokenmill.inputs.documents import Event, Reading
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import MALFORMED, TOO_LONG
 from tokenmill.inputs.rows import bad_row, valid_row
-from tokenmill.inputs.stream_file import stream_file
+from tokenmill.inputs.stream_file import StreamFile
 
 _READ_BYTES = 1 << 20
 _RECORDS = (".jsonl", ".ndjson", ".jsonlines")
@@ -35,7 +35,7 @@ def _texts(reading: Reading, stream: ByteStream) -> Iterator[tuple[int, bytes]]:
     try:
         # "r|" does not seek. The owner of the stream closes it.
         archive: Any = tarfile.TarFile.open(
-            fileobj=stream_file(stream), mode="r|", tarinfo=_Header, bufsize=_READ_BYTES
+            fileobj=StreamFile(stream), mode="r|", tarinfo=_Header, bufsize=_READ_BYTES
         )
         while (member := archive.next()) is not None:
             archive.members.clear()  # tarfile keeps them all

@@ -46,8 +46,7 @@ def read_at(file: RandomFile, offset: int, size: int) -> bytearray:
     data = bytearray(size)
     with memoryview(data) as view:
         filled = fill_at(file, offset, view)
-    del data[filled:]
-    return data
+    return data if filled == size else data[:filled]  # not resized: a debugger may hold a view of it
 
 
 def fill_at(file: RandomFile, offset: int, view: memoryview) -> int:
