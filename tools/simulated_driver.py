@@ -15,19 +15,21 @@ import resource
 import shutil
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from convert.driver.provenance import write_manifest
-from convert.places.store_workspace import open_workspace
-
+from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
+from convert.document_ends import document_ends
 from convert.driver.context import Context
+from convert.driver.finish import save_tokenizer, write_metadata
 from convert.driver.resume import resume
 from convert.driver.schedule import EncodeAndMerge
+from convert.encode.clock import Clock
 from convert.encode.encode_task import ChunkResult
 from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
@@ -35,6 +37,7 @@ from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard import BLOCK_BYTES, ShardRecord, SourceCounts, SplitCounts
 from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
+from convert.workdir.store import open_workdir
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
@@ -152,20 +155,28 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     plan = make_plan(sources, CHUNK_BYTES)
     layout = ArrayLayout.create(zarr_format=zarr_format)
     options = ConvertOptions(("corpus",), "tokenizer.json", str(folder / "out.zarr"), zarr_format=zarr_format)
-    workspace = open_workspace(options.output, False, None, {})
-    workspace.open(plan_record(plan, "0" * 64, options.recorded()))
+    tokenizer = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [])
+    ends = document_ends(options, tokenizer)
+    recorded_options = options.recorded(zarr_format, None)
+    workspace = open_workdir(options)
+    workspace.open(plan_record(plan, "0" * 64, recorded_options))
     engine = SimulatedEngine(workers, Results(layout))
     context = Context(
         options,
-        options.recorded(),
+        tokenizer,
+        {},
+        ends,
+        recorded_options,
         plan,
         layout,
         workspace,
         Progress(),
-        JobKey("1"),
+        Clock(),
         engine,
+        JobKey("1"),
         TaskPool(engine),
         cast(Syncer, NoDisk()),
+        deque(),
     )
     before, started = resident_bytes(), time.process_time()
     recorded = workspace.log.recorded()
@@ -179,11 +190,11 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     work.ledger.check_whole()
     used = resident_bytes() - before
     started = time.process_time()
-    files = [record for own in work.ledger.files for record in own.records()]
-    write_manifest(context, work.ledger, files, {"path": "t"})
+    saved = save_tokenizer(tokenizer, workspace.dataset, workspace.shards, {})
+    files = write_metadata(context, work.ledger, saved)
     manifest_seconds = time.process_time() - started
     gigabytes = plan.total_bytes / 1e9
-    log_bytes = workspace.log.path.stat().st_size
+    log_bytes = sum(Path(path).stat().st_size for path in workspace.log.files)
     print(
         f"zarr format {zarr_format}, {chunks:,} text chunks of {CHUNK_BYTES >> 20} MiB ({gigabytes:,.0f} GB), "
         f"{workers} workers, {engine.tasks:,} tasks, {len(files):,} files\n"

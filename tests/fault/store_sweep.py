@@ -38,7 +38,7 @@ from tokenmill.stores import is_url, open_store
 DRIVER = """
 import sys
 from functools import partial
-from convert.driver import pipeline
+from convert.driver import conversion
 from convert.__main__ import flush_and_leave, main
 from convert.workdir import journal
 from tokenmill.stores import lease
@@ -47,7 +47,7 @@ from tokenmill.engines.inline_engine import InlineEngine
 lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = journal.PUT_SECONDS = 0.0
 plan.MIN_GIVEN_SHARD_BYTES = 700
 if sys.argv[1] == "inline":
-    pipeline.convert = partial(pipeline.convert, executor=InlineEngine())
+    conversion.convert = partial(conversion.convert, executor=InlineEngine())
 flush_and_leave(main(sys.argv[2:]))
 """
 _TOLD = ("warning: ", "resuming from ", "rebuilt ")  # beside an error
