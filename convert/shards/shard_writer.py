@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from array import array
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ from convert.shards.shard import (
     padding_bytes,
 )
 from tokenmill.inputs.buffers import thread_buffer
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 FIRST_IDS = 24
 BUFFER_BYTES = 128 << 10
@@ -58,7 +62,7 @@ class ShardWriter:
         self.name = f"{shard.chunk_index}.{shard.number}-{os.urandom(8).hex()}"
         self._paths = [folder / (self.name + suffix) for suffix in (TRAIN, REST)]
         self._files: list[BinaryIO] = []  # open ones, by split
-        self._starts: list[list[NDArray[np.uint64]]] = [[], []]
+        self._starts = [array("Q"), array("Q")]
         self._counts = [SplitCounts(), SplitCounts()]
         self.longest: list[int] = []  # lengths of the longest sequences, in tokens
         self.first_ids: list[int] = []  # of the first sequence of train
@@ -133,7 +137,7 @@ class ShardWriter:
         held_out = int(np.count_nonzero(validation))
         documents = (len(validation) - held_out, held_out)
         for split, (count, sequences, not_trained, highest) in enumerate(stats):
-            own_starts = starts[:sequences].copy()
+            own_starts = starts[:sequences]
             if split == 0 and sequences and not self.first_ids:
                 first = int(own_starts[1] - own_starts[0]) if sequences > 1 else count
                 stored = words[: min(first, FIRST_IDS)]
@@ -141,7 +145,7 @@ class ShardWriter:
                     (stored & ~NOT_TRAINED if self._has_mask else stored) >> np.uint32(1)
                 ).tolist()
             self._write(split, words[:count])
-            self._starts[split].append(own_starts)
+            self._starts[split].frombytes(own_starts.tobytes())
             empty = documents[split] - sequences
             self._count(split, SplitCounts(documents[split], empty, sequences, count, highest, not_trained))
             words, starts = words[count:], starts[sequences:]
@@ -169,7 +173,7 @@ class ShardWriter:
                 while data := file.read(MOVED_BYTES):
                     self._files[split].write(data)
             self._cut()
-        self._starts[split].append(np.array([self._counts[split].tokens], dtype=np.uint64))
+        self._starts[split].append(self._counts[split].tokens)
         self._note_lengths(np.array([self._open.tokens], dtype=np.uint64))
         if split == 0 and not self.first_ids:
             self.first_ids = self._open_ids
@@ -189,7 +193,7 @@ class ShardWriter:
         self.begin_source(-1)
         train, validation = self._counts
         self._write(1, np.zeros(padding_bytes(validation.tokens), dtype=np.uint8))
-        for starts in (*self._starts[0], *self._starts[1]):
+        for starts in self._starts:
             self._write(1, starts)
         first, second = map(self._complete, self._paths, self._files)
         self._is_finished = True
@@ -207,9 +211,9 @@ class ShardWriter:
             path.unlink()
         return bytes(digests)
 
-    def _write(self, split: int, values: NDArray[Any]) -> None:
+    def _write(self, split: int, values: Buffer) -> None:
         with naming(self._paths[split]):
-            self._files[split].write(values.data)
+            self._files[split].write(values)
 
     def _append(self, tokens: NDArray[np.uint32], is_first: bool) -> None:
         """Append tokens of a long document, which never has a loss mask."""
