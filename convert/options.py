@@ -15,7 +15,7 @@ from bpe.threads import available_threads
 from convert.errors import UsageError, shown
 from convert.path_fields import PathField, PathsField, checked_path
 from tokenmill.engines.choose import STALL_SECONDS, START_METHODS, check_engine, executor_of
-from tokenmill.inputs.kinds import INPUT_FORMATS
+from tokenmill.inputs.kinds import INPUT_FORMATS, STANDARD_INPUT
 from tokenmill.inputs.rules import (
     DEFAULT_SEPARATOR,
     MAX_RECORD_BYTES,
@@ -25,7 +25,6 @@ from tokenmill.inputs.rules import (
     check_separator,
     pointer_path,
 )
-from tokenmill.inputs.sources import STANDARD_INPUT
 from tokenmill.stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
@@ -293,6 +292,7 @@ class ConvertOptions:
             self.max_record_bytes,
             self.max_window_bytes,
             MarkRules(*fields, None, self.chat_date or "") if self.has_mask else None,
+            "--replace-invalid",
         )
 
     def recorded(self, zarr_format: int, chat: ChatRules | None) -> dict[str, Any]:

@@ -44,11 +44,11 @@ from tokenmill.cli.progress import Progress, Stage, make_progress
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.ending import ending
 from tokenmill.engines.tasks import TaskPool
-from tokenmill.inputs.kinds import markup_note
+from tokenmill.inputs.kinds import STANDARD_INPUT, markup_note
 from tokenmill.inputs.marked_records import MARKED_FORMATS
 from tokenmill.inputs.sizes import counted
 from tokenmill.inputs.source_list import Source, SourceList
-from tokenmill.inputs.sources import STANDARD_INPUT, refuse, search_sources
+from tokenmill.inputs.sources import refuse, search_sources
 from tokenmill.inputs.standard_input import spool
 from tokenmill.stores import is_url
 from tokenmill.stores.durability import Syncer

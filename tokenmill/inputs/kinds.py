@@ -37,6 +37,7 @@ class Format(NamedTuple):
     is_encoded: bool = False
 
 
+STANDARD_INPUT = "-"  # among the inputs
 _READERS = "tokenmill.inputs.read_"
 _LINES = (".jsonl", ".ndjson", ".jsonlines")
 FORMATS = {

@@ -51,7 +51,7 @@ class PiecedText:
         if bad < 0:
             return repaired
         if self._rules.stops_at_invalid:
-            raise utf8.invalid_text(text, bad, self._name, offset)
+            raise utf8.invalid_text(text, bad, self._name, offset, self._rules.replace_flag)
         self.fault = utf8.invalid_byte(offset + bad, text[bad])
         return None
 

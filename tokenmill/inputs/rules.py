@@ -45,7 +45,10 @@ class MarkRules(NamedTuple):
 
 
 class IntakeRules(NamedTuple):
-    """What counts as bad and what happens to it; see `ConvertOptions` for each field."""
+    """What counts as bad and what happens to it; see `ConvertOptions` for each field.
+
+    replace_flag: the command's option that replaces invalid UTF-8, for errors.
+    """
 
     text_field: str = "text"
     on_error: str = "fail"
@@ -55,6 +58,7 @@ class IntakeRules(NamedTuple):
     max_record_bytes: int = MAX_RECORD_BYTES
     max_window_bytes: int = 128 << 20
     marks: MarkRules | None = None
+    replace_flag: str = "--invalid replace"
 
     @property
     def text_path(self) -> tuple[str, ...]:
@@ -80,7 +84,7 @@ def check_separator(separator: str, invalid: str) -> None:
     except UnicodeEncodeError:
         raise BadArgument(f"--separator: must be valid text (got {separator!r})") from None
     if invalid == "replace" and "\ufffd" in separator:
-        raise BadArgument("--separator: must not contain U+FFFD with --invalid replace, which inserts U+FFFD")
+        raise BadArgument("--separator: must not contain U+FFFD, which replaces invalid UTF-8")
 
 
 def pointer_path(field_name: str) -> tuple[str, ...]:

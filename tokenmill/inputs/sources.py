@@ -28,6 +28,7 @@ from tokenmill.inputs.hints import DATASET_WITHIN, is_zarr_group, what_no_text_i
 from tokenmill.inputs.kinds import (
     FORMATS,
     PLAIN_TEXT,
+    STANDARD_INPUT,
     Rank,
     check_libraries,
     empty_table,
@@ -43,7 +44,6 @@ from tokenmill.stores.url import parse
 
 SHOWN_PROBLEMS = 20
 SHOWN_FILES = 5
-STANDARD_INPUT = "-"
 
 
 def recorded_path(path: str) -> str:

@@ -23,7 +23,8 @@ def checked_text(text: Text, source: Source, intake: Intake) -> tuple[Buffer, bo
     """Return (the text, repaired if the rules say so, whether it is valid UTF-8), or raise InvalidText."""
     repaired, bad = intake.repair(text.text)
     if bad >= 0 and intake.rules.stops_at_invalid:
-        raise utf8.invalid_text(text.text, bad, printable(source.name), text.start)
+        where, flag = printable(source.name), intake.rules.replace_flag
+        raise utf8.invalid_text(text.text, bad, where, text.start, flag)
     return repaired, bad < 0
 
 

@@ -86,14 +86,23 @@ def check_rows(buffer: Buffer, offsets: NDArray[np.uint64]) -> None:
         raise InvalidText(f"text: byte {starts[cut[0]]}: a document must not begin inside a character")
 
 
-def invalid_text(buffer: Buffer, offset: int, where: str | Path, base_bytes: int = 0) -> InvalidText:
-    """Return the error for the byte at `offset` of `buffer`, which starts `base_bytes` into its source."""
+def invalid_text(
+    buffer: Buffer,
+    offset: int,
+    where: str | Path,
+    base_bytes: int = 0,
+    replace_flag: str = "--invalid replace",
+) -> InvalidText:
+    """Return the error for the byte at `offset` of `buffer`, which starts `base_bytes` into its source.
+
+    replace_flag: see IntakeRules.
+    """
     view = memoryview(buffer).cast("B")
     if base_bytes == 0 and (what := other_kind(view)):
         return InvalidText(f"{where}: {what}")
     return InvalidText(
         f"{where}: byte {base_bytes + offset}: invalid UTF-8 (got 0x{view[offset]:02x}). Fix the text, or pass "
-        f"--invalid replace to insert U+FFFD."
+        f"{replace_flag} to insert U+FFFD."
     )
 
 
