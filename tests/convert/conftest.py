@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests
 sys.path.insert(0, str(Path(__file__).parents[1] / "inputs"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "stores"))
+sys.path.append(str(Path(__file__).parents[1] / "bpe"))
 
 from naive_conversion import END, Naive, make_documents, train_tokenizer, tree
 from stopped_runs import options

@@ -71,11 +71,17 @@ def forget(partial: Path, chunk_index: int) -> None:
     path.write_bytes(path.read_bytes().replace(begin, begin.upper()))
 
 
+def journal_of(partial: Path) -> FileJournal:
+    """The journal of an unfinished run, without entries before the run has a plan."""
+    journal = FileJournal(partial)
+    plan = partial / "plan.json"
+    journal.begin(RecordFile(plan).run if plan.exists() else "0")
+    return journal
+
+
 def records_of(partial: Path) -> dict[ShardId, ShardRecord]:
     """The shards in the journal of an unfinished run."""
-    journal = FileJournal(partial)
-    journal.begin(RecordFile(partial / "plan.json").run)
-    recorded = journal.recorded()
+    recorded = journal_of(partial).recorded()
     found = {shard: recorded.shard(shard) for shard in recorded.shards}
     return {shard: record for shard, record in found.items() if record is not None}
 

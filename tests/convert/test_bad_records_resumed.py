@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from input_kinds import compressed
 from naive_conversion import Naive, tree
-from shards import journal_of
+from stopped_runs import journal_of
 from test_bad_records import good
 from test_input_kinds import check, run
 

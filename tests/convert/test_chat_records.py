@@ -200,7 +200,7 @@ def test_files_of_templates_that_are_refused(here: Path, monkeypatch: pytest.Mon
     (here / "tokenizer_config.json").write_text("{")
     with pytest.raises(UsageError, match=r"tokenizer_config\.json"):
         convert(options(**CHATS), InlineEngine())
-    monkeypatch.setattr("convert.chat_rules.LARGEST_BYTES", 9)
+    monkeypatch.setattr("convert.chat_rules.MAX_FILE_BYTES", 9)
     (here / "tokenizer_config.json").unlink()
     (here / "long.jinja").write_text("x" * 10)
     (here / "empty.jinja").write_text(" \n")

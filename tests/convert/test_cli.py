@@ -7,7 +7,6 @@ import os
 import shutil
 from pathlib import Path
 
-import convert.driver.pipeline
 import pytest
 from command_runs import command, fails
 from naive_conversion import END, tree
@@ -82,7 +81,7 @@ def test_invalid_utf8_names_the_file_and_the_byte(here: Path, capsys: pytest.Cap
             arguments,
             3,
             f"bad.txt: byte {data.index(255)}: ",
-            "--invalid replace",
+            "--replace-invalid",
         )
     (here / "wide.txt").write_bytes("text".encode("utf-16"))
     fails(capsys, command("wide.txt", "--restart"), 3, "wide.txt: ")
@@ -224,11 +223,11 @@ def test_a_failure_left_an_empty_partial_folder(here: Path, capsys: pytest.Captu
     _, advice = error.split("out.zarr.partial")
     assert all(flag in advice for flag in ("--on-error skip", "--exclude", "--restart"))
     more = ["good.txt", "bad.txt", "--text-chunk-bytes", "1"]
-    assert main(command(*more, "--invalid", "replace")) == 6
+    assert main(command(*more, "--replace-invalid")) == 6
     assert main(command(*more, "--on-error", "skip")) == 0
     shutil.rmtree(here / "out.zarr")
     assert main(command(*more)) == 3
-    assert main(command(*more, "--invalid", "replace", "--restart")) == 0
+    assert main(command(*more, "--replace-invalid", "--restart")) == 0
 
 
 @pytest.mark.usefixtures("inline")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from command_runs import command, fails
 from naive_conversion import END, make_documents, tree
-from shards import journal_of
+from stopped_runs import journal_of
 
 import convert.driver.conversion
 import convert.driver.tokenizers

@@ -282,7 +282,7 @@ def test_marks_and_line_ends_of_json_lines(tokenizer_path: Path, naive: Naive, t
 
 
 @pytest.mark.parametrize("name", ["in.txt", "in.jsonl"])
-@pytest.mark.parametrize("more", [{}, {"invalid": "replace"}, {"on_error": "skip"}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"replace_invalid": True}, {"on_error": "skip"}], ids=str)
 def test_compressed_data_under_a_plain_name_was_taken_for_text(
     more: dict[str, Any], name: str, tokenizer_path: Path, tmp_path: Path
 ) -> None:
@@ -364,7 +364,7 @@ def test_a_task_tells_how_much_of_its_file_it_is_through(
     def take_step(place: Any = None, done_bytes: int = 0) -> None:
         told.append(done_bytes)
 
-    monkeypatch.setattr("convert.encode.read_chunk.take_step", take_step)
+    monkeypatch.setattr("convert.encode.chunk_reader.take_step", take_step)
     run(path, tokenizer_path, tmp_path / "out", text_chunk_bytes=1 << 30, chunk_tokens=1 << 16)
     size = path.stat().st_size
     assert len(told) > 3

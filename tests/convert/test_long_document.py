@@ -13,6 +13,7 @@ import pytest
 import tokenizers
 from input_kinds import write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
+from text_vocabularies import WORDS, text_vocabulary
 
 from bpe.added_tokens import AddedToken
 from bpe.long_text.long_document import encode_pieces
@@ -20,7 +21,6 @@ from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from tests.bpe.text_vocabularies import WORDS, text_vocabulary
 from tokenmill.engines.inline_engine import InlineEngine
 
 
@@ -84,7 +84,7 @@ def test_memory_is_not_that_of_the_document(listed: Callable[..., Tokenizer]) ->
 
 
 @pytest.mark.parametrize("stretch_bytes", [1, 7, 64, 500])
-@pytest.mark.parametrize("more", [{}, {"validation_fraction": 0.5}, {"invalid": "replace"}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"validation_fraction": 0.5}, {"replace_invalid": True}], ids=str)
 def test_conversions_do_not_depend_on_the_stretch(
     stretch_bytes: int,
     more: dict[str, Any],
@@ -100,7 +100,7 @@ def test_conversions_do_not_depend_on_the_stretch(
     documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")
     documents[30] = "x" * 700
     data = END.join(documents).encode()
-    if more.get("invalid"):
+    if more.get("replace_invalid"):
         data = data.replace("é".encode(), b"\xc3")
     path = tmp_path / "text"
     path.write_bytes(data)

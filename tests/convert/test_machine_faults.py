@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from naive_conversion import END, make_documents, tree
-from shards import journal_of
+from stopped_runs import journal_of
 
 import flat_tokens.writer
 from bpe import _core
@@ -58,7 +58,8 @@ def clean(here: Path) -> dict[str, bytes]:
 WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-import convert.driver.conversion, convert.driver.conversion, tokenmill.engines.ending, flat_tokens.storage.zstd_library
+from convert.__main__ import main
+import convert.driver.conversion, tokenmill.engines.ending, flat_tokens.storage.zstd_library
 flat_tokens.storage.zstd_library.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[1])

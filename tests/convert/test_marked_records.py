@@ -20,7 +20,7 @@ from stopped_runs import leave_partial, options
 import flat_tokens
 import tokenmill.inputs.read_jsonl
 from bpe.tokenizer import Tokenizer
-from convert import append, convert
+from convert import convert
 from convert.__main__ import main
 from convert.encode.job import MASK_ID_LIMIT
 from convert.encode.marked_text import MarkedText
@@ -167,8 +167,8 @@ def test_what_was_done_is_taken_over(here: Path, monkeypatch: pytest.MonkeyPatch
         convert(options(**more | {"completion_field": "answer"}), InlineEngine())
 
 
-def test_beside_plain_text_and_appended(here: Path, naive: Naive, vocab: dict[int, bytes]) -> None:
-    """Plain text is trained whole, in the same dataset as in a part without a mask."""
+def test_beside_plain_text(here: Path, naive: Naive, vocab: dict[int, bytes]) -> None:
+    """All tokens of plain text are trained."""
     records = make_records(20, seed=6)
     write_records(here / "r.jsonl", records)
     convert(options(**FIELDS | {"inputs": ["r.jsonl", "en.txt"]}, validation_docs=3), InlineEngine())
@@ -178,10 +178,6 @@ def test_beside_plain_text_and_appended(here: Path, naive: Naive, vocab: dict[in
         if (ids := naive.ids(text.encode()))
     ]
     wanted = [*naive_rows(naive, vocab, records), *((ids, [True] * len(ids)) for ids in plain)]
-    assert sorted(rows_of(here / "out")) == sorted(wanted)
-    append(options(output="out"), InlineEngine())
-    append(options(**FIELDS, output="out"), InlineEngine())
-    wanted += [*((ids, [True] * len(ids)) for ids in plain), *naive_rows(naive, vocab, records)]
     assert sorted(rows_of(here / "out")) == sorted(wanted)
     assert flat_tokens.verify_dataset(here / "out").problems == ()
 
@@ -379,7 +375,7 @@ def test_bad_rows_of_a_table(here: Path) -> None:
     lines = [json.loads(line) for line in (here / "out/quarantine.jsonl").read_text().splitlines()]
     assert [(line["row"], line["reason"]) for line in lines] == [(1, "malformed"), (2, "invalid UTF-8")]
     assert "5 = 3 written + 0 empty + 2 skipped" in "\n".join(summary.lines())
-    convert(options(**FIELDS | more | {"invalid": "replace"}, output="mended"), InlineEngine())
+    convert(options(**FIELDS | more | {"replace_invalid": True}, output="mended"), InlineEngine())
     assert len(rows_of(here / "mended")) == 4
 
 

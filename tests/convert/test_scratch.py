@@ -38,7 +38,7 @@ def test_whoever_goes_on_finds_the_shards(
     (here / "third").mkdir()
     for scratch in (None, "elsewhere", "third"):  # it goes on where the shards are, whatever is asked for
         leave_partial(monkeypatch, **MORE)
-        assert len(list((here / "elsewhere").glob("out-*.shards/*.small"))) > 5
+        assert len(list((here / "elsewhere").glob("out-*.shards/*.train"))) > 5
         summary = run_conversion(options(**{**MORE, "scratch": scratch}), InlineEngine())
         assert summary.reused_shards > 5
         assert tree(here / "out") == expected

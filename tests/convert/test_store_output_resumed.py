@@ -11,9 +11,9 @@ import pytest
 from stopped_runs import encode_or_fail
 from store_runs import MORE, Harm, HarmedStore, Killed, Place, in_memory, whole
 
+import convert.driver.conversion
 import convert.encode.encode_task
 import convert.shards.merge_task
-from convert.driver import finalizer
 from convert.errors import BadInput, Refused, StorageError
 from convert.workdir.journal import StoreJournal
 from convert.workdir.unpublished import UnpublishedStore
@@ -236,12 +236,12 @@ def test_a_run_that_stands_still_in_the_middle_of_a_look_harms_nothing(place: Pl
 
 def test_what_another_run_took_away_is_told_as_that(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not as data that is lost."""
-    verify = finalizer.Finalizer.verify
+    verify = convert.driver.conversion.verify
 
     def take_away(*arguments: Any) -> None:
         place.partial.delete(place.debris())
         verify(*arguments)
 
-    monkeypatch.setattr(finalizer.Finalizer, "verify", take_away)
+    monkeypatch.setattr(convert.driver.conversion, "verify", take_away)
     with pytest.raises(Refused):
         place.run(**MORE)

@@ -561,7 +561,7 @@ def test_what_counts_as_ours(tmp_path: Path) -> None:
 
 
 def test_the_exported_names() -> None:
-    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "append", "convert"]
+    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "convert", "encode_share"]
     assert all(callable(getattr(convert, name)) for name in convert.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = convert.nothing
