@@ -7,7 +7,7 @@ from array import array
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ from convert.shards.shard import (
     padding_bytes,
 )
 from tokenmill.inputs.buffers import thread_buffer
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 FIRST_IDS = 24
 BUFFER_BYTES = 128 << 10
@@ -194,7 +191,7 @@ class ShardWriter:
         train, validation = self._counts
         self._write(1, np.zeros(padding_bytes(validation.tokens), dtype=np.uint8))
         for starts in self._starts:
-            self._write(1, starts)
+            self._write(1, np.asarray(starts, dtype=np.uint64))
         first, second = map(self._complete, self._paths, self._files)
         self._is_finished = True
         return ShardRecord(self._shard, self.name, train, validation, (first, second), tuple(self._sources))
@@ -211,9 +208,9 @@ class ShardWriter:
             path.unlink()
         return bytes(digests)
 
-    def _write(self, split: int, values: Buffer) -> None:
+    def _write(self, split: int, values: NDArray[Any]) -> None:
         with naming(self._paths[split]):
-            self._files[split].write(values)
+            self._files[split].write(values.data)
 
     def _append(self, tokens: NDArray[np.uint32], is_first: bool) -> None:
         """Append tokens of a long document, which never has a loss mask."""
