@@ -170,6 +170,8 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             workspace.acquire(share)
         if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
             progress.note(f"resuming from {workspace.root}")
+        finished = workspace.log.recorded()
+        leave_out(plan, workspace, finished)
         job = Job(
             tokenizer,
             tokenizer.max_token_id,
@@ -209,8 +211,6 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             Syncer(),
             warnings,
         )
-        finished = workspace.log.recorded()
-        leave_out(context, finished)
         threshold = choose_threshold(context, finished)
         resumed = resume(context, finished, threshold, share)
         if lost := [counted(count, what) for what, count in resumed.lost.items() if count]:

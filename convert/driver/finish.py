@@ -26,7 +26,7 @@ from convert.errors import BrokenInvariant, StorageError, WorkerLost, with_sente
 from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from flat_tokens.errors import DatasetError
 from flat_tokens.sources import SOURCE_COUNTS
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord, read_manifest
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import Destination, create_split, write_file, write_root
@@ -160,6 +160,8 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
                 advance,
                 known_facts(dict(chain.from_iterable(written.facts() for written in ledger.files))),
             )
+            if isinstance(dataset, Path):  # on a store, `publish` requires the object that was written
+                _check_manifest(dataset)
         except BrokenExecutor as error:
             message = with_sentence(f"verification: {error}", "Run the same command to resume.")
             raise WorkerLost(message) from error
@@ -177,6 +179,12 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
             f"verification: read {report.token_count} tokens in {report.seq_count} sequences, but encoded "
             f"{tokens} in {sequences}"
         )
+
+
+def _check_manifest(dataset: Path) -> None:
+    """Raise DatasetError if the manifest was damaged after verification had read it."""
+    if read_manifest(dataset, most_sources=0) is None:
+        raise DatasetError(f"{MANIFEST_NAME}: missing")
 
 
 def known_facts(facts: Mapping[str, TokenFacts]) -> dict[str, TokenFacts]:

@@ -6,17 +6,17 @@ again, which is only possible if none of their documents has been encoded.
 
 from __future__ import annotations
 
-from convert.driver.context import Context
 from convert.errors import Refused, printable
+from convert.planning.plan import Plan
 from convert.workdir.journal import Recorded
+from convert.workdir.workdir import WorkDir
 
 
-def leave_out(context: Context, recorded: Recorded) -> None:
+def leave_out(plan: Plan, workspace: WorkDir, recorded: Recorded) -> None:
     """Remove the recorded shards of text chunks with such files, and write the plan.
 
     Refused (exit 6) if a shard contains documents of such a file.
     """
-    plan, workspace = context.plan, context.workspace
     left_out = {number for number, source in enumerate(plan.sources) if source.is_left_out}
     if not left_out:
         return

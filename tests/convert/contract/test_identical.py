@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import (
     ENVIRONMENT,
-    RESTART,
     Inline,
     command,
     convert,
@@ -198,9 +197,6 @@ def test_an_object_store(engine: str, corpus: Any, bucket: Bucket) -> None:
     assert bucket.objects() == {f"deep/out/{name}": data for name, data in expected[3].items()}
 
 
-@pytest.mark.xfail(
-    RESTART == "overwrite", reason="a listing took all objects of the partial folder for its own"
-)
 @pytest.mark.usefixtures("corpus")
 def test_foreign_objects_next_to_an_output_stay(bucket: Bucket) -> None:
     foreign = {
