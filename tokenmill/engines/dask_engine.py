@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
 from tokenmill.engines.cluster_engine import CONNECT_SECONDS, ClusterEngine
-from tokenmill.engines.engine import Notice, attempt, package_of
+from tokenmill.engines.engine import Notice, attempt, package_of, pickled
 from tokenmill.engines.errors import EngineFailure, WorkerLost, cause_of
+
+CHECK_SECONDS = 60  # for all workers to answer
 
 
 class DaskEngine(ClusterEngine):
@@ -38,6 +40,28 @@ class DaskEngine(ClusterEngine):
             raise TypeError("executor: must be a synchronous distributed.Client")
         self._killed_worker = distributed.KilledWorker
         self._begin()
+
+    def start(self, max_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
+        """Run prepare(*arguments) on all connected workers, and raise the first error.
+
+        A worker without this package would die of any task, and dask would wait for another one. Workers that connect
+        later are checked by their first task.
+        """
+        call = pickled(prepare, *arguments)
+        try:
+            answers = self._client.run(attempt, call, on_error="return", callback_timeout=CHECK_SECONDS)
+        except OSError:
+            raise EngineFailure(
+                f"{self._where}: some workers did not answer within {CHECK_SECONDS} s. Stop workers that hang."
+            ) from None
+        for worker, answer in answers.items():
+            if isinstance(answer, OSError):  # the worker has left
+                continue
+            if isinstance(answer, BaseException):
+                raise _unable(worker, answer)
+            is_result, error = answer
+            if not is_result:
+                raise error
 
     def check(self) -> None:
         if not self._closed.is_set() and self._client.status == "closed":
@@ -67,8 +91,14 @@ class DaskEngine(ClusterEngine):
             worker = error.last_worker.address
             return WorkerLost(f"dask worker {worker}: last of {error.allowed_failures + 1} workers that died")
         if isinstance(error, ImportError):  # not of the task, whose errors are in its answer
-            return EngineFailure(
-                f"dask worker: cannot run tokenmill: {cause_of(error)}. Install the same version on all workers."
-            )
+            return _unable("", error)
         # dask cancels all tasks when it loses the scheduler.
         return self._gone() if isinstance(error, (OSError, CancelledError)) else error
+
+
+def _unable(worker: str, error: BaseException) -> EngineFailure:
+    """Return the error for a worker that cannot import this package."""
+    name = f"dask worker {worker}".rstrip()
+    return EngineFailure(
+        f"{name}: cannot run tokenmill: {cause_of(error)}. Install the same version on all workers."
+    )
