@@ -28,7 +28,7 @@ _FOR_EVER = 1 << 30
 _LATE_REQUESTS = 25  # so many others come before what is late
 INPUT, SHARD, OUTPUT = r"^GET \S*/in/", r"^PUT \S*/shards/", r"^PUT \S*/(encoded_tokens|seq_starts)/c/"
 TASKS = f"{INPUT}|{SHARD}|{OUTPUT}|^GET \\S*/shards/"  # requests of workers
-BATCH = r"^PUT \S*/log/"
+BATCH = r"^PUT \S*/journal/"
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Kind:
 
 
 KINDS = {
-    "driver killed before a log batch": Kind((KILLED,), "before", "kill_driver", BATCH, weight=3),
-    "driver killed after a log batch": Kind((KILLED,), "after", "kill_driver", BATCH, weight=3),
+    "driver killed before a journal batch": Kind((KILLED,), "before", "kill_driver", BATCH, weight=3),
+    "driver killed after a journal batch": Kind((KILLED,), "after", "kill_driver", BATCH, weight=3),
     "driver killed before a request": Kind((KILLED,), "before", "kill_driver", weight=3),
     "driver killed after a request": Kind((KILLED,), "after", "kill_driver", weight=3),
     "driver killed while workers work": Kind(

@@ -74,7 +74,7 @@ def test_states_are_those_that_the_syncs_leave_open(tmp_path: Path) -> None:
 
 
 def test_a_failure_of_the_power_leaves_the_former_or_the_new_one() -> None:
-    status, told = check("--states", "4", "--only", "train", "append")
+    status, told = check("--states", "4", "--only", "train", "compact")
     assert (status, told.count("; 0 wrong")) == (0, 2), told
 
 

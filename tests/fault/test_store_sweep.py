@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from store_sweep import StoreSweep
 pytest.importorskip("obstore", reason="obstore is not installed")
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
 TRIED = [
-    "driver killed after a log batch",
+    "driver killed after a journal batch",
     "driver stopped, another takes over",
     "worker killed, its put comes late",
     "credential expired",
@@ -46,6 +47,6 @@ def test_a_run_that_is_stopped_after_it_looked_takes_nothing_from_the_one_that_f
     own = [
         at
         for at, line in enumerate(sweep.requests[:-1])
-        if "/log/" in line and "/log/" in sweep.requests[at + 1]
+        if re.match(r"HEAD \S*/journal/", line) and re.match(r"PUT \S*/journal/", sweep.requests[at + 1])
     ]
     assert sweep.point("driver stopped, another takes over", own[0], 1) is None
