@@ -98,7 +98,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                        found.bad[bad_number].stop == stop,
                    "a line that gives none is a bad one");
       fault = found.bad[bad_number].fault;
-      fuzz::expect(found.bad[bad_number++].offset - line_start <= line.size(), "the fault is within the line");
+      fuzz::expect(found.bad[bad_number++].offset - line_start <= line.size(),
+                   "the fault is within the line");
       if (value) {
         fuzz::expect(!is_of_syntax(fault), "a line that is JSON has no fault of syntax");
         JsonFault wanted = JsonFault::none;
