@@ -18,7 +18,8 @@
 
 namespace convert {
 
-// With a loss mask, IDs are below 2^30, and this bit says that the token is not trained. Else IDs are below 2^31.
+// With a loss mask, IDs are below 2^30, and this bit says that the token is not trained. Else IDs are below
+// 2^31.
 inline constexpr uint32_t kNotTrained = 1U << 31;
 
 // rows: those that are not empty. highest: the highest ID, 0 if there is none.
@@ -33,9 +34,9 @@ struct EndIds {
   [[nodiscard]] size_t count() const { return size_t{front.has_value()} + size_t{back.has_value()}; }
 };
 
-// Row i is ids[offsets[i], offsets[i + 1]). Train precedes validation in `words` and in `starts`. before: how many words
-// of each split came earlier. words: room for all IDs and ends.count() more per row. starts: room for all rows. The
-// arrays must not overlap.
+// Row i is ids[offsets[i], offsets[i + 1]). Train precedes validation in `words` and in `starts`. before: how
+// many words of each split came earlier. words: room for all IDs and ends.count() more per row. starts: room
+// for all rows. The arrays must not overlap.
 std::array<SplitStats, 2> partition_by_split(const uint32_t *ids, const uint64_t *offsets,
                                              const bool *is_validation, size_t rows, const EndIds &ends,
                                              bool has_mask, const std::array<uint64_t, 2> &before,

@@ -204,8 +204,8 @@ NB_MODULE(_core, m) {
   if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
     bpe::choose_simd_variant(name);
 
-  // nanobind ends the process if its table of objects cannot grow. It grows here, before any work, to more than a
-  // process ever needs. All modules share the table.
+  // nanobind ends the process if its table of objects cannot grow. It grows here, before any work, to more
+  // than a process ever needs. All modules share the table.
   nb::list objects;
   for (int i = 0; i < 256; ++i)
     objects.append(m.attr("Xxh64")());

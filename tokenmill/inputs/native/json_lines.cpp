@@ -81,7 +81,8 @@ private:
     size_t item = 0, wanted_item = SIZE_MAX;
   };
 
-  // Each function below takes a position in the line and returns the position it parsed to, or null at a fault.
+  // Each function below takes a position in the line and returns the position it parsed to, or null at a
+  // fault.
   const uint8_t *scalar(const uint8_t *p);
   const uint8_t *number(const uint8_t *p);
   template <bool writes> const uint8_t *string(const uint8_t *p, uint8_t *&out, bool is_text);
@@ -118,7 +119,8 @@ bool Line::parse(const uint8_t *start, const uint8_t *stop, uint8_t *&out) {
   replaced_ = 0;
   is_wanted_ = true;
   bool has_text = false, is_root_followed = false;
-  // A value at the path that is not a string is a fault, reported when the value has ended without another fault.
+  // A value at the path that is not a string is a fault, reported when the value has ended without another
+  // fault.
   JsonFault other_kind = JsonFault::none;
   const uint8_t *other_at = nullptr;
   size_t other_depth = 0;
@@ -136,7 +138,7 @@ value:
         return false;
       goto end;
     }
-    other_kind = *p == 'n'               ? JsonFault::is_null
+    other_kind = *p == 'n'                ? JsonFault::is_null
                  : *p == 't' || *p == 'f' ? JsonFault::is_bool
                  : *p == '['              ? JsonFault::is_list
                  : *p == '{'              ? JsonFault::is_object

@@ -1,9 +1,10 @@
-// The text of one field from each line of JSON Lines. Lines end in LF only, and every line is parsed to its end.
+// The text of one field from each line of JSON Lines. Lines end in LF only, and every line is parsed to its
+// end.
 //
 // A line must be RFC 8259, strictly: no trailing comma, no control character in a string, nothing after the
-// value. NaN, Infinity and -Infinity are numbers, because Python's json module writes them. Nesting is unlimited,
-// numbers have any length (they are not converted), and names are compared after their escapes are resolved.
-// A line of white space is blank, which is not a fault. A bad line does not affect the others.
+// value. NaN, Infinity and -Infinity are numbers, because Python's json module writes them. Nesting is
+// unlimited, numbers have any length (they are not converted), and names are compared after their escapes are
+// resolved. A line of white space is blank, which is not a fault. A bad line does not affect the others.
 //
 // Cost: one pass, close to memory speed for JSON that is mostly text. Thread-safe.
 #pragma once
