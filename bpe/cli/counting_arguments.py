@@ -10,8 +10,7 @@ from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_engine, add_exclude
-from tokenmill.cli.words import integer, size, size_or_fit, sizes, unescaped
-from tokenmill.engines.choose import RETRIES
+from tokenmill.cli.words import size, size_or_fit, sizes, unescaped
 
 _FAMILIES = (*(preset.names for preset in PRESETS), LIKE_LLAMA, LIKE_GEMMA, LIKE_CLIP)
 
@@ -120,7 +119,6 @@ def add_count(commands: argparse._SubParsersAction[Parser]) -> argparse.Argument
     _add_counting(count)
     add = count.add_argument_group("workers").add_argument
     add_engine(add, "where to count (default: threads of this process)")
-    add("--retries", type=integer, default=RETRIES, metavar="N", help=SUPPRESS)
     add("--text-chunk-bytes", type=size, metavar="SIZE", help=SUPPRESS)  # see bpe.count_files
     return count
 

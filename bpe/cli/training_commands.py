@@ -164,7 +164,6 @@ def _engine(options: Namespace) -> EngineOptions | None:
         options.address,
         start_method=options.start_method,
         stall_seconds=options.stall_timeout,
-        retries=options.retries,
     )
 
 

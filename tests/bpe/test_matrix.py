@@ -260,7 +260,7 @@ def test_convert(
     kind: str,
 ) -> None:
     monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", block_bytes)
-    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", block_bytes)
+    monkeypatch.setattr("convert.encode.document_encoder.PIECE_BYTES", block_bytes)
     monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 2 * block_bytes)
     texts, ids = (family.texts, family.ids) if block_bytes < 1000 else ([family.long_text], [family.long_ids])
     source = tmp_path / f"a.{kind}"

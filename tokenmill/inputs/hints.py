@@ -17,6 +17,7 @@ DATASET_WITHIN: Final = (
     "a Zarr dataset, not text. Pass the other files by name, or move the dataset elsewhere."
 )
 _HEAD_BYTES: Final = 1000
+MIN_SIMILARITY: Final = 0.75  # of a suggested name, from 0 to 1
 
 
 def what_no_text_is(named: str, input_format: str = "auto") -> str:
@@ -48,7 +49,7 @@ def why_missing(path: str) -> str:
     """Return ". Did you mean X?" if the folder of a missing path has a similar name, else ""."""
     folder, name = os.path.split(path.rstrip("/"))
     try:
-        close = difflib.get_close_matches(name, os.listdir(folder or "."), 1)
+        close = difflib.get_close_matches(name, os.listdir(folder or "."), 1, MIN_SIMILARITY)
     except OSError:
         return ""
     return f". Did you mean {os.path.join(folder, close[0])}?" if close else ""
