@@ -18,8 +18,7 @@ from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.engine import Engine
 from tokenmill.engines.inline_engine import InlineEngine
 
-KINDS = ("inline", "threads", "pool", "fork", "spawn", "dask", "ray")
-CLUSTERS = {"dask": "distributed", "ray": "ray"}
+KINDS = ("inline", "threads", "pool", "fork", "spawn", "dask")
 
 
 class DaskCluster:
@@ -51,7 +50,7 @@ class DaskCluster:
 
 
 class Clusters:
-    """A dask cluster and a Ray cluster with two workers, each started when it is first used."""
+    """A dask cluster with two workers, started when it is first used."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -62,25 +61,15 @@ class Clusters:
         self._stack.callback(cluster.close)
         return cluster
 
-    @cached_property
-    def ray(self) -> EngineOptions:
-        import ray
-
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-        self._stack.callback(ray.shutdown)
-        return EngineOptions("ray", address="auto")
-
 
 def open_kind(kind: str, clusters: Clusters, stack: ExitStack, notices: list[str]) -> Engine:
     """An engine with two workers, not started."""
     if kind == "inline":
         return InlineEngine()
-    if kind in CLUSTERS:
-        if importlib.util.find_spec(CLUSTERS[kind]) is None:
-            pytest.skip(f"{kind} is not installed")
-        is_dask = kind == "dask"
-        options = EngineOptions("dask", scheduler=clusters.dask.address) if is_dask else clusters.ray
-        return open_engine(options, notices.append)
+    if kind == "dask":
+        if importlib.util.find_spec("distributed") is None:
+            pytest.skip("distributed is not installed")
+        return open_engine(EngineOptions("dask", scheduler=clusters.dask.address), notices.append)
     if kind == "threads":
         return open_engine(EngineOptions(stack.enter_context(ThreadPoolExecutor(2)), 2), notices.append)
     if kind == "pool":

@@ -35,7 +35,7 @@ from tokenmill.stores import StoreError
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
 RUNS = int(os.environ.get("ENGINE_RUNS", "5"))  # of the last test; 1,000 look for races
-OUR_OWN = ("fork", "spawn", "dask", "ray")  # that run processes of their own
+OUR_OWN = ("fork", "spawn", "dask")  # that run processes of their own
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +82,7 @@ def test_an_error_keeps_its_class_and_message_and_says_where_it_was(engine: Engi
 
 
 def test_a_result_that_cannot_be_sent_is_an_error_not_a_hang(engine: Engine) -> None:
-    if of_kind(engine) in ("inline", "threads", "dask", "ray"):
+    if of_kind(engine) in ("inline", "threads", "dask"):
         pytest.skip("nothing is sent, or cloudpickle sends it")
     with pytest.raises(Exception, match=r"(?i)pickle|serializ|local"):
         engine.submit(unpicklable).result(60)
