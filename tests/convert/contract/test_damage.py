@@ -28,6 +28,8 @@ from runs import (
 )
 from strategies import examples
 
+pytestmark = pytest.mark.stress
+
 DATA_LOST, MACHINE, REFUSED = 1, 4, 6
 OPTIONS = st.fixed_dictionaries(
     {

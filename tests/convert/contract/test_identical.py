@@ -28,6 +28,8 @@ from runs import (
 )
 from strategies import FORMS, Corpus, record_files
 
+pytestmark = pytest.mark.stress
+
 OPTIONS: dict[str, Any] = {
     "text_chunk_bytes": 700,
     "chunk_tokens": 64,

@@ -36,6 +36,8 @@ from runs import (
 )
 from strategies import Conversion, conversions, examples, text_chunk_bytes
 
+pytestmark = pytest.mark.stress
+
 # -- stopped between two tasks, in this process
 
 
