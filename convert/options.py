@@ -14,7 +14,7 @@ from typing import Any, Literal, SupportsFloat
 from bpe.threads import available_threads
 from convert.errors import UsageError, shown
 from convert.path_fields import PathField, PathsField, checked_path
-from tokenmill.engines.choose import STALL_SECONDS, START_METHODS, check_engine, executor_of
+from tokenmill.engines.choose import RETRIES, STALL_SECONDS, START_METHODS, check_engine, executor_of
 from tokenmill.inputs.kinds import INPUT_FORMATS, STANDARD_INPUT
 from tokenmill.inputs.rules import (
     DEFAULT_SEPARATOR,
@@ -28,7 +28,6 @@ from tokenmill.inputs.rules import (
 from tokenmill.stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
-DEFAULT_RETRIES = 3
 # Options that, with the sources and the tokenizer, decide the bytes of the dataset. on_error is not one of them: a run
 # that failed at a bad record can resume with --on-error skip.
 RECORDED = (
@@ -156,7 +155,7 @@ class ConvertOptions:
     scheduler: str = ""
     address: str = ""
     executor_options: Mapping[str, Any] = field(default_factory=dict)
-    retries: int = DEFAULT_RETRIES
+    retries: int = RETRIES
     scratch: str | None = None
     task_index: int | None = None
     task_count: int | None = None

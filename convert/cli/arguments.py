@@ -7,7 +7,7 @@ from argparse import SUPPRESS
 from collections.abc import Sequence
 from dataclasses import fields
 
-from convert.options import CHOICES, DEFAULT_RETRIES, DEFAULT_VALIDATION_FRACTION, ConvertOptions
+from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import (
     INPUT_HELP,
@@ -17,6 +17,7 @@ from tokenmill.cli.shared_arguments import (
     add_storage_option,
 )
 from tokenmill.cli.words import fraction, integer, integer_or_none, size, unescaped
+from tokenmill.engines.choose import RETRIES
 from tokenmill.inputs.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
 
 
@@ -42,7 +43,7 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     _add_dataset(parser)
     add = parser.add_argument_group("workers").add_argument
     add_engine(add)
-    add("--retries", type=integer, default=DEFAULT_RETRIES, metavar="N", help=SUPPRESS)
+    add("--retries", type=integer, default=RETRIES, metavar="N", help=SUPPRESS)
     add("--task-index", type=integer, metavar="I", help=SUPPRESS)
     add("--task-count", type=integer, metavar="N", help=SUPPRESS)
     add("--text-chunk-bytes", type=size, metavar="SIZE", help=SUPPRESS)
