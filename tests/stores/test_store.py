@@ -189,6 +189,13 @@ def test_reads_of_every_kind(
             missing()
 
 
+def test_an_object_that_became_empty_has_changed(store: Store) -> None:
+    former = store.put("grows", b"text").version
+    store.put("grows", b"")
+    with pytest.raises(StoreChanged):
+        store.read("grows", 0, 3, former)
+
+
 def test_large_data_are_put_in_parts(store: Store) -> None:
     whole = random.Random(8).randbytes(1 << 20) * 18
     blocks = (whole[offset : offset + 3_000_001] for offset in range(0, len(whole), 3_000_001))

@@ -137,7 +137,7 @@ class ObjectStore(Store):
         if version.startswith('"'):  # a strong entity tag; a weak one (W/"...") is only compared below
             options["if_match"] = version
         found = self._fetch(key, options)
-        if found and version and found[1].version != version:
+        if version and (found[1] if found else self.head(key)).version != version:
             raise errors.changed(self._shown(key))
         return found[0] if found else b""
 
