@@ -48,8 +48,6 @@ class ReadingRaces:
     ) -> None:
         self._folder, self._seed, self._server, self._is_careless = folder, seed, server, is_careless
         (folder / "build").mkdir()
-        if server is not None:  # that a killed process has gone is not told
-            server.server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
 
     def run(self, number: int) -> Run:
         """One run: datasets are written, read undisturbed, and read by many."""

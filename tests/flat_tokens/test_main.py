@@ -136,7 +136,7 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
         ([], 2, "required"),
         (["info"], 2, "DATASET"),
         (["frob", "d"], 2, "'frob'"),
-        (["head", "-n", "0", "d"], 2, "from 1 to 2147483647 (got 0)"),
+        (["head", "-n", "0", "d"], 2, "from 1 to 2147483647 (got '0')"),
         (["head", "-n", "9" * 20, "d"], 2, "from 1 to 2147483647 "),
         (["verify", "--workers", "abc", "d"], 2, "from 1 to 4096 (got 'abc')"),
         (["head", "--split", "test", "d"], 2, "must be one of train, validation"),
