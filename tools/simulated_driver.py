@@ -104,7 +104,6 @@ class Results:
         first, second = (self._rng.randbytes(8 * -(-size // BLOCK_BYTES)) for size in sizes)
         return ShardRecord(
             ShardId(chunk.index),
-            f"{chunk.index}.0-{self._rng.getrandbits(64):016x}",
             train,
             validation,
             (first, second),

@@ -27,15 +27,19 @@ from tokenmill.inputs.source_list import Source
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-LONG_DOCUMENT_BYTES = (
-    4 << 20
-)  # longer documents are encoded in pieces: their IDs take four times their size or more
+# Longer documents are encoded in pieces, because their IDs take four times their size or more.
+LONG_DOCUMENT_BYTES = 4 << 20
 PIECE_BYTES = 1 << 20
 NO_ROWS = np.empty(0, np.int64)
 
 
 class DocumentEncoder:
-    """A `DocumentSink` that writes tokens to a shard. threshold: for the split by hash (`is_validation`)."""
+    """Writes the tokens of good documents to a shard.
+
+    threshold: for the split by hash (`is_validation`).
+
+    with_special: whether the text of a special token becomes that token.
+    """
 
     def __init__(self, job: Job, threshold: int, shard: ShardWriter, clock: Clock) -> None:
         self._tokenizer, self._marked_text = job.tokenizer, MarkedText(job.tokenizer)
@@ -44,7 +48,7 @@ class DocumentEncoder:
         self._shard, self._clock = shard, clock
 
     def text(self, source: Source, text: Buffer) -> int:
-        """See DocumentSink."""
+        """Add documents with separators between them, with special tokens. Return their number."""
         ragged = self._tokenizer.encode_documents(
             text, self._separator, threads=1, checked=True, out=_memory_for_ids(text)
         )
@@ -56,7 +60,7 @@ class DocumentEncoder:
         return len(ragged)
 
     def batch(self, source: Source, batch: Batch, with_special: bool) -> NDArray[np.int64]:
-        """See DocumentSink."""
+        """Add a batch. Return the rows without a loss mask, because the tokenizer changes their text."""
         if batch.marks is not None:
             return self._marked(source, batch, with_special)
         first = 0
@@ -70,21 +74,19 @@ class DocumentEncoder:
         return NO_ROWS
 
     def pieces(self, source: Source, pieces: Iterator[Buffer], with_special: bool) -> None:
-        """See DocumentSink."""
+        """Add one document in pieces. `end` or `drop` follows."""
         for tokens in encode_pieces(self._tokenizer, pieces, self._allowed(with_special), PIECE_BYTES):
             self._clock.lap("encode")
-            self._shard.extend(tokens, _split_of(source))
+            self._shard.extend(tokens)
             self._clock.lap("write")
 
     def end(self, source: Source, content_hash: int) -> None:
-        """See DocumentSink."""
-        split = _split_of(source)
-        if self._splits_by_hash(source):
-            split = int(is_validation(np.array([content_hash], dtype=np.uint64), self._threshold)[0])
-        self._shard.end_document(split)
+        """Complete the document of the last pieces. content_hash: XXH64 of its text with the seed."""
+        hashes = np.array([content_hash], dtype=np.uint64) if self._splits_by_hash(source) else None
+        self._shard.end_document(int(self._split(source, hashes, 1)[0]))
 
     def drop(self) -> None:
-        """See DocumentSink."""
+        """Forget the document of the last pieces."""
         self._shard.drop_document()
 
     def _rows(self, source: Source, batch: Batch, with_special: bool) -> None:
@@ -121,15 +123,17 @@ class DocumentEncoder:
         hashes: NDArray[np.uint64] | None,
         has_ends: bool = False,
     ) -> None:
-        """Add documents to the shard. hashes: None if the source decides the split."""
-        if hashes is None:
-            validation = np.full(len(offsets) - 1, _split_of(source), dtype=np.bool_)
-        elif len(hashes) == len(offsets) - 1:
-            validation = is_validation(hashes, self._threshold)
-        else:  # separators were found twice, to encode and to hash
-            raise BrokenInvariant(f"encoded {len(offsets) - 1} documents, but hashed {len(hashes)}")
-        self._shard.add(tokens, offsets, validation, has_ends)
+        """Add documents to the shard."""
+        self._shard.add(tokens, offsets, self._split(source, hashes, len(offsets) - 1), has_ends)
         self._clock.lap("write")
+
+    def _split(self, source: Source, hashes: NDArray[np.uint64] | None, count: int) -> NDArray[np.bool_]:
+        """Return bool[documents], True for validation. hashes: None if the source decides."""
+        if hashes is None:
+            return np.full(count, source.split == "validation")
+        if len(hashes) != count:  # separators were found twice, to encode and to hash
+            raise BrokenInvariant(f"encoded {count} documents, but hashed {len(hashes)}")
+        return is_validation(hashes, self._threshold)
 
     def _allowed(self, with_special: bool) -> AllowedSpecial:
         return "all" if with_special else self._tokenizer.non_special_added_tokens
@@ -139,10 +143,6 @@ class DocumentEncoder:
 
     def _splits_by_hash(self, source: Source) -> bool:
         return source.split is None and self._threshold > 0
-
-
-def _split_of(source: Source) -> int:
-    return 1 if source.split == "validation" else 0
 
 
 def _memory_for_ids(text: Any) -> NDArray[np.uint32]:

@@ -25,7 +25,6 @@ from tokenmill.stores.system import cached_property
 if TYPE_CHECKING:
     from bpe.compat.huggingface import Tokenizer as WithOffsets
 
-MAX_TABLE_IDS = 2**22  # of a table with a length per ID; larger IDs are searched for
 _BYTE_ENTRY = re.compile(rb"<0x([0-9A-F]{2})>")
 _SPACE = "\u2581".encode()
 Spans = tuple[NDArray[np.int64], NDArray[np.int64]]  # starts, stops
@@ -42,14 +41,6 @@ class MarkedTokens(NamedTuple):
     tokens: NDArray[np.uint32]
     is_trained: NDArray[np.bool_]
     offsets: NDArray[np.uint64]
-    changed: NDArray[np.int64]
-
-
-class TokenPlaces(NamedTuple):
-    """The span of each token in the text of a batch, int64[tokens]. changed: see MarkedTokens."""
-
-    starts: NDArray[np.int64]
-    stops: NDArray[np.int64]
     changed: NDArray[np.int64]
 
 
@@ -72,22 +63,25 @@ class MarkedText:
         )
         first_rows = np.searchsorted(starts, batch.offsets[:-1], side="left")
         offsets = rows.offsets[np.append(first_rows, len(starts))]
-        found = self.places_of(Ragged(rows.tokens, offsets), batch, allowed, starts)
+        (first_bytes, stops), changed = self._spans(Ragged(rows.tokens, offsets), batch, allowed, starts)
         is_trained = np.zeros(len(rows.tokens), np.bool_)
-        if not len(found.changed):
+        if not len(changed):
             begin, end = bounds[trained[:, 0]] + trained[:, 1], bounds[trained[:, 0]] + trained[:, 2]
             # For each token, the first trained span that ends after its start.
-            span = np.searchsorted(end, found.starts, side="right")
-            is_trained = np.append(begin, np.iinfo(np.int64).max)[span] < found.stops
-        return MarkedTokens(rows.tokens, is_trained, offsets, found.changed)
+            span = np.searchsorted(end, first_bytes, side="right")
+            is_trained = np.append(begin, np.iinfo(np.int64).max)[span] < stops
+        return MarkedTokens(rows.tokens, is_trained, offsets, changed)
 
-    def places_of(
+    def _spans(
         self, documents: Ragged, batch: Batch, allowed: AllowedSpecial, row_starts: NDArray[np.uint64]
-    ) -> TokenPlaces:
-        """Locate the tokens of a batch. row_starts: offsets of documents and cuts."""
+    ) -> tuple[Spans, NDArray[np.int64]]:
+        """Return the spans of tokens in the text of a batch, and documents with tokens that could not be located.
+
+        row_starts: offsets of documents and cuts.
+        """
         bounds, firsts = batch.offsets.astype(np.int64), documents.offsets.astype(np.int64)
         tokens = documents.tokens
-        ends = np.concatenate([[0], np.cumsum(self._lengths_of(tokens))])
+        ends = np.concatenate([[0], np.cumsum(self._lengths[tokens], dtype=np.int64)])
         # Right for every document that has the same length as its entries, whatever precedes it.
         moved = np.repeat(bounds[:-1] - ends[firsts[:-1]], np.diff(firsts))
         starts, stops = ends[:-1] + moved, ends[1:] + moved
@@ -109,7 +103,7 @@ class MarkedText:
                 changed.append(document)
             else:
                 starts[own], stops[own] = begin + spans[0], begin + spans[1]
-        return TokenPlaces(starts, stops, np.array(changed, dtype=np.int64))
+        return (starts, stops), np.array(changed, dtype=np.int64)
 
     def _match(self, text: bytes, ids: list[int]) -> Spans | None:
         """Locate tokens in a text that differs in white space only, else return None."""
@@ -173,17 +167,10 @@ class MarkedText:
             for id_, text in texts.items()
         }
 
-    def _lengths_of(self, tokens: NDArray[np.uint32]) -> NDArray[np.int64]:
-        ids, lengths = self._lengths
-        return lengths[tokens if ids is None else np.searchsorted(ids, tokens)]
-
     @cached_property
-    def _lengths(self) -> tuple[NDArray[np.uint32] | None, NDArray[np.int64]]:
-        """Return (ascending IDs, their lengths), or (None, a length per ID) if that table is small."""
-        ids = np.array(sorted(self._texts), dtype=np.uint32)
-        found = np.array([len(self._texts[id_]) for id_ in ids.tolist()], dtype=np.int64)
-        if self._tokenizer.max_token_id > MAX_TABLE_IDS:
-            return ids, found
-        lengths = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int64)
-        lengths[ids] = found
-        return None, lengths
+    def _lengths(self) -> NDArray[np.int32]:
+        """The length of the text of each ID. Pages of unused IDs take no memory."""
+        lengths = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int32)
+        for id_, text in self._texts.items():
+            lengths[id_] = len(text)
+        return lengths

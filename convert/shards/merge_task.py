@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from convert.errors import naming
 from convert.planning.plan import ShardId
 from convert.shards.shard import NOT_TRAINED, ShardFile
-from convert.shards.shard_reader import is_intact, read_slice
 from convert.shards.shard_store import ShardStore
 from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
@@ -39,7 +38,7 @@ def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[Wr
     bytes, so a late attempt does no harm. DataLost if a shard is missing or damaged.
     """
     job: Job = find_job(key)
-    job.shards.delete(unneeded)
+    job.shards.store.delete(unneeded)
     place = place_of(job.dataset)
     written: dict[str, Files] = {}
     syncer = Syncer()
@@ -89,7 +88,7 @@ def lost_shards(checks: Sequence[ShardCheck], key: JobKey) -> list[ShardId]:
     return [
         check.shard
         for check in checks
-        if not all(is_intact(shards, file, check.reads_all) for file in check.files)
+        if not all(shards.is_intact(file, check.reads_all) for file in check.files)
     ]
 
 
@@ -116,7 +115,7 @@ def _units(shards: ShardStore, task: MergeTask, unit_tokens: int) -> Iterator[ND
     unit = thread_buffer("write unit", unit_tokens, np.uint32)
     filled = 0
     for own in task.slices:
-        for data in read_slice(shards, own):
+        for data in shards.read_slice(own):
             words = data.view(np.uint32)
             while len(words):
                 some = words[: unit_tokens - filled]
@@ -134,7 +133,7 @@ def _starts(shards: ShardStore, task: MergeTask) -> NDArray[np.uint64]:
     starts = np.empty(task.item_count, dtype=np.uint64)
     filled = 0
     for own in task.slices:
-        for data in read_slice(shards, own):
+        for data in shards.read_slice(own):
             some = data.view(np.uint64)
             np.add(some, np.uint64(own.added), out=starts[filled : filled + len(some)])
             filled += len(some)

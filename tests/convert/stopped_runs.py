@@ -18,7 +18,7 @@ from convert.shards.merge_task import merge
 from convert.shards.shard import ShardRecord
 from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
-from convert.workdir.journal import FileJournal
+from convert.workdir.journal import Journal
 from tokenmill.engines.inline_engine import InlineEngine
 
 
@@ -71,9 +71,9 @@ def forget(partial: Path, chunk_index: int) -> None:
     path.write_bytes(path.read_bytes().replace(begin, begin.upper()))
 
 
-def journal_of(partial: Path) -> FileJournal:
+def journal_of(partial: Path) -> Journal:
     """The journal of an unfinished run, without entries before the run has a plan."""
-    journal = FileJournal(partial)
+    journal = Journal(partial)
     plan = partial / "plan.json"
     journal.begin(RecordFile(plan).run if plan.exists() else "0")
     return journal
