@@ -16,7 +16,6 @@ from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
 from convert.workdir import journal
 from convert.workdir.journal import (
-    FileJournal,
     Journal,
     Recorded,
     StoreJournal,
@@ -50,8 +49,8 @@ def content_of(
     return records_of(recorded), recorded.files(TASK), recorded.threshold(7)
 
 
-def file_journal(folder: Path, number: str = NUMBER, task: int | None = None) -> FileJournal:
-    found = FileJournal(folder)
+def file_journal(folder: Path, number: str = NUMBER, task: int | None = None) -> Journal:
+    found = Journal(folder)
     found.task = task
     found.begin(number)
     return found
@@ -71,12 +70,12 @@ def memory() -> Store:
     return open_store(f"memory://{uuid4().hex}/out.partial")
 
 
-def a_shard(index: int, name: str = "a") -> ShardRecord:
+def a_shard(index: int) -> ShardRecord:
     train, validation = SplitCounts(3, 1, 2, 5, 9), SplitCounts(1, 0, 1, 4, 7, 2)
     intake = IntakeCounts(5, 50, {"malformed": 1}, lines=((0, 3),), longest=(4, 3), unreadable=((1, "x"),))
     digests = (bytes(range(8)), bytes(16))
     sources = (SourceCounts(0, 2, 5, 1, 4),)
-    return ShardRecord(ShardId(index), name, train, validation, digests, sources, intake, True, 60)
+    return ShardRecord(ShardId(index), train, validation, digests, sources, intake, True, 60)
 
 
 def test_a_journal_reads_back_everything_except_torn_lines(tmp_path: Path) -> None:

@@ -172,14 +172,14 @@ class Driver:
         workdir.check_output()
         goes_on = workdir.open(PlanRecord({"tokenmill_plan": PLAN_VERSION, "plan": self.plan}))
         self.has_begun = True
-        done = {first for _, _, first in workdir.log.recorded()._runs} if goes_on else set()
+        done = {int(unit) for unit in workdir.log.recorded()._tasks} if goes_on else set()
         model.opened(self, goes_on, done)
         workdir.clean_dataset({f"unit-{unit}" for unit in done})
         for unit in range(UNITS[self.plan]):
             if unit not in done:
                 write_file(workdir.dataset, f"unit-{unit}", content(self.plan, unit))
                 self.noting = {unit}
-                workdir.log.append([{"run": ["train", "tokens", unit]}])
+                workdir.log.append([{"task": f"{unit}"}])
                 workdir.log.flush()
                 self.noting = set()
                 if model.manifest is None:  # else another has finished, from what this one had done too
