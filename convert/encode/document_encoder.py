@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.long_text.long_document import encode_pieces
+from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial
 from convert.encode.clock import Clock
 from convert.encode.job import Job
 from convert.encode.marked_text import MarkedText
 from convert.encode.splitting import is_validation
 from convert.errors import BrokenInvariant
-from convert.shards.shard import NOT_TRAINED
 from convert.shards.shard_writer import ShardWriter
 from tokenmill.inputs._core import hash_documents, hash_ragged, xxh64
 from tokenmill.inputs.batch import Batch
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LONG_DOCUMENT_BYTES = 4 << 20
 PIECE_BYTES = 1 << 20
 NO_ROWS = np.empty(0, np.int64)
+Hashes = NDArray[np.uint64]
 
 
 class DocumentEncoder:
@@ -53,10 +54,7 @@ class DocumentEncoder:
             text, self._separator, threads=1, checked=True, out=_memory_for_ids(text)
         )
         self._clock.lap("encode")
-        hashes = None
-        if self._splits_by_hash(source):
-            hashes = hash_documents(text, self._separator, self._seed)
-        self._add(source, ragged.tokens, ragged.offsets, hashes)
+        self._add(source, ragged, lambda: hash_documents(text, self._separator, self._seed))
         return len(ragged)
 
     def batch(self, source: Source, batch: Batch, with_special: bool) -> NDArray[np.int64]:
@@ -82,8 +80,8 @@ class DocumentEncoder:
 
     def end(self, source: Source, content_hash: int) -> None:
         """Complete the document of the last pieces. content_hash: XXH64 of its text with the seed."""
-        hashes = np.array([content_hash], dtype=np.uint64) if self._splits_by_hash(source) else None
-        self._shard.end_document(int(self._split(source, hashes, 1)[0]))
+        split = self._is_validation(source, 1, lambda: np.array([content_hash], dtype=np.uint64))
+        self._shard.end_document(int(split[0]))
 
     def drop(self) -> None:
         """Forget the document of the last pieces."""
@@ -99,50 +97,37 @@ class DocumentEncoder:
                 out=_memory_for_ids(batch.text),
             )
             self._clock.lap("encode")
-            self._add(source, ragged.tokens, ragged.offsets, self._hashes(source, batch))
+            self._add(source, ragged, lambda: hash_ragged(batch.text, batch.offsets, self._seed))
 
     def _marked(self, source: Source, batch: Batch, with_special: bool) -> NDArray[np.int64]:
         """Add documents with a loss mask."""
-        allowed, memory = self._allowed(with_special), _memory_for_ids(batch.text)
-        found = self._marked_text.encode(batch, allowed, memory)
-        if len(changed := found.changed):
-            batch = batch.without(changed)
-            found = self._marked_text.encode(batch, allowed, memory)
-        found.tokens[~found.is_trained] |= NOT_TRAINED
+        memory = _memory_for_ids(batch.text)
+        documents, kept, changed = self._marked_text.encode(batch, self._allowed(with_special), memory)
         self._clock.lap("encode")
-        if len(batch):
+        if len(documents):
             has_ends = self._has_template and batch.marks is not None and batch.marks.of_chats
-            self._add(source, found.tokens, found.offsets, self._hashes(source, batch), has_ends)
+            self._add(source, documents, lambda: hash_ragged(kept.text, kept.offsets, self._seed), has_ends)
         return changed
 
     def _add(
-        self,
-        source: Source,
-        tokens: NDArray[np.uint32],
-        offsets: NDArray[np.uint64],
-        hashes: NDArray[np.uint64] | None,
-        has_ends: bool = False,
+        self, source: Source, documents: Ragged, hashes: Callable[[], Hashes], has_ends: bool = False
     ) -> None:
         """Add documents to the shard."""
-        self._shard.add(tokens, offsets, self._split(source, hashes, len(offsets) - 1), has_ends)
+        validation = self._is_validation(source, len(documents), hashes)
+        self._shard.add(documents.tokens, documents.offsets, validation, has_ends)
         self._clock.lap("write")
 
-    def _split(self, source: Source, hashes: NDArray[np.uint64] | None, count: int) -> NDArray[np.bool_]:
-        """Return bool[documents], True for validation. hashes: None if the source decides."""
-        if hashes is None:
+    def _is_validation(self, source: Source, count: int, hashes: Callable[[], Hashes]) -> NDArray[np.bool_]:
+        """Return bool[documents], True for validation. hashes: of the documents, unless the source decides."""
+        if source.split is not None or not self._threshold:
             return np.full(count, source.split == "validation")
-        if len(hashes) != count:  # separators were found twice, to encode and to hash
-            raise BrokenInvariant(f"encoded {count} documents, but hashed {len(hashes)}")
-        return is_validation(hashes, self._threshold)
+        found = hashes()
+        if len(found) != count:  # separators were found twice, to encode and to hash
+            raise BrokenInvariant(f"encoded {count} documents, but hashed {len(found)}")
+        return is_validation(found, self._threshold)
 
     def _allowed(self, with_special: bool) -> AllowedSpecial:
         return "all" if with_special else self._tokenizer.non_special_added_tokens
-
-    def _hashes(self, source: Source, batch: Batch) -> NDArray[np.uint64] | None:
-        return hash_ragged(batch.text, batch.offsets, self._seed) if self._splits_by_hash(source) else None
-
-    def _splits_by_hash(self, source: Source) -> bool:
-        return source.split is None and self._threshold > 0
 
 
 def _memory_for_ids(text: Any) -> NDArray[np.uint32]:
