@@ -113,8 +113,6 @@ class StoreWorkDir(WorkDir):
         if not holds(self._store, PLAN_NAME):
             return True
         try:
-            if self._store.head(MANIFEST_NAME).size != self._target.head(MANIFEST_NAME).size:
-                return False
             return bytes(self._store.read(MANIFEST_NAME)) == bytes(self._target.read(MANIFEST_NAME))
         except StoreNotFound:
             return False

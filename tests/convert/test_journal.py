@@ -70,12 +70,12 @@ def memory() -> Store:
     return open_store(f"memory://{uuid4().hex}/out.partial")
 
 
-def a_shard(index: int) -> ShardRecord:
+def a_shard(index: int, text_bytes: int = 60) -> ShardRecord:
     train, validation = SplitCounts(3, 1, 2, 5, 9), SplitCounts(1, 0, 1, 4, 7, 2)
     intake = IntakeCounts(5, 50, {"malformed": 1}, lines=((0, 3),), longest=(4, 3), unreadable=((1, "x"),))
     digests = (bytes(range(8)), bytes(16))
     sources = (SourceCounts(0, 2, 5, 1, 4),)
-    return ShardRecord(ShardId(index), train, validation, digests, sources, intake, True, 60)
+    return ShardRecord(ShardId(index), train, validation, digests, sources, intake, True, text_bytes)
 
 
 def test_a_journal_reads_back_everything_except_torn_lines(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_run_reads_the_journals_of_all_tasks_and_its_own_last(
     kind: str, tmp_path: Path, memory: Store
 ) -> None:
     (tmp_path / "partial").mkdir()
-    records = [a_shard(index, name) for index, name in ((0, "a"), (1, "b"), (2, "c"), (1, "d"))]
+    records = [a_shard(index, size) for index, size in ((0, 1), (1, 2), (2, 3), (1, 4))]
     for index, record in enumerate(records[:3]):
         task, log = journal_pair(kind, tmp_path / "partial", memory, task=index)
         task.append([record.as_json()])
@@ -152,7 +152,7 @@ def test_a_run_reads_the_journals_of_all_tasks_and_its_own_last(
     log.append([records[3].as_json()])
     log.flush()
     found = records_of(log.recorded())
-    assert {shard: record.name for shard, record in found.items()} == {(0, 0): "a", (1, 0): "d", (2, 0): "c"}
+    assert {shard: record.text_bytes for shard, record in found.items()} == {(0, 0): 1, (1, 0): 4, (2, 0): 3}
 
 
 def test_foreign_objects_next_to_a_journal_are_ignored(tmp_path: Path, memory: Store) -> None:
