@@ -6,6 +6,7 @@ A task counts only once the driver has recorded its result, so it can be lost an
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from convert.encode.chunk_reader import read_chunk, thread_buffers
+from convert.encode.chunk_reader import read_chunk
 from convert.encode.clock import Clock
 from convert.encode.document_encoder import DocumentEncoder
 from convert.encode.document_screen import DocumentScreen
@@ -37,6 +38,16 @@ from tokenmill.inputs.unpack import UnpackedBlock, pieces
 from tokenmill.stores import RandomFile, StoreNotFound, open_file
 
 MAX_BLOCKS = 16  # unpacked blocks of a file that wait to be encoded
+READ_BYTES = 4 << 20
+
+
+class _Memory(threading.local):
+    """Buffers of a thread, kept from task to task so that their pages are touched once."""
+
+    buffers: Buffers | None = None
+
+
+_memory = _Memory()
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,7 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
         rules = rules._replace(on_error="skip", max_errors=None)
     intake, hasher = ShardIntake(rules), DocumentHasher(job, count)
     screen = DocumentScreen(job, intake, hasher, Clock())
-    with closing(read_chunk(job, chunk, intake)) as events:
+    with closing(read_chunk(job, chunk, intake, _thread_buffers(job))) as events:
         for reading, event, _ in events:
             screen.add(reading, event)
     return hasher.smallest.kept
@@ -131,7 +142,7 @@ def unpack_chunk(chunk: TextChunk, done: Container[int], key: JobKey, threshold:
         job.shards.folder(job.temporary) as folder,
         closing(_Blocks(job, chunk, threshold, folder, done)) as blocks,
     ):
-        to = (intake, job.separator, thread_buffers(job))
+        to = (intake, job.separator, _thread_buffers(job))
         try:
             with Reading(piece.source_index, source, piece, *to) as reading:
                 require_unchanged(source, reading.file.status())
@@ -217,7 +228,7 @@ class _Encoder:
     """Encodes text chunks, or unpacked blocks of them, into shards. clock: time by step."""
 
     def __init__(self, job: Job, threshold: int | None, buffers: Buffers | None = None) -> None:
-        self._job, self._buffers = job, buffers
+        self._job, self._buffers = job, buffers or _thread_buffers(job)
         self._threshold = job.threshold if threshold is None else threshold
         self._decoded_bytes = 0  # of the chunk so far, see `read_chunk`
         self.clock = Clock()
@@ -225,7 +236,7 @@ class _Encoder:
     def shards(self, chunk: TextChunk, is_wanted: Callable[[int], bool]) -> Iterator[ShardRecord]:
         """Encode the shards of a text chunk in order. Keep and yield those that `is_wanted` selects."""
         intake = ShardIntake(self._job.rules)
-        with closing(read_chunk(self._job, chunk, intake, buffers=self._buffers)) as events:
+        with closing(read_chunk(self._job, chunk, intake, self._buffers)) as events:
             for number in count():
                 record = self._encode(ShardId(chunk.index, number), intake, events, is_wanted(number))
                 if is_wanted(number):
@@ -240,7 +251,7 @@ class _Encoder:
             ShardIntake(self._job.rules, unpacked.first_line),
         )
         block = UnpackedBlock(file, unpacked.start, unpacked.size)
-        with closing(read_chunk(self._job, chunk, intake, block, self._buffers)) as events:
+        with closing(read_chunk(self._job, chunk, intake, self._buffers, block)) as events:
             return self._encode(shard, intake, events, unpacked=unpacked)
 
     def _encode(
@@ -284,3 +295,10 @@ class _Encoder:
                 job.shards.keep(folder)
         self.clock.lap("write")
         return record
+
+
+def _thread_buffers(job: Job) -> Buffers:
+    block_bytes = min(READ_BYTES, job.plan.shard_text_bytes)
+    if _memory.buffers is None or _memory.buffers.block_bytes != block_bytes:
+        _memory.buffers = Buffers(block_bytes)
+    return _memory.buffers
