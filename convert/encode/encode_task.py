@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
@@ -285,12 +285,7 @@ class _Encoder:
                 if unpacked.damage:
                     index = next(plan.pieces(chunk)).source_index
                     intake.bad_file(index, plan.sources[index], BadInput(unpacked.damage))
-            record = replace(
-                writer.finish(),
-                intake=intake.counts(writer.longest, writer.first_ids),
-                is_last=is_last,
-                text_bytes=chunk.text_bytes if is_last else 0,
-            )
+            record = writer.finish(intake, is_last, chunk.text_bytes if is_last else 0)
             if is_kept:
                 job.shards.keep(folder)
         self.clock.lap("write")

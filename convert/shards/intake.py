@@ -46,6 +46,8 @@ class ShardIntake(Intake):
         self.reset()
         self.text_bytes = self.with_special = self.with_end_text = 0
         self.quarantine_bytes, self.quarantine_checksum = -1, 0
+        self.longest: list[int] = []
+        self.first_ids: list[int] = []
         self._quarantine = quarantine
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
@@ -67,9 +69,9 @@ class ShardIntake(Intake):
         self.quarantine_bytes = max(self.quarantine_bytes, 0) + len(line)
         self.quarantine_checksum = _core.xxh64(line, self.quarantine_checksum)
 
-    def counts(self, longest: Sequence[int], first_ids: Sequence[int]) -> IntakeCounts:
-        """Return the counts of the shard. longest, first_ids: see IntakeCounts."""
-        return IntakeCounts.of({**vars(self), "longest": longest, "first_ids": first_ids})
+    def counts(self) -> IntakeCounts:
+        """Return the counts of the shard."""
+        return IntakeCounts.of(vars(self))
 
 
 def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from bpe.end_tokens import NO_ENDS, EndTokens, put_around
 from convert import _core
 from convert.errors import BrokenInvariant, naming
 from convert.planning.plan import ShardId
+from convert.shards.intake import ShardIntake
 from convert.shards.intake_counts import LONGEST_COUNT
 from convert.shards.shard import (
     BLOCK_BYTES,
@@ -42,9 +42,6 @@ class ShardWriter:
     ends: tokens to add around each document that has tokens.
     has_mask: whether bit 31 of an ID marks tokens that are not trained; tokens before a document are not.
 
-    longest: lengths of the longest sequences in tokens, once finished.
-    first_ids: the first IDs of the first sequence of train, once finished.
-
     Splits: 0 is train, 1 is validation. OSErrors name the file.
     """
 
@@ -68,8 +65,6 @@ class ShardWriter:
         # The unfinished long document: where it begins in the file of train, and its counts.
         self._mark: int | None = None
         self._open = SplitCounts()
-        self.longest: list[int] = []
-        self.first_ids: list[int] = []
 
     def close(self) -> None:
         """Close the files."""
@@ -158,15 +153,14 @@ class ShardWriter:
                 self._files[0].truncate()
         self._mark, self._open = None, SplitCounts()
 
-    def finish(self) -> ShardRecord:
-        """Complete the files and return the record, without the facts about the chunk."""
+    def finish(self, intake: ShardIntake, is_last: bool, text_bytes: int) -> ShardRecord:
+        """Complete the files and return the record, which has the other arguments. intake: of the shard's text."""
         self.begin_source(-1)
+        added = np.diff([counts[1:] for counts in self._sources], axis=0).tolist()
         sources = tuple(
-            SourceCounts(
-                before.source_index, *(now - then for now, then in zip(after[1:], before[1:], strict=True))
-            )
-            for before, after in pairwise(self._sources)
-            if after[1:] != before[1:]
+            SourceCounts(before.source_index, *counts)
+            for before, counts in zip(self._sources, added, strict=False)
+            if any(counts)
         )
         train, validation = self._counts
         starts = [np.asarray(own, dtype=np.uint64) for own in self._starts]
@@ -174,13 +168,14 @@ class ShardWriter:
             np.diff(own, append=np.uint64(counts.tokens))
             for own, counts in zip(starts, self._counts, strict=True)
         ]
-        self.longest = np.sort(np.concatenate(lengths))[: -LONGEST_COUNT - 1 : -1].tolist()
+        intake.longest = np.sort(np.concatenate(lengths))[: -LONGEST_COUNT - 1 : -1].tolist()
         if train.sequences:
             self._files[0].seek(0)
             first = self._files[0].read(4 * min(FIRST_IDS, int(lengths[0][0])))
-            self.first_ids = ((np.frombuffer(first, np.uint32) & ~self._mask) >> np.uint32(1)).tolist()
+            intake.first_ids = ((np.frombuffer(first, np.uint32) & ~self._mask) >> np.uint32(1)).tolist()
         digests = (self._complete(0, starts[0]), self._complete(1, starts[1]))
-        return ShardRecord(self._shard, train, validation, digests, sources)
+        counts = intake.counts()
+        return ShardRecord(self._shard, train, validation, digests, sources, counts, is_last, text_bytes)
 
     def _complete(self, split: int, starts: NDArray[np.uint64]) -> bytes:
         """Append the starts, close the file and return the digests of its blocks. An empty file is removed."""
