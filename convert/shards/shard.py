@@ -27,10 +27,10 @@ from tokenmill.inputs._core import xxh64
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-SPLITS = ("train", "validation")
+SPLITS = ("train", "validation")  # also the suffixes of files
 ARRAYS = ("tokens", "starts")
 ITEM_BYTES = {"tokens": 4, "starts": 8}
-QUARANTINE = ".quarantine"  # suffix of a file
+QUARANTINE = ".quarantine"  # suffix of the file with bad records
 BLOCK_BYTES = 256 << 10
 DIGEST_BYTES = 8
 NOT_TRAINED = np.uint32(1 << 31)
