@@ -96,9 +96,8 @@ def encode_block(shard: ShardId, key: JobKey, threshold: int | None = None) -> C
     job: Job = find_job(key)
     encoder = _Encoder(job, threshold)
     state = read_state(job.shards, shard)
-    if isinstance(
-        state, UnpackedShard
-    ):  # else encoded by the unpacking task, or by an attempt with a lost result
+    # The unpacking task, or an attempt with a lost result, may have encoded it.
+    if isinstance(state, UnpackedShard):
         try:
             with job.shards.open(block_name(shard)) as file:
                 record = encoder.block(shard, state, file)
@@ -238,18 +237,17 @@ class _Encoder:
         intake = ShardIntake(self._job.rules)
         with closing(read_chunk(self._job, chunk, intake, self._buffers)) as events:
             for number in count():
-                record = self._encode(ShardId(chunk.index, number), intake, events, is_wanted(number))
-                if is_wanted(number):
+                is_kept = is_wanted(number)
+                record = self._encode(ShardId(chunk.index, number), intake, events, is_kept)
+                if is_kept:
                     yield record
                 if record.is_last:
                     return
 
     def block(self, shard: ShardId, unpacked: UnpackedShard, file: RandomFile) -> ShardRecord:
         """Encode an unpacked block and keep its shard."""
-        chunk, intake = (
-            self._job.plan.chunk(shard.chunk_index),
-            ShardIntake(self._job.rules, unpacked.first_line),
-        )
+        chunk = self._job.plan.chunk(shard.chunk_index)
+        intake = ShardIntake(self._job.rules, unpacked.first_line)
         block = UnpackedBlock(file, unpacked.start, unpacked.size)
         with closing(read_chunk(self._job, chunk, intake, self._buffers, block)) as events:
             return self._encode(shard, intake, events, unpacked=unpacked)
