@@ -8,8 +8,8 @@ Tokens are stored as in the dataset: id * 2, plus 1 at the first token of a sequ
 begin at a multiple of 8 bytes. The files have no header: the `ShardRecord` in the journal describes them, with a digest
 of every block of BLOCK_BYTES.
 
-Every attempt to encode a shard writes the same bytes, and a file gets its name when it is complete. Late and lost
-attempts therefore cannot interfere.
+All attempts of a run to encode a shard write the same bytes, and a file gets its name when it is complete. Late and
+lost attempts therefore cannot interfere. Runs with different plans use different folders.
 """
 
 from __future__ import annotations

@@ -161,8 +161,9 @@ class WorkDir(ABC):
 
     @property
     def shard_store(self) -> ShardStore:
-        """The temporary shards of an open work folder."""
-        return shards_at(self.scratch or f"{self.place}/{SHARDS_NAME}", self._given.storage_options)
+        """The temporary shards of an open work folder, apart from those of late workers of a discarded run."""
+        place = self.scratch or f"{self.place}/{SHARDS_NAME}/{self._run}"
+        return shards_at(place, self._given.storage_options)
 
     def put_job(self, data: bytes) -> str:
         """Store the job for workers that this process does not start; return its path or URL."""
@@ -237,7 +238,7 @@ class WorkDir(ABC):
             self.write_plan()
         shards = self.shard_store.store
         if shards.is_local:
-            shards.path.mkdir(exist_ok=True)
+            shards.path.mkdir(parents=True, exist_ok=True)
 
     def _remove_scratch(self) -> None:
         """Remove the shards of the unfinished run that are outside the work folder."""
