@@ -36,8 +36,8 @@ class SmallestHashes:
 
     def add(self, hashes: NDArray[np.uint64]) -> None:
         """Add hashes."""
-        if len(self.kept) == self._count:
-            hashes = hashes[hashes < self.kept[-1:]]
+        if len(self.kept) == self._count > 0:
+            hashes = hashes[hashes < self.kept[-1]]
         self.kept = np.sort(np.concatenate([self.kept, hashes]))[: self._count]
 
     def threshold(self) -> int:

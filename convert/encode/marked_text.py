@@ -26,6 +26,7 @@ from tokenmill.stores.system import cached_property
 if TYPE_CHECKING:
     from bpe.compat.huggingface import Tokenizer as WithOffsets
 
+MAX_TABLE_IDS = 2**22  # of a table with a length per ID; larger IDs are searched for
 _BYTE_ENTRY = re.compile(rb"<0x([0-9A-F]{2})>")
 _SPACE = "\u2581".encode()
 Spans = tuple[NDArray[np.int64], NDArray[np.int64]]  # starts, stops
@@ -71,7 +72,7 @@ class MarkedText:
         """
         bounds, firsts = batch.offsets.astype(np.int64), documents.offsets.astype(np.int64)
         tokens = documents.tokens
-        ends = np.concatenate([[0], np.cumsum(self._lengths[tokens], dtype=np.int64)])
+        ends = np.concatenate([[0], np.cumsum(self._lengths_of(tokens))])
         # Right for every document that has the same length as its entries, whatever precedes it.
         moved = np.repeat(bounds[:-1] - ends[firsts[:-1]], np.diff(firsts))
         starts, stops = ends[:-1] + moved, ends[1:] + moved
@@ -157,10 +158,17 @@ class MarkedText:
             for id_, text in texts.items()
         }
 
+    def _lengths_of(self, tokens: NDArray[np.uint32]) -> NDArray[np.int64]:
+        ids, lengths = self._lengths
+        return lengths[tokens if ids is None else np.searchsorted(ids, tokens)]
+
     @cached_property
-    def _lengths(self) -> NDArray[np.int32]:
-        """The length of the text of each ID. Pages of unused IDs take no memory."""
-        lengths = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int32)
-        for id_, text in self._texts.items():
-            lengths[id_] = len(text)
-        return lengths
+    def _lengths(self) -> tuple[NDArray[np.uint32] | None, NDArray[np.int64]]:
+        """Return (ascending IDs, their lengths), or (None, a length per ID) if that table is small."""
+        ids = np.array(sorted(self._texts), dtype=np.uint32)
+        found = np.array([len(self._texts[id_]) for id_ in ids.tolist()], dtype=np.int64)
+        if self._tokenizer.max_token_id > MAX_TABLE_IDS:
+            return ids, found
+        lengths = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int64)
+        lengths[ids] = found
+        return None, lengths

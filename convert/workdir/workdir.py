@@ -161,7 +161,7 @@ class WorkDir(ABC):
 
     @property
     def shard_store(self) -> ShardStore:
-        """The temporary shards of an open work folder, apart from those of late workers of a discarded run."""
+        """The temporary shards of an open work folder. Late workers of a discarded run use another place."""
         place = self.scratch or f"{self.place}/{SHARDS_NAME}/{self._run}"
         return shards_at(place, self._given.storage_options)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xxhash
 from input_kinds import KINDS, write_kind
 from naive_conversion import END, Naive, expected_dataset, read_dataset, tree
 from test_input_kinds import run
 
-from convert.encode.held_out import ALL, SmallestHashes
 from convert.errors import BadInput
 
 DOCUMENTS = [f"document {index} of many" for index in range(40)] + ["", "twice", "", "twice"]
@@ -88,20 +86,6 @@ def test_a_long_document_and_bad_ones(
         assert read_dataset(tmp_path / f"{seed}") == expected(naive, documents, 2, seed, True)
     with pytest.raises(BadInput):
         run(path, tokenizer_path, tmp_path / "few", on_error="skip", max_errors=1, **options)
-
-
-def test_smallest_hashes_are_those_of_a_sort() -> None:
-    rng = np.random.default_rng(3)
-    for count in (0, 1, 5, 100):
-        smallest = SmallestHashes(count)
-        every = rng.integers(0, 50, 300, dtype=np.uint64)
-        for part in np.array_split(every, 17):
-            smallest.add(part)
-        assert smallest.get().tolist() == sorted(every.tolist())[:count]
-        assert smallest.threshold() == (sorted(every.tolist())[count - 1] + 1 if count else 0)
-    few = SmallestHashes(5)
-    few.add(np.array([3], dtype=np.uint64))
-    assert few.threshold() == ALL
 
 
 def test_the_corpus_is_not_read_for_it_once_more_after_an_interruption(
