@@ -13,55 +13,40 @@ from tokenmill.inputs.intake import Intake
 from tokenmill.inputs.sources import require_unchanged
 
 
-class ChunkReader:
-    """Reads a text chunk once. Records are counted in `intake`.
+def read_chunk(
+    job: Job,
+    chunk: TextChunk,
+    intake: Intake,
+    buffers: Buffers,
+    block: UnpackedBlock | None = None,
+) -> Generator[tuple[Reading, Event, int], None, None]:
+    """Yield (reading, event, bytes of text so far from compressed and encoded sources).
 
+    Each event is valid until the next.
+
+    intake: counts the records.
+    buffers: memory for the text.
     block: read this unpacked block of the chunk's only source instead.
-    decoded_bytes: text so far from compressed and encoded sources.
     """
-
-    def __init__(
-        self,
-        job: Job,
-        chunk: TextChunk,
-        intake: Intake,
-        buffers: Buffers,
-        block: UnpackedBlock | None = None,
-    ) -> None:
-        self._job, self._chunk, self._intake, self._buffers = job, chunk, intake, buffers
-        self._block = block
-        self._damage: Exception | None = None
-        self.decoded_bytes = 0
-
-    def damaged(self, error: Exception) -> None:
-        """Skip the rest of the current source, because reading a long document of it failed."""
-        self._damage = error
-
-    def events(self) -> Generator[tuple[Reading, Event], None, None]:
-        """Yield all events. Each is valid until the next."""
-        plan, done_bytes = self._job.plan, 0
-        for piece in plan.pieces(self._chunk):
-            source, decoded_before = plan.sources[piece.source_index], self.decoded_bytes
-            if source.is_left_out:
-                continue
-            to = (self._intake, self._job.separator, self._buffers)
-            try:
-                reading = Reading(piece.source_index, source, piece, *to, block=self._block)
-            except PermissionError as error:
-                self._intake.bad_file(piece.source_index, source, error)
-                continue
-            with reading:
-                if self._block is None:
-                    require_unchanged(source, reading.file.status())
-                with closing(reading.documents()) as events:
-                    for event in events:
-                        take_step(done_bytes=done_bytes + reading.done_bytes)
-                        self.decoded_bytes = decoded_before + reading.decoded_bytes
-                        yield reading, event
-                        if self._damage is not None:
-                            reading.damaged(self._damage)
-                            self._damage = None
-                            break
-                if self._block is None:
-                    require_unchanged(source, reading.file.status())
-            done_bytes += plan.piece_work_bytes(piece)
+    plan, done_bytes, decoded_bytes = job.plan, 0, 0
+    for piece in plan.pieces(chunk):
+        source = plan.sources[piece.source_index]
+        if source.is_left_out:
+            continue
+        to = (intake, job.separator, buffers)
+        try:
+            reading = Reading(piece.source_index, source, piece, *to, block=block)
+        except PermissionError as error:
+            intake.bad_file(piece.source_index, source, error)
+            continue
+        with reading:
+            if block is None:
+                require_unchanged(source, reading.file.status())
+            with closing(reading.documents()) as events:
+                for event in events:
+                    take_step(done_bytes=done_bytes + reading.done_bytes)
+                    yield reading, event, decoded_bytes + reading.decoded_bytes
+            if block is None:
+                require_unchanged(source, reading.file.status())
+        done_bytes += plan.piece_work_bytes(piece)
+        decoded_bytes += reading.decoded_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.long_text.long_document import encode_pieces
+from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial
 from convert.encode.clock import Clock
 from convert.encode.job import Job
 from convert.encode.marked_text import MarkedText
 from convert.encode.splitting import is_validation
 from convert.errors import BrokenInvariant
-from convert.shards.shard import NOT_TRAINED
 from convert.shards.shard_writer import ShardWriter
 from tokenmill.inputs._core import hash_documents, hash_ragged, xxh64
 from tokenmill.inputs.batch import Batch
@@ -27,15 +27,20 @@ from tokenmill.inputs.source_list import Source
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-LONG_DOCUMENT_BYTES = (
-    4 << 20
-)  # longer documents are encoded in pieces: their IDs take four times their size or more
+# Longer documents are encoded in pieces, because their IDs take four times their size or more.
+LONG_DOCUMENT_BYTES = 4 << 20
 PIECE_BYTES = 1 << 20
 NO_ROWS = np.empty(0, np.int64)
+Hashes = NDArray[np.uint64]
 
 
 class DocumentEncoder:
-    """A `DocumentSink` that writes tokens to a shard. threshold: for the split by hash (`is_validation`)."""
+    """Writes the tokens of good documents to a shard.
+
+    threshold: for the split by hash (`is_validation`).
+
+    with_special: whether the text of a special token becomes that token.
+    """
 
     def __init__(self, job: Job, threshold: int, shard: ShardWriter, clock: Clock) -> None:
         self._tokenizer, self._marked_text = job.tokenizer, MarkedText(job.tokenizer)
@@ -44,19 +49,16 @@ class DocumentEncoder:
         self._shard, self._clock = shard, clock
 
     def text(self, source: Source, text: Buffer) -> int:
-        """See DocumentSink."""
+        """Add documents with separators between them, with special tokens. Return their number."""
         ragged = self._tokenizer.encode_documents(
             text, self._separator, threads=1, checked=True, out=_memory_for_ids(text)
         )
         self._clock.lap("encode")
-        hashes = None
-        if self._splits_by_hash(source):
-            hashes = hash_documents(text, self._separator, self._seed)
-        self._add(source, ragged.tokens, ragged.offsets, hashes)
+        self._add(source, ragged, lambda: hash_documents(text, self._separator, self._seed))
         return len(ragged)
 
     def batch(self, source: Source, batch: Batch, with_special: bool) -> NDArray[np.int64]:
-        """See DocumentSink."""
+        """Add a batch. Return the rows without a loss mask, because the tokenizer changes their text."""
         if batch.marks is not None:
             return self._marked(source, batch, with_special)
         first = 0
@@ -70,21 +72,19 @@ class DocumentEncoder:
         return NO_ROWS
 
     def pieces(self, source: Source, pieces: Iterator[Buffer], with_special: bool) -> None:
-        """See DocumentSink."""
+        """Add one document in pieces. `end` or `drop` follows."""
         for tokens in encode_pieces(self._tokenizer, pieces, self._allowed(with_special), PIECE_BYTES):
             self._clock.lap("encode")
-            self._shard.extend(tokens, _split_of(source))
+            self._shard.extend(tokens)
             self._clock.lap("write")
 
     def end(self, source: Source, content_hash: int) -> None:
-        """See DocumentSink."""
-        split = _split_of(source)
-        if self._splits_by_hash(source):
-            split = int(is_validation(np.array([content_hash], dtype=np.uint64), self._threshold)[0])
-        self._shard.end_document(split)
+        """Complete the document of the last pieces. content_hash: XXH64 of its text with the seed."""
+        split = self._is_validation(source, 1, lambda: np.array([content_hash], dtype=np.uint64))
+        self._shard.end_document(int(split[0]))
 
     def drop(self) -> None:
-        """See DocumentSink."""
+        """Forget the document of the last pieces."""
         self._shard.drop_document()
 
     def _rows(self, source: Source, batch: Batch, with_special: bool) -> None:
@@ -97,52 +97,37 @@ class DocumentEncoder:
                 out=_memory_for_ids(batch.text),
             )
             self._clock.lap("encode")
-            self._add(source, ragged.tokens, ragged.offsets, self._hashes(source, batch))
+            self._add(source, ragged, lambda: hash_ragged(batch.text, batch.offsets, self._seed))
 
     def _marked(self, source: Source, batch: Batch, with_special: bool) -> NDArray[np.int64]:
         """Add documents with a loss mask."""
-        allowed, memory = self._allowed(with_special), _memory_for_ids(batch.text)
-        found = self._marked_text.encode(batch, allowed, memory)
-        if len(changed := found.changed):
-            batch = batch.without(changed)
-            found = self._marked_text.encode(batch, allowed, memory)
-        found.tokens[~found.is_trained] |= NOT_TRAINED
+        memory = _memory_for_ids(batch.text)
+        documents, kept, changed = self._marked_text.encode(batch, self._allowed(with_special), memory)
         self._clock.lap("encode")
-        if len(batch):
+        if len(documents):
             has_ends = self._has_template and batch.marks is not None and batch.marks.of_chats
-            self._add(source, found.tokens, found.offsets, self._hashes(source, batch), has_ends)
+            self._add(source, documents, lambda: hash_ragged(kept.text, kept.offsets, self._seed), has_ends)
         return changed
 
     def _add(
-        self,
-        source: Source,
-        tokens: NDArray[np.uint32],
-        offsets: NDArray[np.uint64],
-        hashes: NDArray[np.uint64] | None,
-        has_ends: bool = False,
+        self, source: Source, documents: Ragged, hashes: Callable[[], Hashes], has_ends: bool = False
     ) -> None:
-        """Add documents to the shard. hashes: None if the source decides the split."""
-        if hashes is None:
-            validation = np.full(len(offsets) - 1, _split_of(source), dtype=np.bool_)
-        elif len(hashes) == len(offsets) - 1:
-            validation = is_validation(hashes, self._threshold)
-        else:  # separators were found twice, to encode and to hash
-            raise BrokenInvariant(f"encoded {len(offsets) - 1} documents, but hashed {len(hashes)}")
-        self._shard.add(tokens, offsets, validation, has_ends)
+        """Add documents to the shard."""
+        validation = self._is_validation(source, len(documents), hashes)
+        self._shard.add(documents.tokens, documents.offsets, validation, has_ends)
         self._clock.lap("write")
+
+    def _is_validation(self, source: Source, count: int, hashes: Callable[[], Hashes]) -> NDArray[np.bool_]:
+        """Return bool[documents], True for validation. hashes: of the documents, unless the source decides."""
+        if source.split is not None or not self._threshold:
+            return np.full(count, source.split == "validation")
+        found = hashes()
+        if len(found) != count:  # separators were found twice, to encode and to hash
+            raise BrokenInvariant(f"encoded {count} documents, but hashed {len(found)}")
+        return is_validation(found, self._threshold)
 
     def _allowed(self, with_special: bool) -> AllowedSpecial:
         return "all" if with_special else self._tokenizer.non_special_added_tokens
-
-    def _hashes(self, source: Source, batch: Batch) -> NDArray[np.uint64] | None:
-        return hash_ragged(batch.text, batch.offsets, self._seed) if self._splits_by_hash(source) else None
-
-    def _splits_by_hash(self, source: Source) -> bool:
-        return source.split is None and self._threshold > 0
-
-
-def _split_of(source: Source) -> int:
-    return 1 if source.split == "validation" else 0
 
 
 def _memory_for_ids(text: Any) -> NDArray[np.uint32]:

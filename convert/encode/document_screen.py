@@ -1,19 +1,20 @@
 """The rules for documents: bad text, special tokens, and which documents are counted.
 
-Documents come as whole text with separators, as a batch, or as one long document in pieces. Those that pass go to a
-`DocumentSink`; bad ones go to the intake.
+Documents come as whole text with separators, as a batch, or as one long document in pieces. Good ones go to a sink, bad
+ones to the intake.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bpe.tokenizer import Tokenizer
 from convert.encode.clock import Clock
+from convert.encode.document_encoder import DocumentEncoder
+from convert.encode.held_out import DocumentHasher
 from convert.encode.job import Job
 from convert.shards.intake import END_TEXT, ShardIntake
 from tokenmill.inputs._core import Xxh64, find_separators, find_special_tokens, rows_with_special_tokens
@@ -22,41 +23,18 @@ from tokenmill.inputs.blocks import HEAD_BYTES
 from tokenmill.inputs.documents import DAMAGE, Documents, Event, LongText, Reading, Text
 from tokenmill.inputs.intake import BadRecord
 from tokenmill.inputs.pieced_text import PiecedText, SpecialSearch
-from tokenmill.inputs.source_list import Source
 from tokenmill.inputs.text_documents import checked_text, places_of_documents, valid_documents
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-class DocumentSink(Protocol):
-    """Takes good documents. with_special: whether the text of a special token becomes that token."""
-
-    def text(self, source: Source, text: Buffer) -> int:
-        """Take documents with separators between them, with special tokens. Return their number."""
-        ...
-
-    def batch(self, source: Source, batch: Batch, with_special: bool) -> NDArray[np.int64]:
-        """Take a batch. Return the rows without a loss mask, because the tokenizer changes their text."""
-        ...
-
-    def pieces(self, source: Source, pieces: Iterator[Buffer], with_special: bool) -> None:
-        """Take one document in pieces. `end` or `drop` follows."""
-        ...
-
-    def end(self, source: Source, content_hash: int) -> None:
-        """Complete the document of the last pieces. content_hash: XXH64 of its text with the seed."""
-        ...
-
-    def drop(self) -> None:
-        """Forget the document of the last pieces."""
-        ...
-
-
 class DocumentScreen:
     """Passes the documents of events to a sink and counts them."""
 
-    def __init__(self, job: Job, intake: ShardIntake, sink: DocumentSink, clock: Clock) -> None:
+    def __init__(
+        self, job: Job, intake: ShardIntake, sink: DocumentEncoder | DocumentHasher, clock: Clock
+    ) -> None:
         self._intake, self._sink, self._clock = intake, sink, clock
         self._separator, self._seed = job.separator, job.seed
         self._special = intake.rules.special_in_text
@@ -65,7 +43,7 @@ class DocumentScreen:
         self._end_text = [] if END_TEXT in self._special_tokens else [END_TEXT]
 
     def add(self, reading: Reading, event: Event) -> None:
-        """Pass on the documents of an event. Damage of a long document is raised."""
+        """Pass on the documents of an event."""
         self._clock.lap("read")
         if isinstance(event, Text):
             self._text(reading, event)
@@ -152,9 +130,12 @@ class DocumentScreen:
             self._sink.pieces(
                 reading.source, end_search.through(search.through(texts())), special == "encode"
             )
-        except DAMAGE:
+        except DAMAGE as error:
             self._sink.drop()
-            raise
+            if self._intake.rules.on_error == "fail":
+                raise
+            reading.damaged(error)  # its reader has no more events
+            return
         self._intake.records += 1
         document.count_in(self._intake, reading.source_index, reading.source)
         if document.fault:

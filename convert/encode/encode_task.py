@@ -5,20 +5,19 @@ A task counts only once the driver has recorded its result, so it can be lost an
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections import deque
-from collections.abc import Container, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from convert.encode.chunk_reader import ChunkReader
+from convert.encode.chunk_reader import read_chunk
 from convert.encode.clock import Clock
 from convert.encode.document_encoder import DocumentEncoder
 from convert.encode.document_screen import DocumentScreen
@@ -27,19 +26,12 @@ from convert.encode.job import Job
 from convert.errors import BadInput, DataLost, naming
 from convert.planning.plan import Plan, ShardId, TextChunk
 from convert.shards.intake import ShardIntake
-from convert.shards.shard import QUARANTINE, ShardRecord
+from convert.shards.shard import QUARANTINE, ShardRecord, shard_name
 from convert.shards.shard_writer import ShardWriter
-from convert.shards.unpacked_block import (
-    BlockEnd,
-    block_name,
-    is_unpacked,
-    read_end,
-    read_record,
-    record_name,
-)
+from convert.shards.unpacked_block import UnpackedShard, block_name, is_unpacked, read_state, write_state
 from tokenmill.engines.job import JobKey, find_job
 from tokenmill.engines.worker_process import take_step
-from tokenmill.inputs.documents import DAMAGE, Buffers, Event, Reading, pass_over
+from tokenmill.inputs.documents import DAMAGE, Buffers, Event, Reading
 from tokenmill.inputs.intake import Intake
 from tokenmill.inputs.sources import require_unchanged
 from tokenmill.inputs.unpack import UnpackedBlock, pieces
@@ -47,14 +39,6 @@ from tokenmill.stores import RandomFile, StoreNotFound, open_file
 
 MAX_BLOCKS = 16  # unpacked blocks of a file that wait to be encoded
 READ_BYTES = 4 << 20
-
-
-@dataclass(frozen=True)
-class ChunkResult:
-    """Shards that a task has encoded. seconds: by step."""
-
-    records: tuple[ShardRecord, ...]
-    seconds: dict[str, float] = field(default_factory=dict)
 
 
 class _Memory(threading.local):
@@ -66,39 +50,38 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
+@dataclass(frozen=True)
+class ChunkResult:
+    """Shards that a task has encoded. seconds: by step."""
+
+    records: tuple[ShardRecord, ...]
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
 def encode_chunk(
     chunk: TextChunk, done: Container[int], key: JobKey, threshold: int | None = None
 ) -> ChunkResult:
-    """Encode the shards of a text chunk, except the numbers in `done`.
+    """Encode a text chunk and return its shards, except the numbers in `done`.
 
     threshold: instead of the job's, if it was not known when the job was handed out.
 
     Memory depends neither on the chunk nor on its documents. InvalidText (exit 3) names a file and a byte, BadInput a
     bad record or a file that changed.
     """
-    encoder = _ChunkEncoder(find_job(key), chunk, threshold)
-    with closing(encoder.shards(skipped=done)) as records:
-        return ChunkResult(tuple(records), encoder.clock.seconds)
+    encoder = _Encoder(find_job(key), threshold)
+    return ChunkResult(tuple(encoder.shards(chunk, lambda number: number not in done)), encoder.clock.seconds)
 
 
 def encode_again(records: Sequence[ShardRecord], key: JobKey, threshold: int | None = None) -> None:
-    """Encode shards of one text chunk that are missing or damaged, under their former names.
+    """Encode shards of one text chunk that are missing or damaged.
 
     BadInput if they differ from their records, because the sources changed.
     """
     job: Job = find_job(key)
     chunk = job.plan.chunk(records[0].id.chunk_index)
-    by_number = {record.id.number: record for record in records}
-    names = {number: record.name for number, record in by_number.items()}
-    remaining = len(records)
-    with closing(_ChunkEncoder(job, chunk, threshold).shards(names=names)) as encoded:
-        for record in encoded:
-            remaining -= 1
-            if record != by_number[record.id.number]:
-                raise changed_chunk(job.plan, chunk)
-            if not remaining:
-                return
-    raise changed_chunk(job.plan, chunk)
+    numbers = {record.id.number for record in records}
+    if tuple(_Encoder(job, threshold).shards(chunk, numbers.__contains__)) != tuple(records):
+        raise changed_chunk(job.plan, chunk)
 
 
 def changed_chunk(plan: Plan, chunk: TextChunk) -> BadInput:
@@ -111,24 +94,21 @@ def changed_chunk(plan: Plan, chunk: TextChunk) -> BadInput:
 def encode_block(shard: ShardId, key: JobKey, threshold: int | None = None) -> ChunkResult:
     """Encode an unpacked block, and replace it by the record of its shard."""
     job: Job = find_job(key)
-    chunk = job.plan.chunk(shard.chunk_index)
-    record = read_record(job.shards, shard)
-    if record is not None:  # of the unpacking task, or of an attempt with a lost result
-        return ChunkResult((record,))
-    encoder = _ChunkEncoder(job, chunk, threshold)
-    try:
-        with job.shards.open(block_name(shard)) as file:
-            record = encoder.block(shard, file)
-    except StoreNotFound:  # another attempt was faster
-        record = read_record(job.shards, shard)
-        if record is None:
-            raise DataLost(
-                f"{job.shards.where(block_name(shard))}: missing. Run the same command again."
-            ) from None
-        return ChunkResult((record,))
-    job.shards.store.put(record_name(shard), json.dumps(record.as_json()).encode())
-    job.shards.delete([block_name(shard)])
-    return ChunkResult((record,), encoder.clock.seconds)
+    encoder = _Encoder(job, threshold)
+    state = read_state(job.shards, shard)
+    # The unpacking task, or an attempt with a lost result, may have encoded it.
+    if isinstance(state, UnpackedShard):
+        try:
+            with job.shards.open(block_name(shard)) as file:
+                record = encoder.block(shard, state, file)
+            write_state(job.shards, shard, record)
+            job.shards.store.delete([block_name(shard)])
+            return ChunkResult((record,), encoder.clock.seconds)
+        except StoreNotFound:  # another attempt was faster
+            state = read_state(job.shards, shard)
+    if not isinstance(state, ShardRecord):
+        raise DataLost(f"{job.shards.where(block_name(shard))}: missing. Run the same command again.")
+    return ChunkResult((state,))
 
 
 def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uint64]:
@@ -138,16 +118,12 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
     rules = job.rules
     if rules.on_error != "fail":
         rules = rules._replace(on_error="skip", max_errors=None)
-    intake = ShardIntake(rules)
-    intake.begin(Path())
-    hasher = DocumentHasher(job, count)
+    intake, hasher = ShardIntake(rules), DocumentHasher(job, count)
     screen = DocumentScreen(job, intake, hasher, Clock())
-    reader = ChunkReader(job, chunk, intake, _buffers(job))
-    with closing(reader.events()) as events:
-        for reading, event in events:
-            with _noting_damage(reader, reading):
-                screen.add(reading, event)
-    return hasher.smallest.get()
+    with closing(read_chunk(job, chunk, intake, _thread_buffers(job))) as events:
+        for reading, event, _ in events:
+            screen.add(reading, event)
+    return hasher.smallest.kept
 
 
 def unpack_chunk(chunk: TextChunk, done: Container[int], key: JobKey, threshold: int | None = None) -> int:
@@ -163,207 +139,159 @@ def unpack_chunk(chunk: TextChunk, done: Container[int], key: JobKey, threshold:
     intake = Intake(job.rules._replace(max_errors=None))  # of damage; records are counted by the encoder
     with (
         job.shards.folder(job.temporary) as folder,
-        closing(_BlockWriter(job, chunk, threshold, folder, done)) as blocks,
+        closing(_Blocks(job, chunk, threshold, folder, done)) as blocks,
     ):
+        to = (intake, job.separator, _thread_buffers(job))
         try:
-            with Reading(piece.source_index, source, piece, intake, job.separator, _buffers(job)) as reading:
+            with Reading(piece.source_index, source, piece, *to) as reading:
                 require_unchanged(source, reading.file.status())
                 try:
                     for data, is_end in pieces(reading, job.plan.shard_text_bytes):
                         take_step(done_bytes=reading.done_bytes)
                         blocks.write(data)
-                        if is_end:
-                            blocks.end(is_last=not len(data))
+                        if is_end and len(data):
+                            blocks.end()
                 except DAMAGE as error:
                     reading.damaged(error)
-                    blocks.truncate(reading.decoded_bytes)
+                    blocks.size = reading.decoded_bytes - blocks.start
                 require_unchanged(source, reading.file.status())
         except PermissionError as error:
             intake.bad_file(piece.source_index, source, error)
-        if not blocks.is_done:
-            blocks.end(is_last=True, damage=intake.unreadable[0][1] if intake.unreadable else "")
+        blocks.end(is_last=True, damage=intake.unreadable[0][1] if intake.unreadable else "")
         return blocks.number
 
 
-class _BlockWriter:
-    """Writes unpacked text to blocks in order. number: of the current block; is_done: the last one has ended."""
+class _Blocks:
+    """Writes unpacked text to blocks in order.
+
+    number: of blocks that have ended.
+    start, size: of the current block, in the unpacked text.
+    """
 
     def __init__(
         self, job: Job, chunk: TextChunk, threshold: int | None, folder: Path, done: Container[int]
     ) -> None:
         self._job, self._chunk, self._folder, self._done = job, chunk, folder, done
-        self._encoder = _ChunkEncoder(job, chunk, threshold, Buffers())
+        self._encoder = _Encoder(job, threshold, Buffers())
         self._waiting: deque[ShardId] = deque()  # blocks that are not encoded, as far as known
-        self.number, self.is_done = 0, False
-        self._start = self._size = self._line = self._next_line = 0
-        self._file: BinaryIO | None = None
-        self._path = folder / f"{chunk.index}.0-{os.urandom(8).hex()}.block"
+        self.number = self.start = self.size = 0
+        self._line = self._next_line = 0
         self._begin()
 
     def write(self, data: memoryview) -> None:
         """Append text to the current block."""
-        self._size += len(data)
+        self.size += len(data)
         self._next_line += bytes(data).count(b"\n")
-        if self._file is not None:
-            with naming(self._path):
-                self._file.write(data)
+        with naming(self._path):
+            self._file.write(data)
 
-    def truncate(self, stop: int) -> None:
-        """Remove the text after this offset, which is in the current block."""
-        self._size = stop - self._start
-        if self._file is not None:
-            with naming(self._path):
-                self._file.seek(self._size)
-                self._file.truncate()
-
-    def end(self, is_last: bool, damage: str = "") -> None:
+    def end(self, is_last: bool = False, damage: str = "") -> None:
         """End the current block. damage: the error that ended the text."""
-        if self._file is not None:
-            with naming(self._path):
-                self._file.write(BlockEnd(self._start, self._line, is_last, damage).to_bytes())
-                self._file.close()
-            self._publish(ShardId(self._chunk.index, self.number))
+        with naming(self._path):
+            self._file.close()
+        if self._is_kept:
+            unpacked = UnpackedShard(self.start, self.size, self._line, is_last, damage)
+            self._publish(ShardId(self._chunk.index, self.number), unpacked)
         self.number += 1
-        self._start, self._size, self._line = self._start + self._size, 0, self._next_line
-        self.is_done = is_last
+        self.start, self.size, self._line = self.start + self.size, 0, self._next_line
         if not is_last:
             self._begin()
 
     def close(self) -> None:
-        """Remove the file of a block that has not ended."""
-        if self._file is not None:
-            self._file.close()
-            self._path.unlink(missing_ok=True)
+        """Close the file of a block that has not ended."""
+        self._file.close()
 
     def _begin(self) -> None:
-        """Open a file for the current block, unless an earlier attempt or run has unpacked or encoded it."""
+        """Begin a block. The text of a block from an earlier attempt or run is not kept."""
         shard = ShardId(self._chunk.index, self.number)
-        self._file = None
-        if self.number not in self._done and not is_unpacked(self._job.shards, shard):
-            self._file = self._path.open("wb")
+        self._path = self._folder / block_name(shard)
+        self._is_kept = self.number not in self._done and not is_unpacked(self._job.shards, shard)
+        self._file = (self._path if self._is_kept else Path(os.devnull)).open("wb")
 
-    def _publish(self, shard: ShardId) -> None:
+    def _publish(self, shard: ShardId, unpacked: UnpackedShard) -> None:
         shards, waiting = self._job.shards, self._waiting
         while waiting and shards.size_of(block_name(waiting[0])) is None:
             waiting.popleft()
         if len(waiting) < MAX_BLOCKS:
-            shards.keep(self._folder, {self._path.name: block_name(shard)})
+            shards.keep(self._folder)
             waiting.append(shard)
+            write_state(shards, shard, unpacked)
             return
         with open_file(str(self._path)) as file:
-            record = self._encoder.block(shard, file)
-        shards.store.put(record_name(shard), json.dumps(record.as_json()).encode())
+            record = self._encoder.block(shard, unpacked, file)
         self._path.unlink()
+        write_state(shards, shard, record)
 
 
-class _ChunkEncoder:
-    """Encodes a text chunk, or unpacked blocks of it, into shards."""
+class _Encoder:
+    """Encodes text chunks, or unpacked blocks of them, into shards. clock: time by step."""
 
-    def __init__(
-        self, job: Job, chunk: TextChunk, threshold: int | None, buffers: Buffers | None = None
-    ) -> None:
-        self._job, self._chunk = job, chunk
+    def __init__(self, job: Job, threshold: int | None, buffers: Buffers | None = None) -> None:
+        self._job, self._buffers = job, buffers or _thread_buffers(job)
         self._threshold = job.threshold if threshold is None else threshold
-        self._buffers = _buffers(job) if buffers is None else buffers
-        self._intake = ShardIntake(job.rules)
-        self._is_last = False
+        self._decoded_bytes = 0  # of the chunk so far, see `read_chunk`
         self.clock = Clock()
 
-    def shards(
-        self, skipped: Container[int] = frozenset(), names: Mapping[int, str] | None = None
-    ) -> Generator[ShardRecord, None, None]:
-        """Encode shards in order and yield their records.
+    def shards(self, chunk: TextChunk, is_wanted: Callable[[int], bool]) -> Iterator[ShardRecord]:
+        """Encode the shards of a text chunk in order. Keep and yield those that `is_wanted` selects."""
+        intake = ShardIntake(self._job.rules)
+        with closing(read_chunk(self._job, chunk, intake, self._buffers)) as events:
+            for number in count():
+                is_kept = is_wanted(number)
+                record = self._encode(ShardId(chunk.index, number), intake, events, is_kept)
+                if is_kept:
+                    yield record
+                if record.is_last:
+                    return
 
-        skipped: numbers of shards that are not encoded.
-        names: encode only shards of these numbers, with these file names.
-        """
-        reader = ChunkReader(self._job, self._chunk, self._intake, self._buffers)
-        number = 0
-        with closing(reader.events()) as events:
-            while not self._is_last:
-                own = self._next_shard(reader, events)
-                if number in skipped or (names is not None and number not in names):
-                    self._intake.begin(None)
-                    for reading, event in own:
-                        with _noting_damage(reader, reading):
-                            pass_over(event)
-                else:
-                    name = None if names is None else names[number]
-                    yield self._encode(ShardId(self._chunk.index, number), reader, own, name)
-                number += 1
-
-    def block(self, shard: ShardId, file: RandomFile) -> ShardRecord:
-        """Encode an unpacked block and return the record of its shard."""
-        size, end = read_end(file)
-        block = UnpackedBlock(file, end.start, size)
-        reader = ChunkReader(self._job, self._chunk, self._intake, self._buffers, block)
-        self._is_last = end.is_last
-        with closing(reader.events()) as events:
-            return self._encode(shard, reader, events, None, end)
-
-    def _next_shard(
-        self, reader: ChunkReader, events: Iterator[tuple[Reading, Event]]
-    ) -> Iterator[tuple[Reading, Event]]:
-        """Yield the events of the next shard. It ends at a document boundary that depends on the text alone."""
-        stop = reader.decoded_bytes + self._job.plan.shard_text_bytes
-        for reading, event in events:
-            yield reading, event
-            if event is None and reader.decoded_bytes >= stop:
-                return
-        self._is_last = True
+    def block(self, shard: ShardId, unpacked: UnpackedShard, file: RandomFile) -> ShardRecord:
+        """Encode an unpacked block and keep its shard."""
+        chunk = self._job.plan.chunk(shard.chunk_index)
+        intake = ShardIntake(self._job.rules, unpacked.first_line)
+        block = UnpackedBlock(file, unpacked.start, unpacked.size)
+        with closing(read_chunk(self._job, chunk, intake, self._buffers, block)) as events:
+            return self._encode(shard, intake, events, unpacked=unpacked)
 
     def _encode(
         self,
         shard: ShardId,
-        reader: ChunkReader,
-        events: Iterator[tuple[Reading, Event]],
-        name: str | None,
-        block: BlockEnd | None = None,
+        intake: ShardIntake,
+        events: Iterator[tuple[Reading, Event, int]],
+        is_kept: bool = True,
+        unpacked: UnpackedShard | None = None,
     ) -> ShardRecord:
-        """Encode the documents of a shard. name: of its files, without suffix (default: a new one)."""
-        job, intake = self._job, self._intake
+        """Encode the next shard, which ends at a document boundary that depends on the text alone."""
+        job = self._job
+        plan, is_last = job.plan, True
+        chunk = plan.chunk(shard.chunk_index)
         with (
             job.shards.folder(job.temporary) as folder,
-            ShardWriter(folder, shard, job.max_token_id, job.ends, job.has_mask) as writer,
+            closing(ShardWriter(folder, shard, job.max_token_id, job.ends, job.has_mask)) as writer,
         ):
-            intake.begin(folder / (writer.name + QUARANTINE), None if block is None else block.first_line)
+            intake.begin(folder / (shard_name(shard) + QUARANTINE))
             encoder = DocumentEncoder(job, self._threshold, writer, self.clock)
             screen = DocumentScreen(job, intake, encoder, self.clock)
-            for reading, event in events:
+            stop = self._decoded_bytes + plan.shard_text_bytes
+            for reading, event, self._decoded_bytes in events:
                 writer.begin_source(reading.source_index)
-                with _noting_damage(reader, reading):
-                    screen.add(reading, event)
-            if block is not None and block.damage:
-                piece = next(job.plan.pieces(self._chunk))
-                intake.bad_file(
-                    piece.source_index, job.plan.sources[piece.source_index], BadInput(block.damage)
-                )
-            record = writer.finish()
-            counts = intake.finish(writer.longest, writer.first_ids)
-            own_names = [file.name for file in record.files()]
-            if counts.quarantine_bytes >= 0:
-                own_names.append(writer.name + QUARANTINE)
-            final = name or writer.name
-            job.shards.keep(folder, {own: own.replace(writer.name, final) for own in own_names})
+                screen.add(reading, event)
+                if event is None and unpacked is None and self._decoded_bytes >= stop:
+                    is_last = False
+                    break
+            if unpacked is not None:
+                is_last = unpacked.is_last
+                if unpacked.damage:
+                    index = next(plan.pieces(chunk)).source_index
+                    intake.bad_file(index, plan.sources[index], BadInput(unpacked.damage))
+            record = writer.finish(intake, is_last, chunk.text_bytes if is_last else 0)
+            if is_kept:
+                job.shards.keep(folder)
         self.clock.lap("write")
-        text_bytes = self._chunk.text_bytes if self._is_last else 0
-        return replace(record, name=final, intake=counts, is_last=self._is_last, text_bytes=text_bytes)
+        return record
 
 
-def _buffers(job: Job) -> Buffers:
-    """Return the buffers of this thread."""
+def _thread_buffers(job: Job) -> Buffers:
     block_bytes = min(READ_BYTES, job.plan.shard_text_bytes)
     if _memory.buffers is None or _memory.buffers.block_bytes != block_bytes:
         _memory.buffers = Buffers(block_bytes)
     return _memory.buffers
-
-
-@contextmanager
-def _noting_damage(reader: ChunkReader, reading: Reading) -> Iterator[None]:
-    """Let damage of a long document end its source, unless it ends the run."""
-    try:
-        yield
-    except DAMAGE as error:
-        if reading.rules.on_error == "fail":
-            raise
-        reader.damaged(error)

@@ -28,39 +28,30 @@ ALL = 1 << 64  # a threshold above every hash
 
 
 class SmallestHashes:
-    """The `count` smallest of many hashes, copies included."""
+    """The `count` smallest of many hashes, copies included. kept: ascending."""
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._kept = np.empty(0, dtype=np.uint64)
-        self._waiting: list[NDArray[np.uint64]] = []
-        self._waiting_count = 0
+        self.kept = np.empty(0, dtype=np.uint64)
 
     def add(self, hashes: NDArray[np.uint64]) -> None:
         """Add hashes."""
-        self._waiting.append(hashes)
-        self._waiting_count += len(hashes)
-        if self._waiting_count > max(self._count, 1 << 16):
-            self.get()
-
-    def get(self) -> NDArray[np.uint64]:
-        """Return the smallest hashes, ascending."""
-        together = np.concatenate([self._kept, *self._waiting])
-        together.sort()
-        self._kept = together[: self._count].copy()
-        self._waiting, self._waiting_count = [], 0
-        return self._kept
+        if len(self.kept) == self._count > 0:
+            hashes = hashes[hashes < self.kept[-1]]
+        self.kept = np.sort(np.concatenate([self.kept, hashes]))[: self._count]
 
     def threshold(self) -> int:
         """Return the threshold that exactly the smallest hashes are below; ALL if there are fewer than `count`."""
         if self._count == 0:
             return 0
-        kept = self.get()
-        return int(kept[-1]) + 1 if len(kept) == self._count else ALL
+        return int(self.kept[-1]) + 1 if len(self.kept) == self._count else ALL
 
 
 class DocumentHasher:
-    """A `DocumentSink` that collects the smallest hashes, except from sources that determine the split."""
+    """Collects the smallest hashes of good documents, except from sources that determine the split.
+
+    See DocumentEncoder for the methods.
+    """
 
     def __init__(self, job: Job, count: int) -> None:
         self._separator, self._seed = job.separator, job.seed
@@ -68,27 +59,23 @@ class DocumentHasher:
         self.smallest = SmallestHashes(count)
 
     def text(self, source: Source, text: Buffer) -> int:
-        """See DocumentSink."""
         hashes = hash_documents(text, self._separator, self._seed)
         self._add(source, hashes)
         return len(hashes)
 
     def batch(self, source: Source, batch: Batch, with_special: bool) -> NDArray[np.int64]:
-        """See DocumentSink."""
         self._add(source, hash_ragged(batch.text, batch.offsets, self._seed))
         return NO_ROWS
 
     def pieces(self, source: Source, pieces: Iterator[Buffer], with_special: bool) -> None:
-        """See DocumentSink."""
         for _ in pieces:
             pass
 
     def end(self, source: Source, content_hash: int) -> None:
-        """See DocumentSink."""
         self._add(source, np.array([content_hash], dtype=np.uint64))
 
     def drop(self) -> None:
-        """See DocumentSink."""
+        pass
 
     def _add(self, source: Source, hashes: NDArray[np.uint64]) -> None:
         if source.split is None:

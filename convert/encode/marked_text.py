@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bpe.errors import UnsupportedTokenizer
 from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert.shards.shard import NOT_TRAINED
 from tokenmill.inputs.batch import Batch
 from tokenmill.stores.system import cached_property
 
@@ -31,28 +32,6 @@ _SPACE = "\u2581".encode()
 Spans = tuple[NDArray[np.int64], NDArray[np.int64]]  # starts, stops
 
 
-class MarkedTokens(NamedTuple):
-    """Encoded documents.
-
-    is_trained: bool[tokens].
-    offsets: uint64[documents + 1].
-    changed: documents with tokens that could not be located. If there are any, ignore everything else.
-    """
-
-    tokens: NDArray[np.uint32]
-    is_trained: NDArray[np.bool_]
-    offsets: NDArray[np.uint64]
-    changed: NDArray[np.int64]
-
-
-class TokenPlaces(NamedTuple):
-    """The span of each token in the text of a batch, int64[tokens]. changed: see MarkedTokens."""
-
-    starts: NDArray[np.int64]
-    stops: NDArray[np.int64]
-    changed: NDArray[np.int64]
-
-
 class MarkedText:
     """Encodes batches with marks."""
 
@@ -61,8 +40,11 @@ class MarkedText:
 
     def encode(
         self, batch: Batch, allowed: AllowedSpecial, out: NDArray[np.uint32] | None = None
-    ) -> MarkedTokens:
-        """Encode a batch. out: memory for the IDs, as for `encode_ragged`."""
+    ) -> tuple[Ragged, Batch, NDArray[np.int64]]:
+        """Return the tokens of the documents in which tokens can be located, these documents, and the other rows.
+
+        Tokens that are not trained have the mark NOT_TRAINED. out: memory for the IDs, as for `encode_ragged`.
+        """
         assert batch.marks is not None
         trained, cuts = batch.marks.trained, batch.marks.cuts
         bounds = batch.offsets.astype(np.int64)
@@ -71,20 +53,23 @@ class MarkedText:
             batch.text, np.append(starts, batch.offsets[-1]), allowed_special=allowed, checked=True, out=out
         )
         first_rows = np.searchsorted(starts, batch.offsets[:-1], side="left")
-        offsets = rows.offsets[np.append(first_rows, len(starts))]
-        found = self.places_of(Ragged(rows.tokens, offsets), batch, allowed, starts)
-        is_trained = np.zeros(len(rows.tokens), np.bool_)
-        if not len(found.changed):
-            begin, end = bounds[trained[:, 0]] + trained[:, 1], bounds[trained[:, 0]] + trained[:, 2]
-            # For each token, the first trained span that ends after its start.
-            span = np.searchsorted(end, found.starts, side="right")
-            is_trained = np.append(begin, np.iinfo(np.int64).max)[span] < found.stops
-        return MarkedTokens(rows.tokens, is_trained, offsets, found.changed)
+        documents = Ragged(rows.tokens, rows.offsets[np.append(first_rows, len(starts))])
+        (first_bytes, stops), changed = self._spans(documents, batch, allowed, starts)
+        if len(changed):
+            return *self.encode(batch.without(changed), allowed, out)[:2], changed
+        begin, end = bounds[trained[:, 0]] + trained[:, 1], bounds[trained[:, 0]] + trained[:, 2]
+        # For each token, the first trained span that ends after its start.
+        span = np.searchsorted(end, first_bytes, side="right")
+        documents.tokens[np.append(begin, np.iinfo(np.int64).max)[span] >= stops] |= NOT_TRAINED
+        return documents, batch, changed
 
-    def places_of(
+    def _spans(
         self, documents: Ragged, batch: Batch, allowed: AllowedSpecial, row_starts: NDArray[np.uint64]
-    ) -> TokenPlaces:
-        """Locate the tokens of a batch. row_starts: offsets of documents and cuts."""
+    ) -> tuple[Spans, NDArray[np.int64]]:
+        """Return the spans of tokens in the text of a batch, and documents with tokens that could not be located.
+
+        row_starts: offsets of documents and cuts.
+        """
         bounds, firsts = batch.offsets.astype(np.int64), documents.offsets.astype(np.int64)
         tokens = documents.tokens
         ends = np.concatenate([[0], np.cumsum(self._lengths_of(tokens))])
@@ -109,7 +94,7 @@ class MarkedText:
                 changed.append(document)
             else:
                 starts[own], stops[own] = begin + spans[0], begin + spans[1]
-        return TokenPlaces(starts, stops, np.array(changed, dtype=np.int64))
+        return (starts, stops), np.array(changed, dtype=np.int64)
 
     def _match(self, text: bytes, ids: list[int]) -> Spans | None:
         """Locate tokens in a text that differs in white space only, else return None."""

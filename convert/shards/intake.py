@@ -20,7 +20,6 @@ from convert.shards.shard import QUARANTINE, ShardRecord
 from convert.shards.shard_store import ShardStore
 from flat_tokens.storage.files import write_all
 from tokenmill.inputs import _core
-from tokenmill.inputs.errors import FatalInput
 from tokenmill.inputs.intake import INVALID_UTF8, UNREADABLE, BadRecord, Intake
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
@@ -32,81 +31,55 @@ QUARANTINE_NAME = "quarantine.jsonl"
 
 
 class ShardIntake(Intake):
-    """Counts the records of one shard after another. `begin` resets all counts.
+    """Counts the records of one shard after another. Call `begin` before each.
 
-    Bad records are neither counted nor written while a finished shard is skipped, which is the state before `begin`.
+    first_line: of an unpacked block in its source, so that lines are counted as if the source was read at once.
     """
 
-    def __init__(self, rules: IntakeRules) -> None:
+    def __init__(self, rules: IntakeRules, first_line: int | None = None) -> None:
         super().__init__(rules)
-        self.begin(None)
-
-    def begin(self, quarantine: Path | None, first_line: int | None = None) -> None:
-        """Start a shard.
-
-        quarantine: the file for its bad records, or None to skip the shard.
-        first_line: of an unpacked block in its source, so that lines are counted as if the source was read at once.
-        """
-        self.reset()
         self._first_line = first_line
+        self.begin(Path())
+
+    def begin(self, quarantine: Path) -> None:
+        """Reset all counts. quarantine: the file for the bad records of the shard."""
+        self.reset()
         self.text_bytes = self.with_special = self.with_end_text = 0
+        self.quarantine_bytes, self.quarantine_checksum = -1, 0
+        self.longest: list[int] = []
+        self.first_ids: list[int] = []
         self._quarantine = quarantine
-        self._quarantine_bytes, self._checksum = -1, 0
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
         """See Intake."""
-        if self._quarantine is not None:
-            if record.line is not None:
-                record = record._replace(line=record.line + (self._first_line or 0))
-            super().bad(source_index, source, record)
+        if record.line is not None:
+            record = record._replace(line=record.line + (self._first_line or 0))
+        super().bad(source_index, source, record)
 
     def add_lines(self, source_index: int, lines: int) -> None:
         """See Intake."""
         if self._first_line is None:
             super().add_lines(source_index, lines)
 
-    def bad_file(self, source_index: int, source: Source, error: Exception) -> None:
-        """See Intake."""
-        if self._quarantine is not None or isinstance(error, FatalInput):
-            super().bad_file(source_index, source, error)
-
     def set_aside(self, source_index: int, record: BadRecord) -> None:
         """Append a record to the quarantine file."""
-        assert self._quarantine is not None
-        line = _quarantine_line(source_index, record) + b"\n"
+        line = _quarantine_line(source_index, record)
         with naming(self._quarantine):
             write_all(self._quarantine, line, os.O_APPEND)
-        self._quarantine_bytes = max(self._quarantine_bytes, 0) + len(line)
-        self._checksum = _core.xxh64(line, self._checksum)
+        self.quarantine_bytes = max(self.quarantine_bytes, 0) + len(line)
+        self.quarantine_checksum = _core.xxh64(line, self.quarantine_checksum)
 
-    def finish(self, longest: Sequence[int] = (), first_ids: Sequence[int] = ()) -> IntakeCounts:
-        """Return the counts of the shard. longest, first_ids: see IntakeCounts."""
-        return IntakeCounts(
-            self.records,
-            self.text_bytes,
-            self.skipped,
-            self.blank,
-            self.with_special,
-            self.with_end_text,
-            self.replaced,
-            tuple(self.lines),
-            tuple(longest),
-            tuple(first_ids),
-            tuple(self.unreadable),
-            self._quarantine_bytes,
-            self._checksum,
-            self.messages,
-            self.dropped,
-        )
+    def counts(self) -> IntakeCounts:
+        """Return the counts of the shard."""
+        return IntakeCounts.of(vars(self))
 
 
 def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
     """Return whether the bad records of a finished shard are acceptable under these rules."""
-    if rules.on_error == "fail":
-        if counts.unreadable:
-            return False
-        return not counts.skipped or (rules.invalid == "skip" and set(counts.skipped) == {INVALID_UTF8})
-    return True
+    if rules.on_error != "fail":
+        return True
+    tolerated = {INVALID_UTF8} if rules.invalid == "skip" else set()
+    return not counts.unreadable and set(counts.skipped) <= tolerated
 
 
 def has_quarantine(shards: ShardStore, record: ShardRecord, rules: IntakeRules) -> bool:
@@ -125,23 +98,22 @@ def quarantine_lines(
     lines_before: Counter[int] = Counter()
     unreadable: set[int] = set()  # sources: several chunks may fail on the same file
     for name, counts in intakes:
-        if counts.quarantine_bytes >= 0:
-            kept = _quarantined(shards, name, counts)
-            if kept is None:
-                raise DataLost(
-                    f"{shards.where(name + QUARANTINE)}: checksum mismatch. Run the same command again to rebuild it."
-                )
-            for line in kept:
-                entry = json.loads(line)
-                source_index = entry["source"]
-                if entry["reason"] == UNREADABLE:
-                    if source_index in unreadable:
-                        continue
-                    unreadable.add(source_index)
-                entry["source"] = recorded_path(sources[source_index].shown)
-                if "line" in entry:
-                    entry["line"] += lines_before[source_index] + 1
-                yield json.dumps(entry).encode() + b"\n"
+        kept = _quarantined(shards, name, counts) if counts.quarantine_bytes >= 0 else []
+        if kept is None:
+            raise DataLost(
+                f"{shards.where(name + QUARANTINE)}: checksum mismatch. Run the same command again to rebuild it."
+            )
+        for line in kept:
+            entry = json.loads(line)
+            source_index = entry["source"]
+            if entry["reason"] == UNREADABLE:
+                if source_index in unreadable:
+                    continue
+                unreadable.add(source_index)
+            entry["source"] = recorded_path(sources[source_index].shown)
+            if "line" in entry:
+                entry["line"] += lines_before[source_index] + 1
+            yield json.dumps(entry).encode() + b"\n"
         for source_index, lines in counts.lines:
             lines_before[source_index] += lines
 
@@ -149,7 +121,7 @@ def quarantine_lines(
 def _quarantined(shards: ShardStore, name: str, counts: IntakeCounts) -> list[bytes] | None:
     """Return the lines of a shard's quarantine file, or None if it is missing or damaged."""
     try:
-        data = shards.read(name + QUARANTINE)
+        data = bytes(shards.store.read(name + QUARANTINE))
     except StoreNotFound:
         return None
     lines = data.splitlines(keepends=True)
@@ -169,4 +141,4 @@ def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
         entry["record"] = record.data.decode()
     except UnicodeDecodeError:
         entry["record_base64"] = base64.b64encode(record.data).decode()
-    return json.dumps(entry).encode()
+    return json.dumps(entry).encode() + b"\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -51,9 +52,9 @@ class IntakeCounts:
         return sum(self.skipped.values())
 
     @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> IntakeCounts:
-        """Return the counts in the journal entry of a shard."""
-        return cls(**{name: _tuples(entry[name]) for name in (own.name for own in fields(cls))})
+    def of(cls, counts: Mapping[str, Any]) -> IntakeCounts:
+        """Return the counts by name, as in the journal entry of a shard."""
+        return cls(**{own.name: _tuples(counts[own.name]) for own in fields(cls)})
 
     def plus(self, other: IntakeCounts) -> IntakeCounts:
         """Add two counts, except what only describes one shard: lines, unreadable files, the quarantine."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from convert.errors import naming
 from convert.planning.plan import ShardId
 from convert.shards.shard import NOT_TRAINED, ShardFile
-from convert.shards.shard_reader import is_intact, read_slice
 from convert.shards.shard_store import ShardStore
 from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
@@ -39,7 +38,7 @@ def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[Wr
     bytes, so a late attempt does no harm. DataLost if a shard is missing or damaged.
     """
     job: Job = find_job(key)
-    job.shards.delete(unneeded)
+    job.shards.store.delete(unneeded)
     place = place_of(job.dataset)
     written: dict[str, Files] = {}
     syncer = Syncer()
@@ -89,58 +88,48 @@ def lost_shards(checks: Sequence[ShardCheck], key: JobKey) -> list[ShardId]:
     return [
         check.shard
         for check in checks
-        if not all(is_intact(shards, file, check.reads_all) for file in check.files)
+        if not all(shards.is_intact(file, check.reads_all) for file in check.files)
     ]
 
 
 def _write(job: Job, task: MergeTask) -> Iterator[Files]:
     """Write the files of a task and yield their records, some files of one array at a time."""
-    to = (job.dataset, task.split, job.layout)
-    if task.array == "starts":
-        written = write_starts(*to, task.first, _starts(job.shards, task), job.temporary)
-        yield [(record, None) for record in written]
-        return
-    first = task.first
-    for unit in _units(job.shards, task, job.layout.write_unit_tokens):
+    to, first = (job.dataset, task.split, job.layout), task.first
+    for unit in _units(job, task):
         take_step()  # a worker without a parent must not write into the output of a later run
-        if job.has_mask:
-            trained = unit < NOT_TRAINED
-            unit &= ~NOT_TRAINED
-            yield [(record, None) for record in write_mask(*to, first, trained, job.temporary)]
-        yield write_tokens_with_facts(*to, first, unit, job.temporary)
+        if task.array == "starts":
+            yield [(record, None) for record in write_starts(*to, first, unit, job.temporary)]
+        else:
+            if job.has_mask:
+                trained = unit < NOT_TRAINED
+                unit &= ~NOT_TRAINED
+                yield [(record, None) for record in write_mask(*to, first, trained, job.temporary)]
+            yield write_tokens_with_facts(*to, first, unit, job.temporary)
         first += len(unit)
 
 
-def _units(shards: ShardStore, task: MergeTask, unit_tokens: int) -> Iterator[NDArray[np.uint32]]:
-    """Yield the tokens of a task, a write unit at a time, each valid until the next."""
-    unit = thread_buffer("write unit", unit_tokens, np.uint32)
+def _units(job: Job, task: MergeTask) -> Iterator[NDArray[Any]]:
+    """Yield the items of a task, a write unit at a time, each valid until the next."""
+    is_starts = task.array == "starts"
+    size = job.layout.write_unit_starts if is_starts else job.layout.write_unit_tokens
+    unit = thread_buffer("write unit", size, np.uint64 if is_starts else np.uint32)
     filled = 0
     for own in task.slices:
-        for data in read_slice(shards, own):
-            words = data.view(np.uint32)
-            while len(words):
-                some = words[: unit_tokens - filled]
-                unit[filled : filled + len(some)] = some
+        for data in job.shards.read_slice(own):
+            items = data.view(unit.dtype)
+            while len(items):
+                some = items[: size - filled]
+                np.add(some, unit.dtype.type(own.added), out=unit[filled : filled + len(some)])
                 filled += len(some)
-                words = words[len(some) :]
-                if filled == unit_tokens:
+                items = items[len(some) :]
+                if filled == size:
                     yield unit
                     filled = 0
+    if task.closing is not None:
+        unit[filled] = task.closing
+        filled += 1
     if filled:
         yield unit[:filled]
-
-
-def _starts(shards: ShardStore, task: MergeTask) -> NDArray[np.uint64]:
-    starts = np.empty(task.item_count, dtype=np.uint64)
-    filled = 0
-    for own in task.slices:
-        for data in read_slice(shards, own):
-            some = data.view(np.uint64)
-            np.add(some, np.uint64(own.added), out=starts[filled : filled + len(some)])
-            filled += len(some)
-    if task.closing is not None:
-        starts[filled] = task.closing
-    return starts
 
 
 def _size_of(path: Path) -> int | None:

@@ -1,14 +1,15 @@
 """A temporary shard: the encoded documents of a text chunk, or of a part of it, in at most two files.
 
-    <chunk>.<number>-<attempt>.train   uint32[tokens of train]
-    <chunk>.<number>-<attempt>.rest    uint32[tokens of validation], then uint64[starts] of train and of validation
+    <chunk>.<number>.train        uint32[tokens] of train, then uint64[starts]
+    <chunk>.<number>.validation   the same of validation
 
 Tokens are stored as in the dataset: id * 2, plus 1 at the first token of a sequence. With a loss mask IDs are below
 2^30, and NOT_TRAINED marks tokens that are not trained. Starts count from the shard's first token of their split and
 begin at a multiple of 8 bytes. The files have no header: the `ShardRecord` in the journal describes them, with a digest
 of every block of BLOCK_BYTES.
 
-Every attempt to encode a shard writes its own files, so that late and lost attempts cannot interfere.
+All attempts of a run to encode a shard write the same bytes, and a file gets its name when it is complete. Late and
+lost attempts therefore cannot interfere. Runs with different plans use different folders.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from tokenmill.inputs._core import xxh64
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-SPLITS = ("train", "validation")
+SPLITS = ("train", "validation")  # also the suffixes of files
 ARRAYS = ("tokens", "starts")
 ITEM_BYTES = {"tokens": 4, "starts": 8}
-TRAIN, REST, QUARANTINE = ".train", ".rest", ".quarantine"  # suffixes of files
+QUARANTINE = ".quarantine"  # suffix of the file with bad records
 BLOCK_BYTES = 256 << 10
 DIGEST_BYTES = 8
 NOT_TRAINED = np.uint32(1 << 31)
@@ -72,22 +73,19 @@ class ShardFile(NamedTuple):
 class ShardSlice(NamedTuple):
     """Bytes [start, stop) of a file of a shard.
 
-    file: with the digests of blocks `first_block` to the end of the slice only.
     added: to be added to each item: starts count from the beginning of their array in the end.
     """
 
     file: ShardFile
     start: int
     stop: int
-    first_block: int
-    added: int
+    added: int = 0
 
 
 @dataclass(frozen=True)
 class ShardRecord:
     """A finished shard, as the journal records it.
 
-    name: of its files, without suffix; encoded again, a shard may have another.
     digests: of the blocks of both files.
     is_last: whether it is the last shard of its chunk.
     text_bytes: the bytes of the chunk in its sources, 0 unless is_last.
@@ -95,7 +93,6 @@ class ShardRecord:
     """
 
     id: ShardId
-    name: str = field(compare=False)
     train: SplitCounts
     validation: SplitCounts
     digests: tuple[bytes, bytes]
@@ -104,37 +101,33 @@ class ShardRecord:
     is_last: bool = False
     text_bytes: int = 0
 
+    @property
+    def name(self) -> str:
+        """The name of its files, without suffix."""
+        return shard_name(self.id)
+
     def split(self, name: str) -> SplitCounts:
         """Return the counts of a split."""
         return self.validation if name == "validation" else self.train
 
     def files(self) -> list[ShardFile]:
         """Return the files that exist."""
-        sizes = (4 * self.train.tokens, self._start("validation", "starts") + 8 * self.validation.sequences)
-        named = zip((TRAIN, REST), sizes, self.digests, strict=True)
-        return [ShardFile(self.name + suffix, size, digests) for suffix, size, digests in named if size]
+        return [self._file(split) for split in SPLITS if self.split(split).tokens]
 
     def merged_bytes(self) -> dict[str, int]:
         """Return the bytes of each file that merge tasks read: all but the padding."""
-        padding = padding_bytes(self.validation.tokens)
-        return {file.name: file.size - (padding if file.name.endswith(REST) else 0) for file in self.files()}
+        counts = {f"{self.name}.{split}": self.split(split) for split in SPLITS}
+        return {name: 4 * own.tokens + 8 * own.sequences for name, own in counts.items() if own.tokens}
 
     def slice(self, split: str, array: str, start: int, stop: int, added: int) -> ShardSlice:
-        """Return items [start, stop) of an array of a split, with the digests that they need."""
-        suffix = TRAIN if (split, array) == ("train", "tokens") else REST
-        file = next(file for file in self.files() if file.name.endswith(suffix))
-        first, item = self._start(split, array), ITEM_BYTES[array]
-        begin, end = first + start * item, first + stop * item
-        first_block = begin // BLOCK_BYTES
-        digests = file.digests[first_block * DIGEST_BYTES : -(-end // BLOCK_BYTES) * DIGEST_BYTES]
-        return ShardSlice(file._replace(digests=digests), begin, end, first_block, added)
+        """Return items [start, stop) of an array of a split."""
+        first, item = 0 if array == "tokens" else starts_offset(self.split(split)), ITEM_BYTES[array]
+        return ShardSlice(self._file(split), first + start * item, first + stop * item, added)
 
-    def _start(self, split: str, array: str) -> int:
-        """Return the offset of an array in its file."""
-        if array == "tokens":
-            return 0
-        start = 4 * self.validation.tokens + padding_bytes(self.validation.tokens)
-        return start + (8 * self.train.sequences if split == "validation" else 0)
+    def _file(self, split: str) -> ShardFile:
+        counts = self.split(split)
+        size = starts_offset(counts) + 8 * counts.sequences
+        return ShardFile(f"{self.name}.{split}", size, self.digests[SPLITS.index(split)])
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON-able values; `from_json` is the inverse."""
@@ -147,20 +140,24 @@ class ShardRecord:
         first, second = map(base64.b64decode, entry["digests"])
         return cls(
             ShardId(*entry["id"]),
-            entry["name"],
             SplitCounts(*entry["train"]),
             SplitCounts(*entry["validation"]),
             (first, second),
             tuple(SourceCounts(*counts) for counts in entry["sources"]),
-            IntakeCounts.from_json(entry["intake"]),
+            IntakeCounts.of(entry["intake"]),
             entry["is_last"],
             entry["text_bytes"],
         )
 
 
-def padding_bytes(tokens: int) -> int:
-    """Return the bytes after some tokens up to a multiple of 8."""
-    return tokens % 2 * 4
+def shard_name(shard: ShardId) -> str:
+    """Return the name of the files of a shard, without suffix."""
+    return f"{shard.chunk_index}.{shard.number}"
+
+
+def starts_offset(counts: SplitCounts) -> int:
+    """Return the offset of the starts in the file of a split."""
+    return 4 * (counts.tokens + counts.tokens % 2)
 
 
 def digest_of(block: Buffer) -> bytes:

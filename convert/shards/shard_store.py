@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from convert.errors import naming
+import numpy as np
+from numpy.typing import NDArray
+
+from convert.errors import DataLost, naming
+from convert.shards.shard import BLOCK_BYTES, DIGEST_BYTES, ShardFile, ShardSlice, digest_of
+from tokenmill.inputs.buffers import thread_buffer
 from tokenmill.stores import (
     NO_OPTIONS,
     RandomFile,
@@ -19,10 +23,10 @@ from tokenmill.stores import (
     open_file,
     open_store,
 )
+from tokenmill.stores.files import fill_at
 from tokenmill.stores.names import rename
 
 _PUT_BYTES = 8 << 20
-_NAME = re.compile(r"\d+\.\d+[.-][0-9a-z.]+")  # of shards (shard.py) and blocks (unpacked_block.py)
 
 
 class ShardStore(NamedTuple):
@@ -34,26 +38,20 @@ class ShardStore(NamedTuple):
 
     @contextmanager
     def folder(self, temporary: Path) -> Iterator[Path]:
-        """Give a folder for the files of one task until `keep`. temporary: removed at the end of the run."""
-        if self.store.is_local:
-            yield self.store.path
-            return
-        parent = temporary if temporary.is_dir() else None
-        with tempfile.TemporaryDirectory(
-            prefix="tokenmill-shards-", dir=parent, ignore_cleanup_errors=True
-        ) as folder:
+        """Give a folder for the files of one task. temporary: a folder of this machine, used for a store."""
+        parent = self.store.path if self.store.is_local else temporary if temporary.is_dir() else None
+        with tempfile.TemporaryDirectory(prefix="task-", dir=parent, ignore_cleanup_errors=True) as folder:
             yield Path(folder)
 
-    def keep(self, folder: Path, names: Mapping[str, str]) -> None:
-        """Take files of a task. names: final name by the name in `folder`; existing files are replaced."""
-        for name, final in names.items():
-            path = folder / name
+    def keep(self, folder: Path) -> None:
+        """Move all files of a task's folder here. Existing files are replaced."""
+        for path in sorted(folder.iterdir()):
             if self.store.is_local:
-                if name != final:
-                    rename(str(path), f"{folder}/{final}")
+                rename(path, self.store.path / path.name)
                 continue
             with naming(path), path.open("rb") as file:
-                self.store.put(final, iter(lambda: file.read(_PUT_BYTES), b""))
+                self.store.put(path.name, iter(lambda: file.read(_PUT_BYTES), b""))
+            path.unlink()
 
     def size_of(self, name: str) -> int | None:
         """Return the size of a file, or None if it does not exist."""
@@ -73,18 +71,42 @@ class ShardStore(NamedTuple):
         """Return the path or URL of a file, for messages."""
         return f"{self.store.url}/{name}"
 
-    def read(self, name: str) -> bytes:
-        """Read a small file. Raise StoreNotFound."""
-        return bytes(self.store.read(name))
-
-    def delete(self, names: Iterable[str]) -> None:
-        """Delete files. Missing ones are ignored."""
-        self.store.delete(names)
-
     def delete_others(self, kept: Collection[str]) -> None:
-        """Delete all shards and blocks except these files."""
-        names = (entry.key for entry in self.store.list())
-        self.delete([name for name in names if name not in kept and _NAME.fullmatch(name)])
+        """Delete everything except these files."""
+        self.store.delete([entry.key for entry in self.store.list() if entry.key not in kept])
+
+    def read_slice(self, own: ShardSlice) -> Iterator[NDArray[np.uint8]]:
+        """Yield the bytes of a slice, a block at a time, each valid until the next.
+
+        DataLost if the file is missing or damaged. It is deleted, so that a later run encodes the shard again.
+        """
+        name, size, digests = own.file
+        path = self.where(name)
+        first, stop = own.start // BLOCK_BYTES * BLOCK_BYTES, -(-own.stop // BLOCK_BYTES) * BLOCK_BYTES
+        try:
+            with naming(path), self.open(name, size) as file:
+                file.expect(first, min(stop, size))
+                for start in range(first, stop, BLOCK_BYTES):
+                    data = thread_buffer("shard block", min(BLOCK_BYTES, size - start), np.uint8)
+                    digest = digests[start // BLOCK_BYTES * DIGEST_BYTES :][:DIGEST_BYTES]
+                    if fill_at(file, start, data.data) < len(data) or digest_of(data.data) != digest:
+                        self.store.delete([name])
+                        raise DataLost(f"{path}: checksum mismatch. Run the same command again.")
+                    yield data[max(own.start - start, 0) : own.stop - start]
+        except StoreNotFound:
+            raise DataLost(f"{path}: missing. Run the same command again.") from None
+
+    def is_intact(self, file: ShardFile, with_content: bool) -> bool:
+        """Return whether a file exists with its size and, if asked, its content."""
+        if self.size_of(file.name) != file.size:
+            return False
+        if with_content:
+            try:
+                for _ in self.read_slice(ShardSlice(file, 0, file.size)):
+                    pass
+            except DataLost:
+                return False
+        return True
 
 
 def shards_at(place: str | Path, options: StorageOptions = NO_OPTIONS) -> ShardStore:

@@ -1,71 +1,64 @@
 """Text of a large compressed file, unpacked by one task so that several can encode it.
 
-    <chunk>.<number>.block    the text of shard `number`, then what `BlockEnd` says, as JSON, and its length in 8 bytes
-    <chunk>.<number>.record   the record of the shard, once it is encoded; the block is deleted then
+    <chunk>.<number>.block   the text of shard `number`
+    <chunk>.<number>.json    an `UnpackedShard` once the block is complete, then the record of the shard; the block is
+                             deleted after that
 
-One of the two exists for each shard, so a repeated task finds out which blocks are done.
+A repeated task skips finished blocks.
 """
 
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import NamedTuple
 
 from convert.planning.plan import ShardId
-from convert.shards.shard import ShardRecord
+from convert.shards.shard import ShardRecord, shard_name
 from convert.shards.shard_store import ShardStore
-from tokenmill.stores import RandomFile, StoreNotFound
-from tokenmill.stores.files import read_at
-
-_LENGTH_BYTES = 8
+from tokenmill.stores import StoreNotFound
 
 
-class BlockEnd(NamedTuple):
-    """The end of a block.
+class UnpackedShard(NamedTuple):
+    """A complete block.
 
     start: offset of its first byte in the unpacked text.
+    size: bytes of text, which the file may continue after.
     first_line: number of its first line, from 0.
-    is_last: whether the text of the file ends with it.
+    is_last: whether the text of the compressed file ends with it.
     damage: the error that ended the text, or "".
     """
 
     start: int
+    size: int
     first_line: int
     is_last: bool
     damage: str
 
-    def to_bytes(self) -> bytes:
-        """Return the bytes after the text."""
-        data = json.dumps(self).encode()
-        return data + len(data).to_bytes(_LENGTH_BYTES, "big")
-
 
 def block_name(shard: ShardId) -> str:
     """Return the name of the file with the text of a shard."""
-    return f"{shard.chunk_index}.{shard.number}.block"
-
-
-def record_name(shard: ShardId) -> str:
-    """Return the name of the file with the record of a shard."""
-    return f"{shard.chunk_index}.{shard.number}.record"
+    return f"{shard_name(shard)}.block"
 
 
 def is_unpacked(shards: ShardStore, shard: ShardId) -> bool:
-    """Return whether the block or the record of a shard exists."""
-    # In this order: a block is deleted after its record exists.
-    return any(shards.size_of(name) is not None for name in (block_name(shard), record_name(shard)))
+    """Return whether a shard is unpacked or encoded."""
+    return shards.size_of(_state_name(shard)) is not None
 
 
-def read_record(shards: ShardStore, shard: ShardId) -> ShardRecord | None:
-    """Return the record of a shard that is encoded, else None."""
-    with suppress(StoreNotFound):
-        return ShardRecord.from_json(json.loads(shards.read(record_name(shard))))
-    return None
+def read_state(shards: ShardStore, shard: ShardId) -> UnpackedShard | ShardRecord | None:
+    """Return the state of a shard, None before it is unpacked."""
+    try:
+        state = json.loads(bytes(shards.store.read(_state_name(shard))))
+    except StoreNotFound:
+        return None
+    return UnpackedShard(*state) if isinstance(state, list) else ShardRecord.from_json(state)
 
 
-def read_end(file: RandomFile) -> tuple[int, BlockEnd]:
-    """Return the bytes of the text of a block, and its end."""
-    stop = file.size - _LENGTH_BYTES
-    start = stop - int.from_bytes(read_at(file, stop, _LENGTH_BYTES), "big")
-    return start, BlockEnd(*json.loads(read_at(file, start, stop - start)))
+def write_state(shards: ShardStore, shard: ShardId, state: UnpackedShard | ShardRecord) -> None:
+    """Change the state of a shard."""
+    value = state.as_json() if isinstance(state, ShardRecord) else state
+    shards.store.put(_state_name(shard), json.dumps(value).encode())
+
+
+def _state_name(shard: ShardId) -> str:
+    return f"{shard_name(shard)}.json"

@@ -25,13 +25,8 @@ class MergeTask(NamedTuple):
     closing: int | None = None
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        """What identifies the task among all tasks of a dataset."""
-        return self.split, self.array, self.first
-
-    @property
     def name(self) -> str:
-        """The name on the dashboard of a cluster: merge-train-tokens-0."""
+        """What identifies the task among all tasks of a dataset: merge-train-tokens-0."""
         return f"merge-{self.split}-{self.array}-{self.first}"
 
     def describe(self) -> str:

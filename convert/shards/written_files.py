@@ -38,14 +38,10 @@ class WrittenFiles(NamedTuple):
     def pack(cls, written: Iterable[tuple[FileRecord, TokenFacts | None]]) -> WrittenFiles:
         """Pack the files that a writer returned, which are consecutive files of one array and at least one."""
         files = list(written)
-        prefix, first = _split(files[0][0].path)
-        packed = np.zeros(len(files), FILE)
-        for number, (record, facts) in enumerate(files):
-            packed[number] = (record.bytes, int(record.digest, 16), *(facts or (0, 0, 0, 0)))
-        return cls(prefix, first, packed.tobytes())
-
-    def __len__(self) -> int:
-        return len(self.packed) // FILE.itemsize
+        path = files[0][0].path
+        prefix = path.rstrip("0123456789")
+        rows = [(record.bytes, int(record.digest, 16), *(facts or (0, 0, 0, 0))) for record, facts in files]
+        return cls(prefix, int(path[len(prefix) :]), np.array(rows, FILE).tobytes())
 
     @property
     def byte_count(self) -> int:
@@ -76,9 +72,3 @@ class WrittenFiles(NamedTuple):
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         for number, row in enumerate(np.frombuffer(self.packed, FILE).tolist(), self.first):
             yield f"{self.prefix}{number}", *row
-
-
-def _split(path: str) -> tuple[str, int]:
-    """Return "train/encoded_tokens/c/" and 12 for "train/encoded_tokens/c/12"."""
-    prefix = path.rstrip("0123456789")
-    return prefix, int(path[len(prefix) :])

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from convert.errors import Refused, UsageError
 from convert.options import ConvertOptions
-from convert.workdir.journal import FileJournal
+from convert.workdir.journal import Journal
 from convert.workdir.workdir import (
     INPUT_NAME,
     PLAN_NAME,
@@ -33,7 +32,7 @@ from convert.workdir.workdir import (
 from flat_tokens.storage.existing_output import is_empty_folder, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from tokenmill.stores import open_store
-from tokenmill.stores.durability import sync, sync_folders, write_lasting
+from tokenmill.stores.durability import sync, sync_folders
 from tokenmill.stores.folder_lock import FolderLock
 from tokenmill.stores.names import STILL_USED, names_in, rename
 
@@ -58,8 +57,9 @@ class FolderWorkDir(WorkDir):
                 f"{self._target}: cannot be the name of a dataset. Pass an --output such as owt.zarr."
             )
         folder = self._folder = self._target.with_name(f"{self._target.name}.partial")
-        super().__init__(options, f"{self._target}", f"{folder}", open_store(folder), FileJournal(folder))
         self.dataset, self.shards = folder / DATASET_NAME, folder / SHARDS_NAME
+        stores = open_store(folder), open_store(self.dataset)
+        super().__init__(options, f"{self._target}", f"{folder}", Journal(folder), *stores)
         self._locks: list[FolderLock] = []
 
     def check_output(self) -> None:
@@ -109,13 +109,6 @@ class FolderWorkDir(WorkDir):
         while self._locks:
             self._locks.pop().release()
 
-    def clean_dataset(self, keep: set[str]) -> None:
-        for folder, _, names in os.walk(self.dataset):
-            for name in names:
-                path = Path(folder) / name
-                if path.relative_to(self.dataset).as_posix() not in keep:
-                    path.unlink(missing_ok=True)
-
     def publish(self) -> None:
         sync_folders(self.dataset)
         if os.path.lexists(self._target):
@@ -158,12 +151,6 @@ class FolderWorkDir(WorkDir):
         self.check_output()
         return True
 
-    def _put_plan(self, lines: Iterable[bytes], if_absent: bool) -> None:
-        if if_absent:
-            self._store.put(PLAN_NAME, lines, if_absent=True)
-        else:
-            write_lasting(self._folder / PLAN_NAME, lines)
-
     def _open_shards(self) -> None:
         for folder in (self.shards, self.dataset):
             folder.mkdir(exist_ok=True)
@@ -171,8 +158,7 @@ class FolderWorkDir(WorkDir):
 
     def _clear(self, keep: tuple[str, ...] = (INPUT_NAME,)) -> None:
         # Shards elsewhere go before the plan, which names them; without a plan the rest counts as not started.
-        if scratch := self._scratch_of_former():
-            remove_folder(Path(scratch))
+        self._remove_scratch()
         (self._folder / PLAN_NAME).unlink(missing_ok=True)
         for name in names_in(self._folder) - {*keep}:
             path = self._folder / name

@@ -1,7 +1,7 @@
 """The journal: a line for each finished shard and each written span of an array, appended by the driver alone.
 
-    1f0a...92 {"id": [3, 0], ...}                  XXH64 of the JSON text, seeded with the number of the run
-    77b1...0c {"run": ["train", "tokens", 0], ...}
+    1f0a...92 {"id": [3, 0], ...}                        XXH64 of the JSON text, seeded with the number of the run
+    77b1...0c {"task": "merge-train-tokens-0", ...}
 
 The checksum detects lines that a power failure or a full disk tore, and lines of a discarded run; both are ignored. Of
 several lines about the same shard or span the last one counts. The driver appends a line after the data exists, and a
@@ -21,11 +21,9 @@ import os
 import re
 import time
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from sys import intern
 from typing import Any
 
 from convert.errors import Refused, naming
@@ -48,12 +46,12 @@ _OBJECT_NAME = re.compile(r"journal/(?:(\d+)\.)?(\d{8})")
 
 def merge_entry(task: MergeTask, files: Iterable[WrittenFiles]) -> dict[str, Any]:
     """Return the entry of a finished merge task."""
-    return {"run": task.key, "items": task.item_count, "files": [own.as_json() for own in files]}
+    return {"task": task.name, "items": task.item_count, "files": [own.as_json() for own in files]}
 
 
 def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
     """Return the entry for the hash below which the documents of --validation-docs are."""
-    return {"documents": documents, "threshold": threshold}
+    return {"task": f"threshold-{documents}", "threshold": threshold}
 
 
 class Recorded:
@@ -66,14 +64,10 @@ class Recorded:
 
     def __init__(self, entries: Iterable[tuple[dict[str, Any], bytes]]) -> None:
         self.shards: dict[ShardId, bytes] = {}
-        self._runs: dict[tuple[str, str, int], bytes] = {}
-        self._thresholds: dict[int, int] = {}
+        self._tasks: dict[str, bytes] = {}
         for entry, text in entries:
-            if "run" in entry:
-                split, array, first = entry["run"]
-                self._runs[intern(split), intern(array), first] = zlib.compress(text, 1)
-            elif "threshold" in entry:
-                self._thresholds[entry["documents"]] = entry["threshold"]
+            if "task" in entry:
+                self._tasks[entry["task"]] = zlib.compress(text, 1)
             else:
                 shard = ShardId(*entry["id"])
                 self.shards.pop(shard, None)
@@ -86,29 +80,40 @@ class Recorded:
 
     def files(self, task: MergeTask) -> list[WrittenFiles] | None:
         """Return the files that a merge task has written, or None if it was not finished."""
-        text = self._runs.get(task.key)
-        entry = None if text is None else json.loads(zlib.decompress(text))
-        if entry is None or entry["items"] != task.item_count:
+        entry = self._entry(task.name)
+        if entry.get("items") != task.item_count:
             return None
         return [WrittenFiles.from_json(files) for files in entry["files"]]
 
     def threshold(self, documents: int) -> int | None:
         """Return the threshold that was recorded for this number of documents, or None."""
-        return self._thresholds.get(documents)
+        threshold: int | None = self._entry(f"threshold-{documents}").get("threshold")
+        return threshold
+
+    def _entry(self, task: str) -> dict[str, Any]:
+        text = self._tasks.get(task)
+        entry: dict[str, Any] = {} if text is None else json.loads(zlib.decompress(text))
+        return entry
 
 
-class Journal(ABC):
-    """Lines that are appended to one journal and read from all.
+class Journal:
+    """Lines that are appended to one journal and read from all, in a folder.
 
     task: the index of this task of a job array, or None.
-    files: the files to sync, none on a store.
     holds_work: whether any recorded work would have to be repeated without the journals.
     """
 
     task: int | None = None
-    files: Sequence[Path] = ()
     holds_work = False
     _seed = 0
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def files(self) -> list[Path]:
+        """The files to sync, none on a store."""
+        return [self._folder / (FOLDER if self.task is None else f"{FOLDER}.{self.task}")]
 
     def begin(self, run: str, is_new: bool = False) -> None:
         """Read and write lines of one run only.
@@ -130,21 +135,15 @@ class Journal(ABC):
             # The leading line break ends a torn line.
             lines += b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, self._seed), text)
             self.holds_work = self.holds_work or _is_work(entry)
-        self._write(lines)
+        if lines:
+            self._write(lines)
 
-    @abstractmethod
     def flush(self) -> None:
         """Make all appended lines visible to the next run."""
 
-    @abstractmethod
     def confirm(self) -> str:
-        """Raise Refused if another run has taken over; return the key of an object that proves it."""
-
-    @abstractmethod
-    def _write(self, lines: bytearray) -> None: ...
-
-    @abstractmethod
-    def _lines(self) -> Iterator[bytes]: ...
+        """Raise Refused if another run has taken over; return the key of an object that proves it, "" in a folder."""
+        return ""
 
     def _entries(self) -> Iterator[tuple[dict[str, Any], bytes]]:
         for line in self._lines():
@@ -152,27 +151,10 @@ class Journal(ABC):
             if digits == b"%0*x" % (_DIGITS, _core.xxh64(text, self._seed)):
                 yield json.loads(text), text
 
-
-class FileJournal(Journal):
-    """A journal in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def begin(self, run: str, is_new: bool = False) -> None:
-        self.files = [self._folder / (FOLDER if self.task is None else f"{FOLDER}.{self.task}")]
-        super().begin(run, is_new)
-
-    def flush(self) -> None:
-        pass
-
-    def confirm(self) -> str:
-        return ""
-
     def _write(self, lines: bytearray) -> None:
-        if lines:
-            with naming(self.files[0]):
-                write_all(self.files[0], lines, os.O_APPEND)
+        (path,) = self.files
+        with naming(path):
+            write_all(path, lines, os.O_APPEND)
 
     def _lines(self) -> Iterator[bytes]:
         paths = [path for path in self._folder.glob(f"{FOLDER}*") if _FILE_NAME.fullmatch(path.name)]
@@ -200,6 +182,10 @@ class StoreJournal(Journal):
         self._next_put = 0.0
 
     @property
+    def files(self) -> list[Path]:
+        return []
+
+    @property
     def claimed(self) -> str:
         """The key of this run's claim, or "" without one."""
         return "" if self._claim is None else self._claim.key
@@ -217,15 +203,20 @@ class StoreJournal(Journal):
 
     def flush(self) -> None:
         if self._waiting:
-            self._put(bytes(self._waiting))
-            self._waiting.clear()
+            self.confirm()
             self._next_put = time.monotonic() + PUT_SECONDS
 
     def confirm(self) -> str:
-        key = self._key
-        self._put(bytes(self._waiting))
+        self._check_claim()
+        entry = self._put_next(bytes(self._waiting))
+        try:
+            self._check_claim()
+        except Refused:
+            # Another run finished between the first look and the put, so this number was free again.
+            self._store.delete([entry.key])
+            raise
         self._waiting.clear()
-        return key
+        return entry.key
 
     def _write(self, lines: bytearray) -> None:
         self._waiting += lines
@@ -245,24 +236,12 @@ class StoreJournal(Journal):
             if found := _OBJECT_NAME.fullmatch(entry.key):
                 yield None if found[1] is None else int(found[1]), int(found[2]), entry.key
 
-    @property
-    def _key(self) -> str:
-        return f"{FOLDER}/{'' if self.task is None else f'{self.task}.'}{self._number:08}"
-
-    def _put(self, lines: bytes) -> None:
-        self._check_claim()
-        entry = self._put_next(lines)
-        try:
-            self._check_claim()
-        except Refused:
-            # Another run finished between the first look and the put, so this number was free again.
-            self._store.delete([entry.key])
-            raise
-
     def _put_next(self, lines: bytes) -> Entry:
+        prefix = "" if self.task is None else f"{self.task}."
         # The first line, which has no checksum, makes the object unlike any of another run.
+        data = b"\nby %b" % self._holder.encode() + lines
         try:
-            entry = put_own(self._store, self._key, b"\nby %b" % self._holder.encode() + lines)
+            entry = put_own(self._store, f"{FOLDER}/{prefix}{self._number:08}", data)
         except AlreadyThere:
             raise self._taken_over() from None
         self._number += 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +21,6 @@ from pathlib import Path
 from convert.errors import Refused, UsageError
 from convert.options import ConvertOptions
 from convert.planning.plan_record import PlanRecord
-from convert.shards.shard_store import shards_at
 from convert.workdir.folder import FolderWorkDir
 from convert.workdir.journal import StoreJournal
 from convert.workdir.unpublished import UnpublishedStore
@@ -34,7 +33,6 @@ from convert.workdir.workdir import (
     existing_dataset,
     holds,
     not_replaceable,
-    remove_folder,
 )
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.existing_output import why_it_stays
@@ -42,7 +40,6 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
 from flat_tokens.writer import place_of
 from tokenmill.stores import (
     AlreadyThere,
-    Store,
     StoreError,
     StoreNotFound,
     is_url,
@@ -79,7 +76,8 @@ class StoreWorkDir(WorkDir):
             )
         self._target = open_store(url, options.storage_options)
         partial = open_store(f"{url}.partial", options.storage_options)
-        super().__init__(options, shown, f"{url}.partial", partial, StoreJournal(partial, shown))
+        log = StoreJournal(partial, shown)
+        super().__init__(options, shown, f"{url}.partial", log, partial, self._target)
         self.dataset = UnpublishedStore(self._target, partial)
         self._lease = Lease(partial, shown, Refused)
 
@@ -115,8 +113,6 @@ class StoreWorkDir(WorkDir):
         if not holds(self._store, PLAN_NAME):
             return True
         try:
-            if self._store.head(MANIFEST_NAME).size != self._target.head(MANIFEST_NAME).size:
-                return False
             return bytes(self._store.read(MANIFEST_NAME)) == bytes(self._target.read(MANIFEST_NAME))
         except StoreNotFound:
             return False
@@ -149,9 +145,6 @@ class StoreWorkDir(WorkDir):
             for entry in self._store.list("tasks")
             if (found := _TASK_LEASE.fullmatch(entry.key))
         ]
-
-    def clean_dataset(self, keep: set[str]) -> None:
-        self._delete(self._target, (entry.key for entry in self._target.list() if entry.key not in keep))
 
     def publish(self) -> None:
         """See WorkDir. Raise Refused (exit 6) if a run of the same command has published it."""
@@ -219,16 +212,6 @@ class StoreWorkDir(WorkDir):
             self._delete(self._target, [MANIFEST_NAME])
         return is_resumed
 
-    def _put_plan(self, lines: Iterable[bytes], if_absent: bool) -> None:
-        self.log.confirm()
-        self._store.put(PLAN_NAME, lines, if_absent)
-
-    def _delete(self, store: Store, keys: Iterable[str]) -> None:
-        """Delete objects. Raise Refused (exit 6) if another run has taken over."""
-        if own := list(keys):
-            self.log.confirm()
-            store.delete(own)
-
     def _clear(self) -> None:
         if holds(self._target, MANIFEST_NAME) and not self._given.overwrite:
             raise existing_dataset(self.output)
@@ -238,13 +221,7 @@ class StoreWorkDir(WorkDir):
 
     def _remove(self, keep: Collection[str] = (LEASE_NAME,)) -> None:
         """Delete the work folder, but not the dataset."""
-        scratch = self._scratch_of_former()
-        if scratch:  # before the plan, which names it; without a plan the rest counts as not started
-            shards = shards_at(scratch, self._given.storage_options).store
-            if shards.is_local:
-                remove_folder(shards.path)
-            else:
-                self._delete(shards, (entry.key for entry in shards.list()))
+        self._remove_scratch()  # before the plan, which names it; without a plan the rest counts as not started
         self._delete(self._store, [PLAN_NAME])
         keys = (entry.key for entry in self._store.list())
         own = [key for key in keys if key not in keep and _OWN_KEY.fullmatch(key)]

@@ -9,15 +9,11 @@ Objects are therefore put if absent and compared, not replaced, and the next run
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 from convert.errors import StorageError
 from flat_tokens.storage.manifest import MANIFEST_NAME
 from tokenmill.stores import AlreadyThere, Bytes, Entry, Store
-from tokenmill.stores.store import as_blocks
 from tokenmill.stores.wrapped import WrappedStore
-
-_MAX_COMPARED_BYTES = 64 << 20  # larger objects in blocks are uploaded in parts, without a comparison
 
 
 class UnpublishedStore(WrappedStore):
@@ -47,17 +43,12 @@ class UnpublishedStore(WrappedStore):
             entry = self._partial.put(key, data)
             self.manifest_version = entry.version
             return entry
-        whole = data if isinstance(data, bytes | bytearray | memoryview) else None
-        if whole is None:
-            blocks, whole = as_blocks(data), bytearray()
-            for block in blocks:
-                whole += block
-                if len(whole) > _MAX_COMPARED_BYTES:
-                    return self._store.put(key, chain((whole,), blocks))
+        if not isinstance(data, bytes | bytearray | memoryview):
+            return self._store.put(key, data)  # blocks come from the driver alone
         try:
-            return self._store.put(key, whole, if_absent=True)
+            return self._store.put(key, data, if_absent=True)
         except AlreadyThere:
-            if memoryview(self._store.read(key)) != memoryview(whole).cast("B"):
+            if memoryview(self._store.read(key)) != memoryview(data).cast("B"):
                 raise StorageError(
                     f"{self.url}/{key}: another run just wrote this object. End that run, then run the same "
                     "command again."

@@ -29,6 +29,7 @@ from convert.shards.shard_store import ShardStore, shards_at
 from convert.workdir.journal import Journal
 from flat_tokens.writer import Destination
 from tokenmill.stores import AlreadyThere, Store, StoreError, StoreNotFound, is_url
+from tokenmill.stores.durability import write_lasting
 from tokenmill.stores.names import remove_tree
 
 PLAN_NAME = "plan.json"
@@ -52,18 +53,22 @@ class WorkDir(ABC):
     log: the journal.
     task: the task of a job array that this run is, or None.
     is_published: whether the dataset has its final name.
+
+    store: of the work folder. objects: the store with the files of the dataset.
     """
 
     dataset: Destination
     shards: Path
 
-    def __init__(self, options: ConvertOptions, output: str, place: str, store: Store, log: Journal) -> None:
-        self.output, self.place, self.log, self._store = output, place, log, store
+    def __init__(
+        self, options: ConvertOptions, output: str, place: str, log: Journal, store: Store, objects: Store
+    ) -> None:
+        self.output, self.place, self.log = output, place, log
         self.root = f"{output}.partial"
         self.task: Task | None = None
         self.scratch = ""
         self.is_published = False
-        self._given, self._plan = options, PlanRecord({})
+        self._given, self._plan, self._store, self._objects = options, PlanRecord({}), store, objects
         self._run = "0"  # a random number that seeds the checksums of the journal
         self._is_open = False
         self._next_status = 0.0
@@ -94,19 +99,12 @@ class WorkDir(ABC):
         """Remove the work folder of a run that was killed after it published the dataset."""
 
     @abstractmethod
-    def clean_dataset(self, keep: set[str]) -> None:
-        """Delete all files of the unfinished dataset except `keep`, paths in it."""
-
-    @abstractmethod
     def _recover(self) -> bool:
         """Repair the output if a run was killed while it published; return whether its work may be resumed."""
 
     @abstractmethod
     def _clear(self) -> None:
         """Delete everything except locks and standard input."""
-
-    @abstractmethod
-    def _put_plan(self, lines: Iterable[bytes], if_absent: bool) -> None: ...
 
     # -- one run
 
@@ -131,19 +129,25 @@ class WorkDir(ABC):
         """Return the files to sync for these paths in the dataset: none on a store."""
         return [f"{self.dataset}/{path}" for path in paths] if isinstance(self.dataset, Path) else []
 
+    def clean_dataset(self, keep: set[str]) -> None:
+        """Delete all files of the unfinished dataset except `keep`, paths in it."""
+        self._delete(self._objects, (entry.key for entry in self._objects.list() if entry.key not in keep))
+
     def former_plan(self) -> RecordFile | None:
         """Return the plan of the unfinished run, if there is one; ValueError if it is damaged."""
-        try:
-            self._store.head(PLAN_NAME)
-            return RecordFile(
-                Path(self.place, PLAN_NAME) if self._store.is_local else bytes(self._store.read(PLAN_NAME))
-            )
-        except StoreNotFound:
+        if not holds(self._store, PLAN_NAME):
             return None
+        is_local = self._store.is_local
+        return RecordFile(Path(self.place, PLAN_NAME) if is_local else bytes(self._store.read(PLAN_NAME)))
 
     def write_plan(self, if_absent: bool = False) -> None:
         """Write the plan, for example because sources were marked as left out since `open`."""
-        self._put_plan(self._plan.lines(self._run, self.scratch), if_absent)
+        lines = self._plan.lines(self._run, self.scratch)
+        self.log.confirm()
+        if self._store.is_local and not if_absent:
+            write_lasting(Path(self.place, PLAN_NAME), lines)
+        else:
+            self._store.put(PLAN_NAME, lines, if_absent)
 
     @property
     def holds_work(self) -> bool:
@@ -157,8 +161,9 @@ class WorkDir(ABC):
 
     @property
     def shard_store(self) -> ShardStore:
-        """The temporary shards of an open work folder."""
-        return shards_at(self.scratch or f"{self.place}/{SHARDS_NAME}", self._given.storage_options)
+        """The temporary shards of an open work folder. Late workers of a discarded run use another place."""
+        place = self.scratch or f"{self.place}/{SHARDS_NAME}/{self._run}"
+        return shards_at(place, self._given.storage_options)
 
     def put_job(self, data: bytes) -> str:
         """Store the job for workers that this process does not start; return its path or URL."""
@@ -176,6 +181,12 @@ class WorkDir(ABC):
             name = "status.json" if self.task is None else f"status.{self.task[0]}.json"
             with suppress(OSError, StoreError):
                 self._store.put(name, json.dumps(dict(status)).encode() + b"\n")
+
+    def _delete(self, store: Store, keys: Iterable[str]) -> None:
+        """Delete objects. Raise Refused (exit 6) if another run has taken over."""
+        if own := list(keys):
+            self.log.confirm()
+            store.delete(own)
 
     def _resumes(self, plan: PlanRecord) -> bool:
         """Return whether there is an unfinished run with this plan; Refused if its plan differs."""
@@ -227,17 +238,18 @@ class WorkDir(ABC):
             self.write_plan()
         shards = self.shard_store.store
         if shards.is_local:
-            shards.path.mkdir(exist_ok=True)
-            if self.scratch and shards.path.stat().st_uid != os.geteuid():
-                raise Refused(f"{shards.path}: belongs to another user. Start over with --restart.")
+            shards.path.mkdir(parents=True, exist_ok=True)
 
-    def _scratch_of_former(self) -> str:
-        """Return the location outside the work folder of the shards of the unfinished run, or ""."""
+    def _remove_scratch(self) -> None:
+        """Remove the shards of the unfinished run that are outside the work folder."""
         with suppress(ValueError):
             former = self.former_plan()
             if former is not None and former.scratch.endswith(_SHARDS_ENDING):
-                return former.scratch
-        return ""
+                shards = shards_at(former.scratch, self._given.storage_options).store
+                if shards.is_local:
+                    remove_folder(shards.path)
+                else:
+                    self._delete(shards, (entry.key for entry in shards.list()))
 
 
 def existing_dataset(output: object) -> Refused:

@@ -13,18 +13,18 @@ import json
 import multiprocessing
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import convert.driver.conversion
 from convert.__main__ import flush_and_leave, main
 from convert.planning.plan import Plan
-from convert.shards import shard_writer, write_units
+from convert.shards import shard_store, shard_writer, write_units
 from convert.workdir import journal
 from tokenmill.engines import stop_signals
 from tokenmill.stores import lease
@@ -88,7 +88,11 @@ def _without_claims() -> None:
 
 
 def _one_name() -> None:
-    shard_writer.os = SimpleNamespace(urandom=bytes)  # type: ignore[assignment]
+    @contextmanager
+    def one_folder(self: shard_store.ShardStore, temporary: Path) -> Iterator[Path]:
+        yield self.store.path if self.store.is_local else temporary
+
+    shard_store.ShardStore.folder = one_folder  # type: ignore[method-assign,assignment]
 
 
 PLANTED: dict[str, Callable[[], None]] = {

@@ -274,3 +274,14 @@ def test_an_object_store_holds_the_same_sequences(conversion: Conversion) -> Non
             assert [
                 dataset[name].sequence(at).tolist() for at in range(len(dataset[name]))
             ] == split.sequences
+
+
+def test_a_begin_token_before_a_long_text_next_to_records_with_a_loss_mask(folder: Path) -> None:
+    """The mark of the begin token, which is not trained, was taken for a part of its ID."""
+    (folder / "a.jsonl").write_text('{"prompt": "the quick", "completion": " brown fox"}')
+    (folder / "b.txt").write_text("the quick brown fox " * 150_000)  # encoded in pieces
+    fields = {"prompt_field": "prompt", "completion_field": "completion", "prepend_token": END}
+    convert(Inline(), inputs=["a.jsonl", "b.txt"], validation_fraction=0.0, **fields)
+    trained = flat_tokens.open("out").train.trained_of(1)
+    assert not trained[0]
+    assert trained[1:].all()
