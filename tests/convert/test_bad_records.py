@@ -253,7 +253,7 @@ def test_invalid_bytes_in_json_lines_can_be_replaced(
         output = tmp_path / f"{chunk_bytes}"
         summary = run(path, tokenizer_path, output, replace_invalid=True, text_chunk_bytes=chunk_bytes)
         check(output, expected, summary)
-        assert summary.replaced == 4
+        assert summary.intake.replaced == 4
 
 
 def test_bad_rows_of_parquet(tokenizer_path: Path, naive: Naive, tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_bad_rows_of_parquet(tokenizer_path: Path, naive: Naive, tmp_path: Path)
     )
     summary = run(path, tokenizer_path, tmp_path / "r", on_error="skip", replace_invalid=True)
     check(tmp_path / "r", replaced, summary)
-    assert summary.replaced == 3
+    assert summary.intake.replaced == 3
 
 
 def test_the_command_line_says_what_was_left_out(

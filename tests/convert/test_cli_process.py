@@ -50,7 +50,8 @@ def test_the_whole_command(here: Path) -> None:
     assert "workers" in out
     assert [line.split(":")[0] for line in err.splitlines()] == ["encode", "merge", "verify"]
     process = cli(*command("--quiet", "--validation-fraction", "0.3", output="quiet.zarr"))
-    assert process.communicate(timeout=60) == ("", "")
+    out, err = process.communicate(timeout=60)
+    assert (out.startswith("quiet.zarr: "), err) == (True, "")
     assert tree(here / "quiet.zarr") == tree(here / "out.zarr")
 
 
@@ -78,7 +79,8 @@ def test_a_tokenizer_that_does_not_fit_the_disk_says_what_to_do(here: Path) -> N
         resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
 
     _, err = cli(*command("short.txt"), preexec_fn=limit).communicate(timeout=60)
-    assert "tokenizer.json: File too large (errno 27)" in err
+    assert "tokenizer.json" in err
+    assert "File too large (errno 27)" in err
     assert "ulimit -f" in err
     assert err.count("\n") == 1
 
@@ -113,7 +115,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     assert f"reused     {done:,} of" in out
     assert any('"note": ' in line and "out.zarr.partial" in line for line in err.splitlines())
     process = cli(*command("--quiet", "--workers", "1", output="clean.zarr"))
-    assert process.communicate(timeout=60) == ("", "")
+    assert process.communicate(timeout=60)[1] == ""
     assert tree(here / "out.zarr") == tree(here / "clean.zarr")
 
 

@@ -14,16 +14,14 @@ from input_kinds import KINDS, PACKED, compressed, write_kind
 from naive_conversion import END, make_documents
 from test_input_kinds import run
 
-from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert.__main__ import main
-from convert.document_ends import document_ends
 from convert.driver import conversion
-from convert.driver.conversion import layout_of
+from convert.driver.conversion import layout_of, prepare
 from convert.driver.estimate import Estimate, estimate
 from convert.errors import StorageError, UsageError
 from convert.planning.plan import make_plan
-from flat_tokens.storage.layout import ArrayLayout
+from tokenmill.cli.progress import Progress
 from tokenmill.inputs.sources import find_sources
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
@@ -37,7 +35,7 @@ def test_the_estimate_is_about_right(kind: str, tokenizer_path: Path, tmp_path: 
     summary = run(path, tokenizer_path, tmp_path / "out")
     assert found.tokens == pytest.approx(summary.tokens, rel=0.2)
     assert found.documents == pytest.approx(summary.documents, rel=0.2)
-    assert found.text_bytes == pytest.approx(summary.text_bytes, rel=0.2)
+    assert found.text_bytes == pytest.approx(summary.intake.text_bytes, rel=0.2)
     assert found.cpu_seconds > 0
 
 
@@ -78,10 +76,7 @@ def hex_text(size: int) -> bytes:
 
 def estimate_of(path: Path, tokenizer_path: Path, tmp_path: Path, **more: Any) -> Estimate:
     options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"), **more)
-    plan = make_plan(find_sources(options.inputs), options.text_chunk_bytes)
-    tokenizer = Tokenizer.load(tokenizer_path)
-    ends = document_ends(options, tokenizer)
-    return estimate(tokenizer, plan, ArrayLayout.create(), options, ends, options.intake_rules)
+    return estimate(prepare(options, Progress()))
 
 
 @pytest.mark.parametrize("kind", ["txt.none", "jsonl.none"])
@@ -142,7 +137,6 @@ def test_a_dry_run_prints_and_writes_nothing(
     for expected in (
         "nothing written",
         "1 file: 1 jsonl.gz",
-        "text chunk",
         "documents  about",
         "tokens",
         "time",

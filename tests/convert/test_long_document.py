@@ -116,7 +116,7 @@ def test_conversions_do_not_depend_on_the_stretch(
     fraction = more.get("validation_fraction", 0.005)
     expected = naive.convert([path], fraction=fraction)
     assert read_dataset(tmp_path / "out") == expected_dataset(expected)
-    assert summary.replaced == data.decode(errors="replace").count("\ufffd")
+    assert summary.intake.replaced == data.decode(errors="replace").count("\ufffd")
     assert {name: split.documents for name, split in expected.items()} == {
         name: counts.documents for name, counts in summary.splits.items()
     }

@@ -88,21 +88,6 @@ def test_defaults_and_kinds_of_paths() -> None:
     assert ConvertOptions(["a"], "t", "o", validation=["v"]).fraction == 0
 
 
-def test_only_what_decides_the_bytes_is_recorded() -> None:
-    base = ConvertOptions(["a"], "t", "o")
-    same = ConvertOptions(["b"], "t", "p", workers=7, progress="json", overwrite=True, text_chunk_bytes=9)
-    assert base.recorded(2, None) == same.recorded(2, None)
-    assert base.recorded(2, None) != base.recorded(3, None)
-    for change in (
-        {"seed": 1},
-        {"separator": "x"},
-        {"compression": "none"},
-        {"replace_invalid": True},
-    ):
-        changed = ConvertOptions(["a"], "t", "o", **change)  # type: ignore[arg-type]
-        assert changed.recorded(2, None) != base.recorded(2, None)
-
-
 @pytest.mark.parametrize(
     ("text", "plain"),
     [

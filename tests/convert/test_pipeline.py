@@ -198,7 +198,7 @@ def test_invalid_bytes_are_replaced_as_python_does_and_counted(
         output = tmp_path / f"{chunk_bytes}.zarr"
         summary = run(path, tokenizer_path, output, replace_invalid=True, text_chunk_bytes=chunk_bytes)
         check(output, expected, summary)
-        assert summary.replaced == replaced
+        assert summary.intake.replaced == replaced
         assert any("replaced" in line for line in summary.lines())
 
 

@@ -7,15 +7,10 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from stopped_runs import options
 
-import flat_tokens
 from bpe import BadTokenizer, Tokenizer
-from convert import convert
-from convert.driver.tokenizers import load_tokenizer, tokenizer_of
-from convert.errors import BadInput
+from convert.driver.tokenizers import load_tokenizer
 from flat_tokens.format import LARGEST_TOKEN_ID
-from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.stores import open_store
 
 
@@ -43,22 +38,3 @@ def test_the_largest_id_of_a_tokenizer_is_that_of_a_dataset(here: Path) -> None:
     assert load_tokenizer("far.json")[0].max_token_id == LARGEST_TOKEN_ID
     with pytest.raises(BadTokenizer, match="<far>"):
         Tokenizer(entries, None, {"<far>": LARGEST_TOKEN_ID + 1}, "gpt2")
-
-
-def test_that_of_a_dataset(here: Path) -> None:
-    convert(options(), InlineEngine())
-    fingerprint = Tokenizer.load("tok.json").fingerprint()
-    found = tokenizer_of(flat_tokens.open("out"))
-    assert found is not None
-    assert found.fingerprint() == fingerprint
-    path = here / "out/tokenizer.json"
-    data = path.read_bytes()
-    path.write_bytes(data + b"\n")
-    with pytest.raises(BadInput, match=r"tokenizer\.json"):
-        tokenizer_of(flat_tokens.open("out"))
-    (here / "out/manifest.json").unlink()
-    found = tokenizer_of(flat_tokens.open("out"))
-    assert found is not None
-    assert found.fingerprint() == fingerprint
-    path.unlink()
-    assert tokenizer_of(flat_tokens.open("out")) is None
