@@ -13,7 +13,7 @@ import pytest
 
 import convert
 from convert import ConvertOptions
-from convert.errors import Refused, StorageError, UsageError
+from convert.errors import Refused, StorageError
 from convert.planning.plan_record import PLAN_VERSION, PlanRecord
 from convert.workdir import workdir
 from convert.workdir.folder import FolderWorkDir
@@ -285,11 +285,6 @@ def test_a_task_never_discards_work(output: str) -> None:
     with pytest.raises(Refused, match=r"--seed 1 \(now 2\).*delete"):
         other.open(plan(2))
     other.close()
-    restarted = at(output, restart=True)
-    restarted.acquire((1, 3))
-    with pytest.raises(UsageError, match="--restart"):
-        restarted.open(plan())
-    restarted.close()
     assert "plan.json" in keys(partial_of(output))
     again = at(output, restart=True)
     assert again.open(plan(2)) is False
