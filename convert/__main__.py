@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from convert.cli.arguments import build_parser as build_parser
 from convert.cli.arguments import parse_arguments
-from convert.errors import advice_of
+from convert.errors import COMPLETE, Advice
 from tokenmill.cli.failures import ended_by
 from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_standard_streams
 from tokenmill.engines.choose import quiet_loggers
@@ -35,17 +35,11 @@ from tokenmill.stores import shown_url
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert") -> int:
     """Convert and return the exit code. prog: the name of the program in messages."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    output = "the output"
     prepare_standard_streams()
     try:
         options, parsed = parse_arguments(words, prog)
-        output = shown_url(options.output)
-        from convert.driver.conversion import (
-            COMPLETE,
-            convert,
-            dry_run,
-            encode_share,
-        )  # slow, and --help does not need it
+        # Slow, and --help does not need it.
+        from convert.driver.conversion import convert, dry_run, encode_share
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,22 +48,21 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
             return 0
         quiet_loggers(options.engine_name)
         with stop_signals():
-            if options.task_count is None:
-                lines = convert(options).lines(parsed.debug)
+            if options.share is None:
+                _print(convert(options).lines(parsed.debug))
             else:
-                chunks, task = encode_share(options), f"task {options.task_index} of {options.task_count}"
-                lines = [
-                    f"{output}: {task} encoded {chunks:,} text chunks; run without --task-index to merge"
-                ]
-            if options.progress != "none":
-                _print(lines)
+                task = f"task {options.task_index} of {options.task_count}"
+                done = (
+                    f"{task} encoded {encode_share(options):,} text chunks; run without --task-index to merge"
+                )
+                _print([f"{shown_url(options.output)}: {done}"])
         return 0
     except SystemExit:  # of --help
         raise
     except BaseException as error:  # also a panic of an extension module
-        advice = advice_of(error)
+        advice = " ".join(note for note in getattr(error, "__notes__", ()) if isinstance(note, Advice))
         if isinstance(error, KeyboardInterrupt) and advice == COMPLETE:
-            complain(f"{output}: complete despite the interrupt", "note")
+            complain("interrupted, but the dataset is complete", "note")
             return 0
         less_memory = "Lower --workers or --text-chunk-bytes."
         return ended_by(error, "--debug" in words, more=advice, with_less_memory=less_memory)

@@ -11,19 +11,15 @@ from bpe.hub import download, locate
 from bpe.tokenizer import Tokenizer
 from convert.errors import BadArgument, not_regular, printable
 from convert.options import ConvertOptions
-from tokenmill.inputs.rules import ChatRules, IntakeRules
+from tokenmill.inputs.rules import ChatRules, IntakeRules, MarkRules
 from tokenmill.stores import NO_OPTIONS, StoreDenied, StoreNotFound, is_url, open_store, shown_url, split_key
 from tokenmill.stores.url import parse
 
 MAX_FILE_BYTES = 16 << 20
-TEMPLATE_NAME, CONFIG_NAME, TOKENS_NAME = (
-    "chat_template.jinja",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-)
+CONFIG_NAME, TOKENS_NAME = "tokenizer_config.json", "special_tokens_map.json"
 TEMPLATES = ("default", "tool_use")  # the named templates that transformers selects automatically
 TEMPLATE_FILES = (  # later files win
-    ("default", TEMPLATE_NAME),
+    ("default", "chat_template.jinja"),
     *((name, f"additional_chat_templates/{name}.jinja") for name in TEMPLATES),
 )
 
@@ -33,18 +29,29 @@ def intake_rules(options: ConvertOptions, tokenizer: Tokenizer) -> IntakeRules:
 
     Prompts and completions need a template only if they are lists of messages.
     """
-    rules = options.intake_rules
-    if rules.marks is None:
-        return rules
-    chat = chat_rules(
-        options.tokenizer,
-        tokenizer,
-        options.chat_template,
-        is_needed=options.messages_field is not None,
-        storage_options=options.storage_options,
-        has_date=options.chat_date is not None,
+    marks = None
+    if options.has_mask:
+        fields = (options.prompt_field or "", options.completion_field or "", options.messages_field or "")
+        chat = chat_rules(
+            options.tokenizer,
+            tokenizer,
+            options.chat_template,
+            is_needed=options.messages_field is not None,
+            storage_options=options.storage_options,
+            has_date=options.chat_date is not None,
+        )
+        marks = MarkRules(*fields, chat, options.chat_date or "")
+    return IntakeRules(
+        options.text_field,
+        options.on_error,
+        options.max_errors,
+        "replace" if options.replace_invalid else "error",
+        options.special_in_text,
+        options.max_record_bytes,
+        options.max_window_bytes,
+        marks,
+        "--replace-invalid",
     )
-    return rules._replace(marks=rules.marks._replace(chat=chat))
 
 
 def chat_rules(
@@ -66,11 +73,13 @@ def chat_rules(
     folder = folder_of(name)
     try:
         config_path, config = _read_json(folder, CONFIG_NAME, storage_options)
-        tokens: dict[str, Any] = {}
         if "added_tokens_decoder" not in config:  # else transformers ignores the map
-            _, tokens = _read_json(folder, TOKENS_NAME, storage_options)
+            config = {**config, **_read_json(folder, TOKENS_NAME, storage_options)[1]}
         if template_file is not None:
-            templates = {"default": _read_template(template_file, storage_options)}
+            path, text = _read(*_split_path(template_file), storage_options)
+            if text is None:
+                raise BadArgument(f"{printable(path)}: no such file. Check --chat-template.")
+            templates = {"default": (path, text)}
         else:
             read = [(one, *_read(folder, file, storage_options)) for one, file in TEMPLATE_FILES]
             templates = {one: (path, text) for one, path, text in read if text is not None}
@@ -79,12 +88,12 @@ def chat_rules(
         if is_needed or template_file is not None:
             raise
         return None
+    if not templates and not is_needed:
+        return None
     if not templates:
-        if not is_needed:
-            return None
         raise BadArgument(
-            f"--messages-field: requires a chat template, but {printable(shown_url(name))} has none ({TEMPLATE_NAME}, "
-            f"{CONFIG_NAME}). Pass --chat-template FILE."
+            f"--messages-field: requires a chat template, but {printable(shown_url(name))} has none "
+            f"({TEMPLATE_FILES[0][1]}, {CONFIG_NAME}). Pass --chat-template FILE."
         )
     for path, text in templates.values():
         try:
@@ -99,7 +108,7 @@ def chat_rules(
             raise BadArgument(f"{printable(path)}: {error}") from None
     special = tuple(token.text for token in tokenizer.added_tokens if token.special)
     default, with_tools = (templates.get(one, ("", ""))[1] for one in TEMPLATES)
-    return ChatRules(default, _named_tokens({**config, **tokens}), special, with_tools)
+    return ChatRules(default, _named_tokens(config), special, with_tools)
 
 
 def folder_of(name: str) -> str:
@@ -112,34 +121,25 @@ def folder_of(name: str) -> str:
     return str(path if path.is_dir() else path.parent)
 
 
-def _read_template(file: str, storage_options: Mapping[str, str]) -> tuple[str, str]:
-    folder, name = split_key(file) if is_url(file) else (str(Path(file).parent), Path(file).name)
-    path, text = _read(folder, name, storage_options)
-    if text is None:
-        raise BadArgument(f"{printable(path)}: no such file. Check --chat-template.")
-    return path, text
+def _split_path(file: str) -> tuple[str, str]:
+    """Return the folder and the name of a path or URL."""
+    return split_key(file) if is_url(file) else (str(Path(file).parent), Path(file).name)
 
 
 def _read(folder: str, name: str, storage_options: Mapping[str, str]) -> tuple[str, str | None]:
     """Return the path of a file for messages, and its text; None if it does not exist."""
-    path = Path(folder) / name
-    place = parse(folder).below(name).shown if is_url(folder) else str(path)
+    where = parse(folder).below(name).shown if is_url(folder) else str(Path(folder) / name)
+    if Path(where).exists() and not Path(where).is_file():
+        raise not_regular(where)
     try:
-        if is_url(folder):
-            data = bytes(open_store(folder, storage_options).read_begin(name, MAX_FILE_BYTES + 1)[0])
-        else:
-            if path.exists() and not path.is_file():
-                raise not_regular(place)
-            with path.open("rb") as file:
-                data = file.read(MAX_FILE_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError, StoreNotFound):
-        return place, None
-    if len(data) > MAX_FILE_BYTES:
-        raise BadArgument(f"{printable(place)}: must be at most {MAX_FILE_BYTES} bytes")
-    try:
-        return place, data.decode()
+        data = bytes(open_store(folder, storage_options).read_begin(name, MAX_FILE_BYTES + 1)[0])
+        if len(data) > MAX_FILE_BYTES:
+            raise BadArgument(f"{printable(where)}: must be at most {MAX_FILE_BYTES} bytes")
+        return where, data.decode()
+    except StoreNotFound:
+        return where, None
     except UnicodeDecodeError as error:
-        raise BadArgument(f"{printable(place)}: invalid UTF-8 at byte {error.start}") from None
+        raise BadArgument(f"{printable(where)}: invalid UTF-8 at byte {error.start}") from None
 
 
 def _read_json(folder: str, name: str, storage_options: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
@@ -165,7 +165,7 @@ def _named_tokens(config: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     extra = config.get("extra_special_tokens")
     named = {name: token for name, token in config.items() if name.endswith("_token")}
     named |= extra if isinstance(extra, dict) else {}
-    texts = {
-        name: token.get("content") if isinstance(token, dict) else token for name, token in named.items()
-    }
-    return tuple((name, text) for name, text in texts.items() if isinstance(text, str))
+    texts = (
+        (name, token.get("content") if isinstance(token, dict) else token) for name, token in named.items()
+    )
+    return tuple((name, text) for name, text in texts if isinstance(text, str))

@@ -22,9 +22,7 @@ class Advice(str):
     """A note of an exception (`BaseException.add_note`) with the next step for the user, which commands show."""
 
 
-def advice_of(error: BaseException) -> str:
-    """Return the advice in the notes of an error."""
-    return " ".join(note for note in getattr(error, "__notes__", ()) if isinstance(note, Advice))
+COMPLETE = Advice("The dataset is complete.")
 
 
 def not_regular(path: object) -> UsageError:

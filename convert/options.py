@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from datetime import date
 from typing import Any, Literal, SupportsFloat
 
@@ -16,54 +15,68 @@ from convert.errors import UsageError, shown
 from convert.path_fields import PathField, PathsField, checked_path
 from tokenmill.engines.choose import RETRIES, STALL_SECONDS, START_METHODS, check_engine, executor_of
 from tokenmill.inputs.kinds import INPUT_FORMATS, STANDARD_INPUT
-from tokenmill.inputs.rules import (
-    DEFAULT_SEPARATOR,
-    MAX_RECORD_BYTES,
-    ChatRules,
-    IntakeRules,
-    MarkRules,
-    check_separator,
-    pointer_path,
-)
+from tokenmill.inputs.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES, check_separator, pointer_path
 from tokenmill.stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
-# Options that, with the sources and the tokenizer, decide the bytes of the dataset. on_error is not one of them: a run
-# that failed at a bad record can resume with --on-error skip.
-RECORDED = (
-    *("separator", "seed", "validation_docs", "input_format", "text_field", "special_in_text"),
-    *("max_record_bytes", "replace_invalid", "compression", "chunk_tokens"),
+EXCLUSIVE = (  # at most one of each row
+    ("validation", "validation_fraction", "validation_docs"),
+    ("prompt_field", "messages_field"),
+    ("text_field", "messages_field", "prompt_field"),
+    ("template", "prepend_token"),
+    ("template", "append_token"),
+    ("task_index", "validation_docs"),
+    ("restart", "task_index"),
 )
-RECORDED_IF_GIVEN = ("prompt_field", "completion_field", "messages_field", "chat_date")
-CHAT_RULES = "chat_rules_sha256"  # the manifest's field for the chat template
-# Ranges of integers and numbers, both ends included. None is allowed where it is the default.
-RANGES: dict[str, tuple[float, float]] = {
-    "seed": (0, 2**64 - 1),
-    "validation_docs": (0, 10_000_000),
-    "max_errors": (0, 2**64 - 1),
-    "max_record_bytes": (1, 1 << 40),
-    "max_window_bytes": (1 << 10, 1 << 32),
-    "workers": (1, 4096),
-    "text_chunk_bytes": (1, 1 << 32),
-    "chunk_tokens": (1, 1 << 27),
-    "retries": (0, 1000),
-    "task_index": (0, 99_999),
-    "task_count": (1, 100_000),
+REQUIRED = {  # one of these
+    "prompt_field": ("completion_field",),
+    "completion_field": ("prompt_field",),
+    "chat_template": ("messages_field", "prompt_field"),
+    "chat_date": ("messages_field", "prompt_field"),
+    "task_index": ("task_count",),
+    "task_count": ("task_index",),
 }
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "input_format": INPUT_FORMATS,
-    "on_error": ("fail", "skip", "quarantine"),
-    "special_in_text": ("encode", "text", "error"),
-    "zarr_format": (2, 3),
-    "compression": ("zstd", "none"),
-    "verify": ("sample", "full"),
-    "progress": ("auto", "bar", "json", "none"),
-    "start_method": START_METHODS,
-}
-_FIELDS = ("text_field", "prompt_field", "completion_field", "messages_field")
-_FLAGS = ("replace_invalid", "template", "overwrite", "restart")
 _MASK_BITS = 8  # tokens per byte of a loss mask
-_MASK_FLAGS = "--messages-field or --prompt-field"
+
+
+def _option(
+    default: Any, rule: str, is_met: Callable[[Any], bool], choices: Sequence[Any] | None = None
+) -> Any:
+    """Return a field with a rule for its values. None is also allowed where it is the default."""
+    return field(default=default, metadata={"rule": rule, "is_met": is_met, "choices": choices})
+
+
+def _integer(default: int | None, lowest: int, highest: int) -> Any:
+    rule = f"must be an integer from {lowest} to {highest}"
+    return _option(default, rule, lambda value: type(value) is int and lowest <= value <= highest)
+
+
+def _number(default: float | None, highest: int) -> Any:
+    rule = f"must be from 0 to {highest}"
+    return _option(
+        default, rule, lambda value: isinstance(value, SupportsFloat) and 0 <= float(value) <= highest
+    )
+
+
+def _choice(default: Any, *choices: Any) -> Any:
+    rule = f"must be one of {', '.join(map(str, choices))}"
+    return _option(default, rule, lambda value: value in choices, choices)
+
+
+def _name(default: str | None) -> Any:
+    return _option(default, "must be a field name, or a JSON pointer of at most 64 parts", _is_field)
+
+
+def _is_field(value: Any) -> bool:
+    is_text = isinstance(value, str) and value.encode(errors="ignore").decode() == value != ""
+    return is_text and len(pointer_path(value)) <= 64
+
+
+def _is_date(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -121,140 +134,94 @@ class ConvertOptions:
     tokenizer: PathField = PathField()  # noqa: RUF009 - a descriptor
     output: PathField = PathField()  # noqa: RUF009 - a descriptor
     _: KW_ONLY
-    input_format: str = "auto"
-    text_field: str = "text"
+    input_format: str = _choice("auto", *INPUT_FORMATS)
+    text_field: str = _name("text")
     separator: str = DEFAULT_SEPARATOR
     exclude: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
-    on_error: str = "fail"
+    on_error: str = _choice("fail", "fail", "skip", "quarantine")
     replace_invalid: bool = False
-    max_errors: int | None = None
-    max_record_bytes: int = MAX_RECORD_BYTES
-    max_window_bytes: int = 128 << 20
+    max_errors: int | None = _integer(None, 0, 2**64 - 1)
+    max_record_bytes: int = _integer(MAX_RECORD_BYTES, 1, 1 << 40)
+    max_window_bytes: int = _integer(128 << 20, 1 << 10, 1 << 32)
     storage_options: Mapping[str, str] = field(default_factory=dict)
-    messages_field: str | None = None
-    prompt_field: str | None = None
-    completion_field: str | None = None
+    messages_field: str | None = _name(None)
+    prompt_field: str | None = _name(None)
+    completion_field: str | None = _name(None)
     chat_template: str | None = None
-    chat_date: str | None = None
+    chat_date: str | None = _option(None, "must be a date such as 2024-07-26", _is_date)
     append_token: str | int | None = None
     prepend_token: str | int | None = None
     template: bool = False
-    special_in_text: str | None = None
+    special_in_text: str | None = _choice(None, "encode", "text", "error")
     validation: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
-    validation_fraction: float | None = None
-    validation_docs: int | None = None
-    seed: int = 0
-    zarr_format: int | None = None
-    compression: str = "zstd"
-    chunk_tokens: int | None = None
+    validation_fraction: float | None = _number(None, 1)
+    validation_docs: int | None = _integer(None, 0, 10_000_000)
+    seed: int = _integer(0, 0, 2**64 - 1)
+    zarr_format: int | None = _choice(None, 2, 3)
+    compression: str = _choice("zstd", "zstd", "none")
+    chunk_tokens: int | None = _integer(None, 1, 1 << 27)
     overwrite: bool = False
     restart: bool = False
-    verify: Literal["sample", "full"] = "sample"
-    workers: int | None = None
+    verify: Literal["sample", "full"] = _choice("sample", "sample", "full")
+    workers: int | None = _integer(None, 1, 4096)
     executor: str | None = None
     scheduler: str = ""
     address: str = ""
     executor_options: Mapping[str, Any] = field(default_factory=dict)
-    retries: int = RETRIES
+    retries: int = _integer(RETRIES, 0, 1000)
     scratch: str | None = None
-    task_index: int | None = None
-    task_count: int | None = None
-    text_chunk_bytes: int | None = None
-    start_method: str = "auto"
-    stall_timeout: float = STALL_SECONDS
-    progress: str = "auto"
+    task_index: int | None = _integer(None, 0, 99_999)
+    task_count: int | None = _integer(None, 1, 100_000)
+    text_chunk_bytes: int | None = _integer(None, 1, 1 << 32)
+    start_method: str = _choice("auto", *START_METHODS)
+    stall_timeout: float = _number(STALL_SECONDS, 1_000_000)
+    progress: str = _choice("auto", "auto", "bar", "json", "none")
 
     def __post_init__(self) -> None:
         if not self.inputs and not self.validation:
             raise UsageError("INPUT: none given. Pass at least one file, folder or glob.")
         if self.scratch is not None:
             object.__setattr__(self, "scratch", checked_path("scratch", self.scratch))
-        for name in (*RANGES, *CHOICES, *_FIELDS, *_FLAGS):
-            value = getattr(self, name)
-            if value is not None or getattr(ConvertOptions, name) is not None:
-                _check(name, value)
-        if not isinstance(self.stall_timeout, (int, float)) or not 0 <= self.stall_timeout <= 1e6:
-            got = shown(self.stall_timeout)
-            raise UsageError(f"--stall-timeout: must be from 0 to 1000000 seconds (got {got})")
+        for own in fields(self):
+            value = getattr(self, own.name)
+            if own.metadata and not (value is own.default is None or own.metadata["is_met"](value)):
+                raise UsageError(f"{flag_of(own.name)}: {own.metadata['rule']} (got {shown(value)})")
+            if isinstance(own.default, bool) and not isinstance(value, bool):
+                raise UsageError(f"{flag_of(own.name)}: must be True or False (got {shown(value)})")
+        pairs = self.storage_options.items() if isinstance(self.storage_options, Mapping) else [("", "")]
+        if not all(isinstance(part, str) and part for pair in pairs for part in pair):
+            raise UsageError("--storage-option: must map names to values, both non-empty text")
+        check_separator(self.separator, "replace" if self.replace_invalid else "error")
+        check_engine(self.engine_name, self.workers, self.scheduler, self.address)
+        for names in EXCLUSIVE:
+            if len(flags := [flag_of(name) for name in names if self._is_given(name)]) > 1:
+                raise UsageError(f"{flags[0]}: cannot be combined with {' or '.join(flags[1:])}")
+        for name, others in REQUIRED.items():
+            if self._is_given(name) and not any(map(self._is_given, others)):
+                raise UsageError(f"{flag_of(name)}: requires {' or '.join(map(flag_of, others))}")
+        if self.share is not None and self.share[0] >= self.share[1]:
+            raise UsageError(
+                f"--task-index: must be less than --task-count {self.share[1]} (got {self.share[0]})"
+            )
+        if self.share is not None and STANDARD_INPUT in self.inputs:
+            raise UsageError("-: cannot be combined with --task-index, because every task would need it")
         if self.zarr_format == 2 and is_url(self.output):
             raise UsageError("--zarr-format: must be 3 for an --output on a store (got 2)")
-        try:
-            check_engine(self.engine_name, self.workers, self.scheduler, self.address)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        self._check_validation()
-        self._check_loss_mask()
-        self._check_tokens()
-        self._check_share()
-        check_separator(self.separator, "replace" if self.replace_invalid else "error")
-        given = self.storage_options
-        if not isinstance(given, Mapping) or not all(
-            isinstance(part, str) and part for pair in given.items() for part in pair
-        ):
-            raise UsageError("--storage-option: must map names to values, both non-empty text")
-
-    def _check_validation(self) -> None:
-        given = {
-            "--validation": bool(self.validation),
-            "--validation-fraction": bool(self.validation_fraction),
-            "--validation-docs": self.validation_docs is not None,
-        }
-        if sum(given.values()) > 1:
-            raise UsageError(conflict(*(flag for flag, is_given in given.items() if is_given)))
-        fraction: object = self.validation_fraction
-        if fraction is not None and not (isinstance(fraction, SupportsFloat) and 0 <= float(fraction) <= 1):
-            raise UsageError(f"--validation-fraction: must be from 0 to 1 (got {shown(fraction)})")
-
-    def _check_loss_mask(self) -> None:
-        has_prompt, has_messages = self.prompt_field is not None, self.messages_field is not None
-        requirements = (
-            ("--prompt-field", has_prompt, "--completion-field", self.completion_field is not None),
-            ("--completion-field", self.completion_field is not None, "--prompt-field", has_prompt),
-            ("--chat-template", self.chat_template is not None, _MASK_FLAGS, self.has_mask),
-            ("--chat-date", self.chat_date is not None, _MASK_FLAGS, self.has_mask),
-        )
-        for flag, is_given, required, is_met in requirements:
-            if is_given and not is_met:
-                raise UsageError(f"{flag}: requires {required}")
-        if has_prompt and has_messages:
-            raise UsageError(conflict("--prompt-field", "--messages-field"))
-        if self.has_mask and self.text_field != "text":
-            other = "--messages-field" if has_messages else "--prompt-field"
-            raise UsageError(conflict("--text-field", other))
         if self.has_mask and (self.chunk_tokens or _MASK_BITS) % _MASK_BITS:
-            rule = f"must be a multiple of {_MASK_BITS} with a loss mask (got {self.chunk_tokens})"
-            raise UsageError(f"--chunk-tokens: {rule}")
-        given: object = self.chat_date
-        try:
-            if given is not None and (
-                not isinstance(given, str) or date.fromisoformat(given).isoformat() != given
-            ):
-                raise ValueError
-        except ValueError:
-            raise UsageError(f"--chat-date: must be a date such as 2024-07-26 (got {shown(given)})") from None
+            rule = f"must be a multiple of {_MASK_BITS} with a loss mask"
+            raise UsageError(f"--chunk-tokens: {rule} (got {self.chunk_tokens})")
 
-    def _check_tokens(self) -> None:
-        if self.template and (self.prepend_token, self.append_token) != (None, None):
-            raise UsageError(conflict("--template", "--prepend-token", "--append-token"))
-        tokens: dict[str, object] = {
-            "--prepend-token": self.prepend_token,
-            "--append-token": self.append_token,
-        }
-        for flag, token in tokens.items():
-            is_token = isinstance(token, (str, int)) and not isinstance(token, bool) and token != ""
-            if token is not None and not is_token:
-                raise UsageError(f"{flag}: must be the text or ID of a tokenizer entry (got {shown(token)})")
+    def _is_given(self, name: str) -> bool:
+        """Return whether an option differs from its default. No documents are held out by a fraction of 0."""
+        value = getattr(self, name)
+        return bool(value != getattr(ConvertOptions, name) and (value or name != "validation_fraction"))
 
-    def _check_share(self) -> None:
-        index, count = self.task_index, self.task_count
-        if (index is None) != (count is None):
-            raise UsageError("--task-index: requires --task-count, and the other way round")
-        if index is not None and STANDARD_INPUT in self.inputs:
-            raise UsageError("-: cannot be combined with --task-index, because every task would need it")
-        if index is not None and self.validation_docs is not None:
-            raise UsageError(conflict("--task-index", "--validation-docs"))
-        if index is not None and count is not None and index >= count:
-            raise UsageError(f"--task-index: must be less than --task-count {count} (got {index})")
+    @property
+    def share(self) -> tuple[int, int] | None:
+        """The task of a job array that this run is, as its index and the number of tasks."""
+        return (
+            None if self.task_index is None or self.task_count is None else (self.task_index, self.task_count)
+        )
 
     @property
     def has_mask(self) -> bool:
@@ -278,71 +245,7 @@ class ConvertOptions:
         """The number of worker processes on this machine."""
         return available_threads() if self.workers is None else self.workers
 
-    @property
-    def intake_rules(self) -> IntakeRules:
-        """The rules for records, without the chat template (see convert/chat_rules.py)."""
-        fields = (self.prompt_field or "", self.completion_field or "", self.messages_field or "")
-        return IntakeRules(
-            self.text_field,
-            self.on_error,
-            self.max_errors,
-            "replace" if self.replace_invalid else "error",
-            self.special_in_text,
-            self.max_record_bytes,
-            self.max_window_bytes,
-            MarkRules(*fields, None, self.chat_date or "") if self.has_mask else None,
-            "--replace-invalid",
-        )
 
-    def recorded(self, zarr_format: int, chat: ChatRules | None) -> dict[str, Any]:
-        """Return the options that decide the bytes of shards and dataset, as plain JSON values.
-
-        zarr_format: the format in use. chat: the chat template, if there is one.
-        """
-        found = {name: getattr(self, name) for name in RECORDED}
-        found |= {"validation_fraction": self.fraction, "zarr_format": zarr_format}
-        found |= {name: value for name in RECORDED_IF_GIVEN if (value := getattr(self, name)) is not None}
-        if self.template and self.messages_field is None:  # chats are the same without it
-            found["template"] = True
-        if chat is not None:
-            found[CHAT_RULES] = hashlib.sha256(repr(chat).encode()).hexdigest()
-        return found
-
-
-def conflict(flag: str, *others: str) -> str:
-    """("--a", "--b", "--c") -> "--a: cannot be combined with --b or --c"."""
-    return f"{flag}: cannot be combined with {' or '.join(others)}"
-
-
-def _check(name: str, value: Any) -> None:
-    """Raise UsageError if the value is not one of the option's choices, or outside its range."""
-    flag = f"--{name.replace('_', '-')}"
-    if name in CHOICES:
-        if value not in CHOICES[name]:
-            choices = ", ".join(map(str, CHOICES[name]))
-            raise UsageError(f"{flag}: must be one of {choices} (got {shown(value)})")
-    elif name in RANGES:
-        lowest, highest = RANGES[name]
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise UsageError(f"{flag}: must be an integer (got {shown(value)})")
-        if value < lowest:
-            raise UsageError(f"{flag}: must be at least {lowest} (got {shown(value)})")
-        if value > highest:
-            raise UsageError(f"{flag}: must be at most {highest} (got {shown(value)})")
-    elif name in _FLAGS:
-        if not isinstance(value, bool):
-            raise UsageError(f"{flag}: must be True or False (got {shown(value)})")
-    else:
-        check_field(flag, value)
-
-
-def check_field(flag: str, value: Any) -> None:
-    """Raise UsageError unless the value names a field of a record."""
-    if not isinstance(value, str) or not value:
-        raise UsageError(f"{flag}: must be a field name (got {shown(value)})")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{flag}: must be valid Unicode (got {shown(value)})") from None
-    if (parts := len(pointer_path(value))) > 64:
-        raise UsageError(f"{flag}: must have at most 64 path components (got {parts})")
+def flag_of(name: str) -> str:
+    """Return the flag of an option: "on_error" -> "--on-error"."""
+    return f"--{name.replace('_', '-')}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, overload
+from typing import Any
 
 from convert.errors import UsageError, shown
 
@@ -17,17 +17,10 @@ class PathField:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> PathField: ...
-
-    @overload
-    def __get__(self, instance: object, owner: type) -> str: ...
-
-    def __get__(self, instance: object | None, owner: type) -> PathField | str:
+    def __get__(self, instance: object | None, owner: type) -> str:
         if instance is None:
             raise AttributeError(self._name)  # so the field has no default
-        path: str = instance.__dict__[self._name]
-        return path
+        return str(instance.__dict__[self._name])
 
     def __set__(self, instance: object, value: AnyPath) -> None:
         instance.__dict__[self._name] = checked_path(self._name, value)
@@ -56,10 +49,8 @@ class PathsField:
 
 def checked_path(name: str, value: Any) -> str:
     """Return the path as text. name: the option, for UsageError."""
-    flag = "INPUT" if name == "inputs" else f"--{name}"
-    path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None
-    if not path:
-        raise UsageError(f"{flag}: must be a path (got {shown(value)})")
-    if "\0" in path:
-        raise UsageError(f"{flag}: must not contain a NUL character (got {shown(path)})")
+    path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else ""
+    if not path or "\0" in path:
+        flag = "INPUT" if name == "inputs" else f"--{name}"
+        raise UsageError(f"{flag}: must be a path without NUL characters (got {shown(value)})")
     return path

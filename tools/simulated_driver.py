@@ -24,6 +24,7 @@ from typing import Any, cast
 
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
+from convert.chat_rules import intake_rules
 from convert.document_ends import document_ends
 from convert.driver.context import Context
 from convert.driver.finish import save_tokenizer, write_metadata
@@ -156,16 +157,15 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     options = ConvertOptions(("corpus",), "tokenizer.json", str(folder / "out.zarr"), zarr_format=zarr_format)
     tokenizer = Tokenizer({byte: bytes([byte]) for byte in range(256)}, [])
     ends = document_ends(options, tokenizer)
-    recorded_options = options.recorded(zarr_format, None)
     workspace = open_workdir(options)
-    workspace.open(plan_record(plan, "0" * 64, recorded_options))
+    workspace.open(plan_record(plan, "0" * 64, {}))
     engine = SimulatedEngine(workers, Results(layout))
     context = Context(
         options,
         tokenizer,
         {},
         ends,
-        recorded_options,
+        intake_rules(options, tokenizer),
         plan,
         layout,
         workspace,
@@ -189,7 +189,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     work.ledger.check_whole()
     used = resident_bytes() - before
     started = time.process_time()
-    saved = save_tokenizer(tokenizer, workspace.dataset, workspace.shards, {})
+    saved = save_tokenizer(tokenizer, workspace.dataset, {})
     files = write_metadata(context, work.ledger, saved)
     manifest_seconds = time.process_time() - started
     gigabytes = plan.total_bytes / 1e9

@@ -6,8 +6,9 @@ import argparse
 from argparse import SUPPRESS
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
-from convert.options import CHOICES, DEFAULT_VALIDATION_FRACTION, ConvertOptions
+from convert.options import DEFAULT_VALIDATION_FRACTION, ConvertOptions
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import (
     INPUT_HELP,
@@ -17,12 +18,12 @@ from tokenmill.cli.shared_arguments import (
     add_storage_option,
 )
 from tokenmill.cli.words import fraction, integer, integer_or_none, size, unescaped
-from tokenmill.engines.choose import RETRIES
-from tokenmill.inputs.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES
+
+_OPTIONS = {own.name: own for own in fields(ConvertOptions)}
 
 
 def build_parser(prog: str = "python -m convert") -> Parser:
-    """Return the parser. `ConvertOptions` describes the hidden options."""
+    """Return the parser. `ConvertOptions` describes the hidden options and has the defaults and choices of all."""
     parser = Parser(
         prog=prog,
         usage="%(prog)s INPUT... --tokenizer PATH --output PATH [options]",
@@ -36,154 +37,94 @@ def build_parser(prog: str = "python -m convert") -> Parser:
             "zcat corpus.gz | %(prog)s - --tokenizer tokenizer.json --output corpus.zarr",
         ),
     )
-    parser.add_argument("inputs", nargs="*", metavar="INPUT", help=INPUT_HELP)
-    _add_general(parser)
-    _add_input(parser)
-    _add_contents(parser)
-    _add_dataset(parser)
-    add = parser.add_argument_group("workers").add_argument
-    add_engine(add)
-    add("--retries", type=integer, default=RETRIES, metavar="N", help=SUPPRESS)
-    add("--task-index", type=integer, metavar="I", help=SUPPRESS)
-    add("--task-count", type=integer, metavar="N", help=SUPPRESS)
-    add("--text-chunk-bytes", type=size, metavar="SIZE", help=SUPPRESS)
+    group: Any = parser
+
+    def add(flag: str, metavar: str | None = None, help: str = SUPPRESS, type: Any = None) -> None:
+        """Add an option to the current group, hidden without help."""
+        own = _OPTIONS[flag.lstrip("-").replace("-", "_")]
+        if own.default is False:
+            group.add_argument(flag, action="store_true", help=help)
+        else:
+            choices = own.metadata.get("choices")
+            group.add_argument(
+                flag, default=own.default, choices=choices, metavar=metavar, help=help, type=type
+            )
+
+    add_to = parser.add_argument
+    add_to("inputs", nargs="*", metavar="INPUT", help=INPUT_HELP)
+    where = "tokenizer.json, its URL, a folder, or org/model[@revision] on the Hugging Face Hub"
+    add_to("--tokenizer", required=True, metavar="PATH", help=where)
+    where = "dataset to write, such as owt.zarr or s3://bucket/owt.zarr"
+    add_to("-o", "--output", required=True, metavar="PATH", help=where)
+    add_to("--dry-run", action="store_true", help="print the inputs and an estimate; write nothing")
+    add("--progress", help="progress on stderr (default: auto, a bar on a terminal and lines elsewhere)")
+    add_to("--quiet", action="store_const", const="none", dest="progress", help=SUPPRESS)
+    add_to("--debug", action="store_true", help="print the traceback of an error, and the seconds of workers")
+
+    group = parser.add_argument_group("input")
+    add_input_format(group.add_argument)
+    add_exclude(group.add_argument)
+    documents = r"text between the documents of a text file; \n is a newline (default: %(default)s)"
+    add("--separator", "TEXT", documents, unescaped)
+    bad = (
+        "handling of bad records: stop, skip and count them, or copy them to quarantine.jsonl (default: fail)"
+    )
+    add("--on-error", help=bad)
+    add("--replace-invalid", help="replace invalid UTF-8 by U+FFFD (default: it makes a record bad)")
+    add_storage_option(group.add_argument)
+    add("--max-errors", "N", type=integer_or_none)
+    add("--max-record-bytes", "SIZE", type=size)
+    add("--max-window-bytes", "SIZE", type=size)
+
+    group = parser.add_argument_group("chats and prompts")
+    add("--messages-field", "NAME", "field with the messages of a chat; only the assistant's are trained on")
+    add("--chat-template", "FILE", "Jinja template of chats (default: the tokenizer's own)")
+    add("--prompt-field", "NAME", "field with the prompt, a text or messages, which is not trained on")
+    add("--completion-field", "NAME", "field with the completion, which is trained on")
+    add("--chat-date", "YYYY-MM-DD")
+
+    group = parser.add_argument_group("tokens")
+    end = "token to add after each document, by text or ID, such as '<|endoftext|>' (default: none)"
+    add("--append-token", "TOKEN", end)
+    add("--prepend-token", "TOKEN", "token to add before each document, by text or ID (default: none)")
+    add("--template", help="add the begin and end tokens that the tokenizer's files define")
+    spelled = "handling of special tokens spelled in a document: their ID, ordinary text, or a bad record "
+    add("--special-in-text", help=f"{spelled} (default: encode in text files, text in records)")
+
+    group = parser.add_argument_group("validation")
+    share = (
+        f"fraction of the documents, chosen by a hash of their text (default: {DEFAULT_VALIDATION_FRACTION})"
+    )
+    add("--validation-fraction", "F", share, fraction)
+    add("--validation-docs", "N", type=integer)
+    held_out = "files that form the validation split"
+    group.add_argument("--validation", nargs="+", action="extend", default=[], metavar="FILE", help=held_out)
+    add("--seed", "N", type=integer)
+
+    group = parser.add_argument_group("dataset")
+    zarr = "Zarr format; 3 has shards and checksums (default: 2 on disk, 3 on an object store)"
+    add("--zarr-format", help=zarr, type=integer)
+    add("--overwrite", help="replace an existing dataset")
+    add("--restart", help="discard an unfinished run instead of resuming it")
+    add("--verify")
+    add("--compression")
+    add("--chunk-tokens", "SIZE", type=size)
+
+    group = parser.add_argument_group("workers")
+    add_engine(group.add_argument)
+    add("--retries", "N", type=integer)
+    add("--task-index", "I", type=integer)
+    add("--task-count", "N", type=integer)
+    add("--text-chunk-bytes", "SIZE", type=size)
     return parser
-
-
-def _add_general(parser: Parser) -> None:
-    add = parser.add_argument
-    add(
-        "--tokenizer",
-        metavar="PATH",
-        help="tokenizer.json, its URL, a folder, or org/model[@revision] on the Hugging Face Hub",
-    )
-    add("-o", "--output", metavar="PATH", help="dataset to write, such as owt.zarr or s3://bucket/owt.zarr")
-    add("--dry-run", action="store_true", help="print the inputs and an estimate; write nothing")
-    add(
-        "--progress",
-        choices=CHOICES["progress"],
-        default="auto",
-        help="progress display on stderr; none also omits the summary (default: auto, a bar on a terminal and lines "
-        "elsewhere)",
-    )
-    add("--quiet", action="store_const", const="none", dest="progress", help=SUPPRESS)
-    add(
-        "--debug",
-        action="store_true",
-        help="print the traceback of an error, and the seconds that workers spent per step",
-    )
-
-
-def _add_input(parser: Parser) -> None:
-    add = parser.add_argument_group("input").add_argument
-    add_input_format(add)
-    add_exclude(add)
-    add(
-        "--separator",
-        type=unescaped,
-        default=DEFAULT_SEPARATOR,
-        metavar="TEXT",
-        help=r"text between the documents of a text file; \n is a newline (default: %(default)s)",
-    )
-    add(
-        "--on-error",
-        choices=CHOICES["on_error"],
-        default="fail",
-        help="handling of bad records: stop, skip and count them, or copy them to quarantine.jsonl (default: fail)",
-    )
-    add(
-        "--replace-invalid",
-        action="store_true",
-        help="replace invalid UTF-8 by U+FFFD (default: it makes a record bad)",
-    )
-    add_storage_option(add)
-    add("--max-errors", type=integer_or_none, metavar="N", help=SUPPRESS)
-    add("--max-record-bytes", type=size, default=MAX_RECORD_BYTES, metavar="SIZE", help=SUPPRESS)
-    add("--max-window-bytes", type=size, default=128 << 20, metavar="SIZE", help=SUPPRESS)
-
-
-def _add_contents(parser: Parser) -> None:
-    add = parser.add_argument_group("chats and prompts").add_argument
-    add(
-        "--messages-field",
-        metavar="NAME",
-        help="field with the messages of a chat; only the assistant's are trained on",
-    )
-    add("--chat-template", metavar="FILE", help="Jinja template of chats (default: the tokenizer's own)")
-    add(
-        "--prompt-field",
-        metavar="NAME",
-        help="field with the prompt, a text or messages, which is not trained on",
-    )
-    add("--completion-field", metavar="NAME", help="field with the completion, which is trained on")
-    add("--chat-date", metavar="YYYY-MM-DD", help=SUPPRESS)
-    add = parser.add_argument_group("tokens").add_argument
-    add(
-        "--append-token",
-        metavar="TOKEN",
-        help="token to add after each document, by text or ID, such as '<|endoftext|>' (default: none)",
-    )
-    add(
-        "--prepend-token",
-        metavar="TOKEN",
-        help="token to add before each document, by text or ID (default: none)",
-    )
-    add(
-        "--template",
-        action="store_true",
-        help="add the begin and end tokens that the tokenizer's files define",
-    )
-    add(
-        "--special-in-text",
-        choices=CHOICES["special_in_text"],
-        help="handling of special tokens spelled in a document: their ID, ordinary text, or a bad record (default: "
-        "encode in text files, text in records)",
-    )
-
-
-def _add_dataset(parser: Parser) -> None:
-    add = parser.add_argument_group("validation").add_argument
-    add(
-        "--validation-fraction",
-        type=fraction,
-        metavar="F",
-        help=f"fraction of the documents, chosen by a hash of their text (default: {DEFAULT_VALIDATION_FRACTION})",
-    )
-    add("--validation-docs", type=integer, metavar="N", help=SUPPRESS)
-    add(
-        "--validation",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="files that form the validation split",
-    )
-    add("--seed", type=integer, default=0, metavar="N", help=SUPPRESS)
-    add = parser.add_argument_group("dataset").add_argument
-    add(
-        "--zarr-format",
-        type=integer,
-        choices=CHOICES["zarr_format"],
-        help="Zarr format; 3 has shards and checksums (default: 2 on disk, 3 on an object store)",
-    )
-    add("--overwrite", action="store_true", help="replace an existing dataset")
-    add("--restart", action="store_true", help="discard an unfinished run instead of resuming it")
-    add("--verify", choices=CHOICES["verify"], default="sample", help=SUPPRESS)
-    add("--compression", choices=CHOICES["compression"], default="zstd", help=SUPPRESS)
-    add("--chunk-tokens", type=size, metavar="SIZE", help=SUPPRESS)
 
 
 def parse_arguments(
     arguments: Sequence[str], prog: str = "python -m convert"
 ) -> tuple[ConvertOptions, argparse.Namespace]:
     """Return the options, and the parsed arguments with dry_run and debug."""
-    parser = build_parser(prog)
-    parsed = parser.parse_args(arguments)
-    required = {"--tokenizer": parsed.tokenizer, "--output": parsed.output}
-    if missing := [flag for flag, value in required.items() if value is None]:
-        parser.error(f"the following arguments are required: {', '.join(missing)}")
-    names = {field.name for field in fields(ConvertOptions)}
-    given = {name: value for name, value in vars(parsed).items() if name in names}
+    parsed = build_parser(prog).parse_args(arguments)
+    given = {name: value for name, value in vars(parsed).items() if name in _OPTIONS}
     for name in ("prepend_token", "append_token"):
         given[name] = None if given[name] == "none" else given[name]
     return ConvertOptions(**given, storage_options=dict(parsed.storage_option)), parsed

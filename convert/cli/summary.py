@@ -20,13 +20,11 @@ class Summary:
     """A finished conversion.
 
     disk_bytes: all files of the dataset. array_bytes: the files of its arrays.
-    replaced: invalid UTF-8 sequences replaced by U+FFFD.
     shards, reused_shards: temporary shards, and those taken over from an earlier run.
     seconds: by stage, in order. worker_seconds: by step, summed over all workers.
     first_words: the first sequence of train, decoded.
     unreadable: one error for each file that was skipped from the damaged part on.
     quarantine: the name of the file with bad records, "" if there is none.
-    without_checksums: the layout, if it has no checksums that readers compare.
     usual_end: the tokenizer's special token with the name of a document end.
     of_chats: whether a chat template makes all documents.
     """
@@ -37,7 +35,6 @@ class Summary:
     disk_bytes: int
     array_bytes: int
     splits: Mapping[str, SplitCounts]
-    replaced: int
     intake: IntakeCounts
     text_chunks: int
     shards: int
@@ -50,7 +47,6 @@ class Summary:
     quarantine: str = ""
     ends: DocumentEnds = NO_DOCUMENT_ENDS
     has_mask: bool = False
-    without_checksums: str = ""
     usual_end: str | None = None
     of_chats: bool = False
 
@@ -69,67 +65,52 @@ class Summary:
         """The documents of both splits, empty ones included."""
         return sum(counts.documents for counts in self.splits.values())
 
-    @property
-    def text_bytes(self) -> int:
-        """The decoded text of the documents."""
-        return self.intake.text_bytes
-
     def lines(self, timings: bool = False) -> list[str]:
         """Return the summary as lines for people. timings: with the seconds of the workers by step."""
-        lines = [*self._counts(), *self._contents(), *self._exceptions()]
-        lines.append("  seconds    " + _times(self.seconds))
+        lines = [*self._counts(), *self._exceptions(), f"  seconds    {_times(self.seconds)}"]
         if timings and self.worker_seconds:
             workers = counted(self.workers, "worker")
             lines.append(f"  workers    {_times(self.worker_seconds)} (total over {workers})")
         return lines
 
     def _counts(self) -> Iterator[str]:
+        intake, text_bytes = self.intake, self.intake.text_bytes
         seconds = max(sum(self.seconds.values()), 1e-9)
         # Like other tools, report the throughput in uncompressed text.
-        rate = bytes_text(max(self.source_bytes, self.text_bytes) / seconds)
-        text = f" with {bytes_text(self.text_bytes)} of text" if self.text_bytes > self.source_bytes else ""
+        rate = bytes_text(max(self.source_bytes, text_bytes) / seconds)
+        text = f" with {bytes_text(text_bytes)} of text" if text_bytes > self.source_bytes else ""
         yield (
             f"{printable(self.output)}: {counted(self.tokens, 'token')} from {bytes_text(self.source_bytes)} "
             f"in {counted(self.source_count, 'file')}{text}, {seconds:.2f} s ({rate}/s), verified"
         )
         written = sum(counts.sequences for counts in self.splits.values())
         empty = sum(counts.empty for counts in self.splits.values())
-        parts = f"{written:,} written + {empty:,} empty + {self.intake.skipped_count:,} skipped"
-        yield f"  documents  {self.intake.records:,} = {parts}"
+        parts = f"{written:,} written + {empty:,} empty + {intake.skipped_count:,} skipped"
+        yield f"  documents  {intake.records:,} = {parts}"
         for name, counts in self.splits.items():
-            yield (
-                f"  {name:<10} {counted(counts.documents, 'document')} = {counts.sequences:,} written + "
-                f"{counts.empty:,} empty; {counted(counts.tokens, 'token')}"
+            parts = (
+                f"{counts.sequences:,} written + {counts.empty:,} empty; {counted(counts.tokens, 'token')}"
             )
+            yield f"  {name:<10} {counted(counts.documents, 'document')} = {parts}"
         if self.has_mask:
             not_trained = self.tokens - self.trained_tokens
             yield f"  loss mask  {counted(self.trained_tokens, 'token')} trained, {not_trained:,} not"
-        if self.intake.dropped:
-            dropped = counted(sum(self.intake.dropped.values()), "message")
-            yield f"  dropped    {dropped} by the chat template: {roles_text(self.intake.dropped)}"
-
-    def _contents(self) -> Iterator[str]:
         size = f"  size       {bytes_text(self.disk_bytes)} on disk"
         if self.tokens:
-            size += (
-                f"; per token, {self.array_bytes / self.tokens:.2f} bytes in the arrays and "
-                f"{self.text_bytes / self.tokens:.2f} bytes of text"
-            )
+            per_token = f"{self.array_bytes / self.tokens:.2f} bytes in the arrays and "
+            size += f"; per token, {per_token}{text_bytes / self.tokens:.2f} bytes of text"
         yield size
-        if self.without_checksums:
-            advice = "`tokenmill verify` detects damage"
-            yield f"  checksums  {self.without_checksums} has none that reading checks; {advice}"
         yield from ends_lines(self.ends, self.of_chats, self.usual_end)
-        if self.intake.longest:
-            *others, least = self.intake.longest
-            lengths = "".join(f"{length:,}, " for length in others)
-            yield f"  longest    {lengths}{counted(least, 'token')}"
         if self.first_words:
             shown = printable(self.first_words)
             yield f"  begins     {shown[:MAX_BEGINNING]}{'...' if len(shown) > MAX_BEGINNING else ''}"
 
     def _exceptions(self) -> Iterator[str]:
-        for reason, count in self.intake.skipped.items():
+        intake = self.intake
+        if intake.dropped:
+            dropped = counted(sum(intake.dropped.values()), "message")
+            yield f"  dropped    {dropped} by the chat template: {roles_text(intake.dropped)}"
+        for reason, count in intake.skipped.items():
             yield f"  skipped    {counted(count, 'record')}: {reason}"
         if self.unreadable:
             yield f"  unreadable {counted(len(self.unreadable), 'file')}, skipped from the damaged part on:"
@@ -138,13 +119,11 @@ class Summary:
                 yield f"             and {more:,} more, listed in the manifest"
         if self.quarantine:
             yield f"  quarantine {printable(self.output)}/{self.quarantine} has the bad records"
-        if self.intake.blank:
-            yield f"  blank      {counted(self.intake.blank, 'line')}"
-        if self.intake.with_special:
-            documents = counted(self.intake.with_special, "document")
+        if intake.with_special:
+            documents = counted(intake.with_special, "document")
             yield f"  special    {documents} contain the text of a special token, which was encoded as ordinary text"
-        if self.replaced:
-            yield f"  replaced   {counted(self.replaced, 'invalid UTF-8 sequence')} with U+FFFD"
+        if intake.replaced:
+            yield f"  replaced   {counted(intake.replaced, 'invalid UTF-8 sequence')} with U+FFFD"
         if self.reused_shards:
             shards = counted(self.shards, "temporary shard")
             yield f"  reused     {self.reused_shards:,} of {shards} from an earlier run"
@@ -158,15 +137,11 @@ def ends_lines(ends: DocumentEnds, of_chats: bool, usual_end: str | None = None)
     if ends.added.per_document:
         yield f"  ends       each document {ends.added}"
     elif usual_end is not None and not of_chats:
-        yield (
-            f"  ends       no token ends a document, so a model can't learn to stop; add one with "
-            f"--append-token '{usual_end}'"
-        )
+        advice = f"add one with --append-token '{usual_end}'"
+        yield f"  ends       no token ends a document, so a model can't learn to stop; {advice}"
     if ends.template.per_document and ends.differ and not of_chats:
-        yield (
-            f"  template   differs: with the tokenizer's own template, each document {ends.template}; add those "
-            "tokens with --template"
-        )
+        template = f"with the tokenizer's own template, each document {ends.template}"
+        yield f"  template   differs: {template}; add those tokens with --template"
 
 
 def roles_text(counts: Mapping[str, int]) -> str:

@@ -18,10 +18,8 @@ def choose_threshold(context: Context, recorded: Recorded) -> int | None:
     This reads the whole corpus, unless an earlier run has recorded the result.
     """
     plan, workspace, count = context.plan, context.workspace, context.options.validation_docs
-    if count is None:
-        return None
-    known = recorded.threshold(count)
-    if known is not None and plan.source_count == len(plan.sources):
+    known = None if count is None else recorded.threshold(count)
+    if count is None or (known is not None and plan.source_count == len(plan.sources)):
         return known
     smallest = SmallestHashes(count)
     choose = partial(smallest_hashes, key=context.job_key, count=count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,29 +19,59 @@ from tokenmill.cli.progress import Progress
 from tokenmill.engines.engine import Engine
 from tokenmill.engines.job import JobKey
 from tokenmill.engines.tasks import TaskPool
+from tokenmill.inputs.rules import IntakeRules
 from tokenmill.stores.durability import Syncer
+
+# Options that, with the sources and the tokenizer, decide the bytes of the dataset. on_error is not one of them: a run
+# that failed at a bad record can resume with --on-error skip.
+RECORDED = (
+    *("separator", "seed", "validation_docs", "input_format", "text_field", "special_in_text"),
+    *("max_record_bytes", "replace_invalid", "compression", "chunk_tokens"),
+)
+RECORDED_IF_GIVEN = ("prompt_field", "completion_field", "messages_field", "chat_date")
 
 
 @dataclass(frozen=True)
-class Context:
-    """One conversion, from the start of its workers.
+class Setup:
+    """All facts about a conversion that are known before the first document is read.
 
     source: facts on the origin of the tokenizer, for the manifest.
     ends: tokens added to documents.
-    recorded: options that decide the bytes of the dataset, as plain JSON values.
-    job_key: by which tasks find the facts that are the same for all of them.
-    pool: tasks in flight.
-    syncer: writes files through to the disk.
-    warnings: the last ones about workers and stores.
+    rules: for records, with the chat template.
     """
 
     options: ConvertOptions
     tokenizer: Tokenizer
     source: Mapping[str, str]
     ends: DocumentEnds
-    recorded: Mapping[str, Any]
+    rules: IntakeRules
     plan: Plan
     layout: ArrayLayout
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """The options that decide the bytes of the dataset, as plain JSON values."""
+        options, chat = self.options, self.rules.marks and self.rules.marks.chat
+        found = {name: getattr(options, name) for name in RECORDED}
+        found |= {"validation_fraction": options.fraction, "zarr_format": self.layout.zarr_format}
+        found |= {name: value for name in RECORDED_IF_GIVEN if (value := getattr(options, name)) is not None}
+        if options.template and options.messages_field is None:  # chats are the same without it
+            found["template"] = True
+        if chat is not None:
+            found["chat_rules_sha256"] = hashlib.sha256(repr(chat).encode()).hexdigest()
+        return found | self.ends.added.recorded()
+
+
+@dataclass(frozen=True)
+class Context(Setup):
+    """A conversion at work, from the start of its workers.
+
+    job_key: by which tasks find the facts that are the same for all of them.
+    pool: tasks in flight.
+    syncer: writes files through to the disk.
+    warnings: the last ones about workers and stores.
+    """
+
     workspace: WorkDir
     progress: Progress
     clock: Clock

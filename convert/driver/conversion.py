@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -16,13 +16,12 @@ from typing import Any
 
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
-from bpe.tokenizer import Tokenizer
 from convert.chat_rules import intake_rules
 from convert.cli.summary import Summary
 from convert.document_ends import document_ends
 from convert.driver.choose_held_out import choose_threshold
-from convert.driver.context import Context
-from convert.driver.estimate import check_space, estimate, estimate_lines
+from convert.driver.context import Context, Setup
+from convert.driver.estimate import check_space, estimate_lines
 from convert.driver.finish import save_tokenizer, summarize, verify, write_metadata
 from convert.driver.left_out import leave_out
 from convert.driver.resume import resume
@@ -31,7 +30,7 @@ from convert.driver.tokenizers import load_tokenizer
 from convert.encode.clock import Clock
 from convert.encode.job import Job, hand_out
 from convert.encode.splitting import hash_threshold
-from convert.errors import Advice, BadInput, Refused, UsageError, printable, shown
+from convert.errors import COMPLETE, Advice, BadInput, Refused, UsageError, printable
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import RecordFile, plan_record, with_left_out
@@ -41,7 +40,7 @@ from convert.workdir.workdir import WorkDir
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import MACHINE, MEMORY, exit_code_of, one_line
 from tokenmill.cli.progress import Progress, Stage, make_progress
-from tokenmill.engines.choose import EngineOptions, open_engine
+from tokenmill.engines.choose import engine_of, open_engine
 from tokenmill.engines.ending import ending
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.kinds import STANDARD_INPUT, markup_note
@@ -55,9 +54,8 @@ from tokenmill.stores.durability import Syncer
 
 # In format 2 each Zarr chunk is a file, and the manifest has space for about 52 million files.
 MAX_CHUNK_FILES = 50_000_000
-BYTES_PER_TOKEN = 3  # a low estimate for plain text; a byte of compressed text counts as a token
 MAX_WARNINGS = 8  # in the status file
-COMPLETE = Advice("The dataset is complete.")
+_RESUMABLE = (BadInput.exit_code, MACHINE, MEMORY)
 
 
 def convert(options: ConvertOptions, executor: Any = None) -> Summary:
@@ -69,8 +67,7 @@ def convert(options: ConvertOptions, executor: Any = None) -> Summary:
     Errors carry `exit_code` (convert/errors.py). If finished work is kept in `<output>.partial`, a note of the error
     says so, and the same call resumes.
     """
-    _check_type(options)
-    if options.task_count is not None:
+    if options.share is not None:
         raise UsageError("task_count: use encode_share for a share of the corpus")
     with _working(options, executor) as (context, work):
         workspace, progress, clock = context.workspace, context.progress, context.clock
@@ -78,7 +75,7 @@ def convert(options: ConvertOptions, executor: Any = None) -> Summary:
         with progress.stage("encode", context.plan.total_bytes, status) as stage:
             work.begin(stage)
             # The workers encode in the meantime.
-            saved = save_tokenizer(context.tokenizer, workspace.dataset, workspace.shards, context.source)
+            saved = save_tokenizer(context.tokenizer, workspace.dataset, context.source)
             work.encode()
         clock.lap("encode")
         with progress.stage("merge", work.run_bytes, status) as stage:
@@ -97,10 +94,11 @@ def encode_share(options: ConvertOptions, executor: Any = None) -> int:
 
     Return the number of its text chunks. A later `convert` with the same options, except these two, merges the shares.
     """
+    if options.share is None:
+        raise UsageError("task_count: required by encode_share")
     with _working(options, executor) as (context, work):
-        plan = context.plan
-        chunks = range(options.task_index or 0, plan.chunk_count, options.task_count or 1)
-        total_bytes = sum(plan.work_bytes(plan.chunk(index)) for index in chunks)
+        chunks = context.plan.share(options.share)
+        total_bytes = sum(map(context.plan.work_bytes, map(context.plan.chunk, chunks)))
         with context.progress.stage("encode", total_bytes, partial(_write_status, context, work)) as stage:
             work.begin(stage)
             work.encode()
@@ -110,132 +108,92 @@ def encode_share(options: ConvertOptions, executor: Any = None) -> int:
 
 def dry_run(options: ConvertOptions) -> list[str]:
     """Return the lines of --dry-run: the inputs and an estimate from a sample. Write nothing and start no process."""
-    _check_type(options)
     if STANDARD_INPUT in options.inputs:
         raise UsageError("-: --dry-run cannot sample standard input. Pass a file instead.")
     open_workdir(options).check_output()
-    sources = find_sources(options, make_progress(options.progress))
-    tokenizer, _ = load_tokenizer(options.tokenizer, options.storage_options)
-    rules, ends = intake_rules(options, tokenizer), document_ends(options, tokenizer)
-    check_records(sources, options)
-    plan = make_plan(sources, options.text_chunk_bytes)
-    layout = layout_of(options, plan)
-    found = estimate(tokenizer, plan, layout, options, ends, rules)
-    return estimate_lines(found, plan, options, layout, ends)
+    return estimate_lines(prepare(options, make_progress(options.progress)))
 
 
 @contextmanager
 def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, EncodeAndMerge]]:
     """Find, plan, resume and start the workers. At the end stop the workers and release the work folder."""
-    _check_type(options)
     clock, progress, workspace = Clock(), make_progress(options.progress), open_workdir(options)
+    warnings: deque[str] = deque(maxlen=MAX_WARNINGS)
+
+    def warn(text: str) -> None:
+        warnings.append(text)
+        progress.note(text)
+
     try:
         workspace.check_output()
     except Refused:
         workspace.remove_remains()
         raise
-    sources = find_sources(options, progress)
-    tokenizer, source = load_tokenizer(options.tokenizer, options.storage_options)
-    rules, ends = intake_rules(options, tokenizer), document_ends(options, tokenizer)
-    for note in _notes(options, tokenizer):
-        progress.note(note)
+    setup = prepare(options, progress)
     with ExitStack() as opened:
         opened.callback(workspace.close)
         opened.enter_context(_advising(options, workspace))
-        warnings: deque[str] = deque(maxlen=MAX_WARNINGS)
-
-        def warn(text: str) -> None:
-            warnings.append(text)
-            progress.note(text)
-
-        engine = open_engine(_engine_options(options, executor), warn)
-        opened.callback(engine.shutdown)
+        # After an error, the work that the stopped workers still finished is recorded last.
+        recording = opened.enter_context(ExitStack())
+        where = engine_of(options, options.worker_count)
+        where = replace(where, retries=options.retries, executor_options=options.executor_options)
+        engine = open_engine(where if executor is None else replace(where, executor=executor), warn)
+        opened.enter_context(ending(engine, progress.note))
+        pool = opened.enter_context(TaskPool(engine, options.retries, warn))
+        workspace.acquire(options.share)
         if STANDARD_INPUT in options.inputs:  # read last, because it can be read only once
-            workspace.acquire()
             standard_input = spool(workspace.standard_input, options.input_format, options.storage_options)
-            sources = find_sources(options, progress, standard_input)
-        check_records(sources, options)
+            setup = with_sources(setup, find_sources(options, progress, standard_input))
         former: RecordFile | None = None
         with suppress(ValueError):  # of a damaged plan, which `open` reports
             former = None if options.restart else workspace.former_plan()
-        sources = sources if former is None else with_left_out(former, sources)
-        plan = make_plan(sources, options.text_chunk_bytes)
-        layout, chat = layout_of(options, plan), rules.marks and rules.marks.chat
-        recorded = {**options.recorded(layout.zarr_format, chat), **ends.added.recorded()}
         if former is None:  # else a part of the space is in use
-            check_space(tokenizer, plan, layout, options, ends, rules)
-        share = None
-        if options.task_index is not None and options.task_count is not None:
-            share = options.task_index, options.task_count
-            workspace.acquire(share)
-        if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
+            check_space(setup)
+        else:
+            setup = with_sources(setup, with_left_out(former, setup.plan.sources))
+        plan, layout = setup.plan, setup.layout
+        if workspace.open(plan_record(plan, setup.source["source_sha256"], setup.recorded)):
             progress.note(f"resuming from {workspace.root}")
         finished = workspace.log.recorded()
         leave_out(plan, workspace, finished)
         job = Job(
-            tokenizer,
-            tokenizer.max_token_id,
-            ends.added,
+            setup.tokenizer,
+            setup.tokenizer.max_token_id,
+            setup.ends.added,
             plan,
             options.separator.encode(),
             options.seed,
             hash_threshold(options.fraction),
-            rules,
+            setup.rules,
             workspace.shard_store,
             workspace.shards,
             workspace.dataset,
             layout,
             has_template=options.template,
         )
-        pool = TaskPool(engine, options.retries, warn)
-        # After an error, the work that the stopped workers still finished is recorded last.
-        recording = opened.enter_context(ExitStack())
-        opened.enter_context(ending(engine, progress.note))
-        opened.enter_context(pool)
-        key = hand_out(job, workspace.put_job, engine, _max_tasks(plan), options.storage_options)
+        # Compressed text may give any number of tasks.
+        is_decoded = any(kind.is_decoded for kind in plan.sources.kinds)
+        max_tasks = sys.maxsize if is_decoded else max(1, plan.chunk_count)
+        key = hand_out(job, workspace.put_job, engine, max_tasks, options.storage_options)
         clock.lap("start")
         context = Context(
-            options,
-            tokenizer,
-            source,
-            ends,
-            recorded,
-            plan,
-            layout,
-            workspace,
-            progress,
-            clock,
-            engine,
-            key,
-            pool,
-            Syncer(),
-            warnings,
+            **vars(setup),
+            workspace=workspace,
+            progress=progress,
+            clock=clock,
+            engine=engine,
+            job_key=key,
+            pool=pool,
+            syncer=Syncer(),
+            warnings=warnings,
         )
         threshold = choose_threshold(context, finished)
-        resumed = resume(context, finished, threshold, share)
+        resumed = resume(context, finished, threshold)
         if lost := [counted(count, what) for what, count in resumed.lost.items() if count]:
             progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
-        work = EncodeAndMerge(context, finished, resumed, threshold, share)
+        work = EncodeAndMerge(context, finished, resumed, threshold)
         recording.enter_context(work.noting_finished())
         yield context, work
-
-
-def _check_type(options: ConvertOptions) -> None:
-    if not isinstance(options, ConvertOptions):
-        raise UsageError(f"options: must be ConvertOptions(inputs, tokenizer, output) (got {shown(options)})")
-
-
-def _engine_options(options: ConvertOptions, executor: Any) -> EngineOptions:
-    return EngineOptions(
-        executor=options.engine_name if executor is None else executor,
-        workers=options.worker_count,
-        scheduler=options.scheduler,
-        address=options.address,
-        start_method=options.start_method,
-        stall_seconds=options.stall_timeout,
-        retries=options.retries,
-        executor_options=options.executor_options,
-    )
 
 
 def _write_status(context: Context, work: EncodeAndMerge, stage: Stage) -> None:
@@ -252,11 +210,24 @@ def _write_status(context: Context, work: EncodeAndMerge, stage: Stage) -> None:
     )
 
 
-def _notes(options: ConvertOptions, tokenizer: Tokenizer) -> Iterator[str]:
+def prepare(options: ConvertOptions, progress: Progress) -> Setup:
+    """Find the inputs, except standard input, and load the tokenizer."""
+    sources = find_sources(options, progress)
+    tokenizer, source = load_tokenizer(options.tokenizer, options.storage_options)
+    rules, ends = intake_rules(options, tokenizer), document_ends(options, tokenizer)
     if note := tokenizer.pretokenizer.slow_note:
-        yield note
+        progress.note(note)
     if options.template and options.messages_field is not None:
-        yield "warning: --template: has no effect on chats, because their chat template writes begin and end tokens"
+        why = "because their chat template writes begin and end tokens"
+        progress.note(f"warning: --template: has no effect on chats, {why}")
+    plan = make_plan(sources, options.text_chunk_bytes)
+    return Setup(options, tokenizer, source, ends, rules, plan, layout_of(options, plan))
+
+
+def with_sources(setup: Setup, sources: SourceList) -> Setup:
+    """Return the setup for other sources."""
+    plan = make_plan(sources, setup.options.text_chunk_bytes)
+    return replace(setup, plan=plan, layout=layout_of(setup.options, plan))
 
 
 def find_sources(
@@ -266,16 +237,13 @@ def find_sources(
 
     standard_input: the copy of standard input, which is left out without one.
     """
-    inputs: Sequence[str] = options.inputs
-    if standard_input is None:
-        inputs = [path for path in inputs if path != STANDARD_INPUT]
     named = [path for path in (*options.inputs, *options.validation) if path != STANDARD_INPUT]
     problems = list(_overlaps_of_single_files(options))
-    if not inputs and not options.validation:
+    if standard_input is None and not named:
         refuse(problems)
         return SourceList()
     found = search_sources(
-        inputs,
+        [path for path in options.inputs if path != STANDARD_INPUT or standard_input is not None],
         options.validation,
         options.input_format,
         standard_input,
@@ -289,6 +257,16 @@ def find_sources(
             progress.note(found.note)
         if found.marked_up:
             progress.note(f"warning: {markup_note(found.marked_up)}")
+    formats = {kind.format for kind in found.sources.kinds}
+    is_whole = standard_input is not None or STANDARD_INPUT not in options.inputs
+    if options.has_mask and (
+        formats - {"text", *MARKED_FORMATS} or (is_whole and not formats & MARKED_FORMATS)
+    ):
+        flag = "--messages-field" if options.messages_field is not None else "--prompt-field"
+        raise UsageError(
+            f"{flag}: requires records in JSON Lines, Parquet, Arrow or CSV (got {', '.join(sorted(formats))}). "
+            "Convert the inputs to JSON Lines, or pass --input-format jsonl."
+        )
     return found.sources
 
 
@@ -302,39 +280,17 @@ def _overlaps_of_single_files(options: ConvertOptions) -> Iterator[str]:
         yield from overlaps_of_files("standard input", [file], options.output)
 
 
-def check_records(sources: SourceList, options: ConvertOptions) -> None:
-    """Raise UsageError if the run needs prompts or chats, but no input has records or some cannot have them."""
-    formats = {kind.format for kind in sources.kinds}
-    if options.has_mask and (formats - {"text", *MARKED_FORMATS} or not formats & MARKED_FORMATS):
-        flag = "--messages-field" if options.messages_field is not None else "--prompt-field"
-        raise UsageError(
-            f"{flag}: requires records in JSON Lines, Parquet, Arrow or CSV (got {', '.join(sorted(formats))}). "
-            "Convert the inputs to JSON Lines, or pass --input-format jsonl."
-        )
-
-
 def layout_of(options: ConvertOptions, plan: Plan) -> ArrayLayout:
     """Return the layout of the arrays: in format 3 if the corpus is too large for format 2, unless 2 was requested."""
     zarr_format = options.zarr_format or (3 if is_url(options.output) else 2)
     layout = ArrayLayout.create(zarr_format, options.chunk_tokens, compression=options.compression)
-    max_tokens = MAX_CHUNK_FILES * layout.chunk_tokens
-    if zarr_format == 3 or plan.total_bytes <= max_tokens:  # as if each byte were a token
-        return layout
-    sources = plan.sources
-    tokens = sum(each.size_bytes // (1 if each.kind.is_decoded else BYTES_PER_TOKEN) for each in sources)
-    if tokens <= max_tokens:
+    files = plan.total_bytes // layout.chunk_tokens  # as if each byte was a token
+    if zarr_format == 3 or files <= MAX_CHUNK_FILES:
         return layout
     if options.zarr_format == 2:
-        files = tokens // layout.chunk_tokens
-        raise UsageError(
-            f"--zarr-format: must be 3 for this corpus, because format 2 would need about {files:,} files (got 2)"
-        )
+        why = f"because format 2 could need {files:,} files"
+        raise UsageError(f"--zarr-format: must be 3 for this corpus, {why} (got 2)")
     return layout_of(replace(options, zarr_format=3), plan)
-
-
-def _max_tasks(plan: Plan) -> int:
-    """Return the number of tasks that can run at once. Compressed text may give any number."""
-    return sys.maxsize if any(kind.is_decoded for kind in plan.sources.kinds) else max(1, plan.chunk_count)
 
 
 @contextmanager
@@ -343,21 +299,18 @@ def _advising(options: ConvertOptions, workspace: WorkDir) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
+        line, code = one_line(error), exit_code_of(error)
+        sentences = [f"Finished work is kept in {workspace.root}."]
+        if code == BadInput.exit_code:
+            if options.on_error == "fail":
+                sentences.append("To resume, add --on-error skip, --on-error quarantine or --exclude.")
+            elif "--max-errors" in line:
+                sentences.append("To resume, raise --max-errors.")
+            sentences.append("After repairing a file or changing other options, pass --restart.")
+        elif "same command" not in line:
+            sentences.append("Run the same command to resume.")
         if workspace.is_published:
             error.add_note(COMPLETE)
-        elif workspace.holds_work and (sentences := list(_advice(options, error))):
-            kept = f"Finished work is kept in {workspace.root}."
-            error.add_note(Advice(printable(" ".join([kept, *sentences]).strip())))
+        elif workspace.holds_work and (code in _RESUMABLE or isinstance(error, KeyboardInterrupt)):
+            error.add_note(Advice(printable(" ".join(sentences))))
         raise
-
-
-def _advice(options: ConvertOptions, error: BaseException) -> Iterator[str]:
-    line, code = one_line(error), exit_code_of(error)
-    if code == BadInput.exit_code:
-        if options.on_error == "fail":
-            yield "To resume, add --on-error skip, --on-error quarantine or --exclude."
-        elif "--max-errors" in line:
-            yield "To resume, raise --max-errors."
-        yield "After repairing a file or changing other options, pass --restart."
-    elif code in (MACHINE, MEMORY) or isinstance(error, KeyboardInterrupt):
-        yield "" if "same command" in line else "Run the same command to resume."

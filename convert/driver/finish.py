@@ -15,7 +15,6 @@ from typing import Any
 
 from bpe import _core
 from bpe.end_tokens import usual_end
-from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
 from convert.cli.summary import Summary
 from convert.cli.warnings import warnings_of
@@ -26,7 +25,7 @@ from convert.errors import BrokenInvariant, StorageError, WorkerLost, with_sente
 from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from flat_tokens.errors import DatasetError
 from flat_tokens.sources import SOURCE_COUNTS
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord, read_manifest
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import Destination, create_split, write_file, write_root
@@ -41,23 +40,13 @@ DECODED_TOKENS = 1 << 23
 
 
 def save_tokenizer(
-    tokenizer: Tokenizer, dataset: Destination, folder: Path, source: Mapping[str, str]
+    tokenizer: Tokenizer, dataset: Destination, source: Mapping[str, str]
 ) -> tuple[FileRecord, dict[str, str]]:
     """Write tokenizer.json into the dataset. Return the record of the file, and the manifest's facts about it.
 
-    folder: a local folder for the file, which is written there first.
     source: facts on the origin of the tokenizer.
     """
-    path = folder / TOKENIZER_NAME
-    try:
-        tokenizer.save(path)
-    except EnvironmentFailure as failure:
-        error = failure.__context__
-        if isinstance(error, OSError) and error.errno:  # which is reported with the way to fix it
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
-    data = path.read_bytes()
-    path.unlink(missing_ok=True)
+    data = tokenizer.canonical_json
     sha256 = hashlib.sha256(data).hexdigest()
     facts = {"path": TOKENIZER_NAME, "sha256": sha256, "fingerprint": sha256, **source}
     return write_file(dataset, TOKENIZER_NAME, data), facts
@@ -71,28 +60,21 @@ def write_metadata(
     tokenizer: the result of `save_tokenizer`.
     """
     ledger.check_whole()
-    workspace, has_mask = context.workspace, context.options.has_mask
-    files = [tokenizer[0]]
+    workspace, layout, has_mask = context.workspace, context.layout, context.options.has_mask
+    files, splits = [tokenizer[0]], {}
     if any(intake.quarantine_bytes >= 0 for _, intake in ledger.intakes):
         lines = quarantine_lines(workspace.shard_store, context.plan.sources, ledger.intakes)
         files.append(write_file(workspace.dataset, QUARANTINE_NAME, lines))
     for split, counts in ledger.counts.items():
         sizes = counts.tokens, counts.sequences, counts.max_token_id
-        files += create_split(workspace.dataset, split, *sizes, context.layout, has_mask=has_mask)
+        files += create_split(workspace.dataset, split, *sizes, layout, has_mask=has_mask)
+        splits[split] = SplitRecord(*sizes, counts.tokens - counts.not_trained if has_mask else None)
     arrays = [record for written in ledger.files for record in written.records()]
     manifest = write_root(
         workspace.dataset,
-        {
-            split: SplitRecord(
-                counts.tokens,
-                counts.sequences,
-                counts.max_token_id,
-                counts.tokens - counts.not_trained if has_mask else None,
-            )
-            for split, counts in ledger.counts.items()
-        },
+        splits,
         [*files, *arrays],
-        context.layout,
+        layout,
         tokenizer=tokenizer[1],
         sources=_source_facts(context, ledger),
         options=_recorded_options(context, ledger),
@@ -144,7 +126,8 @@ def _source_facts(context: Context, ledger: Ledger) -> Iterator[dict[str, Any]]:
 
 def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Callable[[Stage], None]) -> None:
     """Read the dataset back, wait until the disk has it, and compare the counts. Raise StorageError for damage."""
-    dataset, root = context.workspace.dataset, context.workspace.root
+    dataset, failed = context.workspace.dataset, f"{context.workspace.root}: verification failed"
+    facts = dict(chain.from_iterable(written.facts() for written in ledger.files))
     stage = context.progress.stage("verify", sum(file.bytes for file in files), watch)
 
     def advance(done_bytes: int, _: int) -> None:
@@ -154,37 +137,23 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
     with stage:
         try:
             whole = dataset.absolute() if isinstance(dataset, Path) else dataset
-            report = verify_dataset(
-                whole,
-                context.engine,
-                advance,
-                known_facts(dict(chain.from_iterable(written.facts() for written in ledger.files))),
-            )
-            if isinstance(dataset, Path):  # on a store, `publish` requires the object that was written
-                _check_manifest(dataset)
+            report = verify_dataset(whole, context.engine, advance, known_facts(facts))
         except BrokenExecutor as error:
             message = with_sentence(f"verification: {error}", "Run the same command to resume.")
             raise WorkerLost(message) from error
         except DatasetError as error:  # not an error of the input, which DatasetError would report
-            message = f"{root}: verification failed: {error}"
-            raise StorageError(with_sentence(message, "Run the same command again.")) from error
+            raise StorageError(with_sentence(f"{failed}: {error}", "Run the same command again.")) from error
     context.syncer.wait()  # raises the error of a file that could not be written through
     if not report.ok:
-        message = f"{root}: verification failed: {report.problems[0]}"
-        raise StorageError(with_sentence(message, "Check the disk, then run the same command again."))
-    counts = ledger.counts.values()
-    tokens, sequences = sum(own.tokens for own in counts), sum(own.sequences for own in counts)
+        advice = "Check the disk, then run the same command again."
+        raise StorageError(with_sentence(f"{failed}: {report.problems[0]}", advice))
+    tokens = sum(counts.tokens for counts in ledger.counts.values())
+    sequences = sum(counts.sequences for counts in ledger.counts.values())
     if (report.token_count, report.seq_count) != (tokens, sequences):
         raise BrokenInvariant(
             f"verification: read {report.token_count} tokens in {report.seq_count} sequences, but encoded "
             f"{tokens} in {sequences}"
         )
-
-
-def _check_manifest(dataset: Path) -> None:
-    """Raise DatasetError if the manifest was damaged after verification had read it."""
-    if read_manifest(dataset, most_sources=0) is None:
-        raise DatasetError(f"{MANIFEST_NAME}: missing")
 
 
 def known_facts(facts: Mapping[str, TokenFacts]) -> dict[str, TokenFacts]:
@@ -196,16 +165,14 @@ def known_facts(facts: Mapping[str, TokenFacts]) -> dict[str, TokenFacts]:
 
 def summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -> Summary:
     """Return the summary, and show warnings about the result."""
-    ledger, layout, sources = work.ledger, context.layout, context.plan.sources
-    left_out_bytes = sum(source.size_bytes for source in sources if source.is_left_out)
+    ledger, sources = work.ledger, context.plan.sources
     summary = Summary(
         output=context.options.output,
         source_count=context.plan.source_count,
-        source_bytes=context.plan.total_bytes - left_out_bytes,
+        source_bytes=context.plan.total_bytes - sources.left_out()[1],
         disk_bytes=sum(file.bytes for file in files),
         array_bytes=sum(written.byte_count for written in ledger.files),
         splits=ledger.counts,
-        replaced=ledger.intake.replaced,
         intake=ledger.intake,
         text_chunks=context.plan.chunk_count,
         shards=ledger.shard_count,
@@ -218,12 +185,9 @@ def summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -
         quarantine=QUARANTINE_NAME if any(file.path == QUARANTINE_NAME for file in files) else "",
         ends=context.ends,
         has_mask=context.options.has_mask,
-        without_checksums=""
-        if layout.has_checksums
-        else f"zarr format {layout.zarr_format} with compression {layout.compression}",
         usual_end=usual_end(context.tokenizer),
         of_chats=context.options.messages_field is not None,
     )
     for warning in warnings_of(context.options, sources, summary, context.tokenizer.special_tokens):
-        context.progress.note(warning)
+        context.progress.note(f"warning: {warning}")
     return summary

@@ -9,7 +9,6 @@ shards before it. The merge tasks read every token of every shard exactly once. 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,48 +136,45 @@ class Ledger:
 
     def needed_files(self) -> set[str]:
         """Return the files of shards that merge tasks have still to read."""
-        waiting = (record for own in self._waiting.values() for record in own.values())
-        return self._unread.keys() | {file.name for record in waiting for file in record.files()}
+        return self._unread.keys() | {
+            file.name for record in self._waiting_shards() for file in record.files()
+        }
 
     def quarantine_files(self) -> set[str]:
         """Return the quarantine files of all shards so far, if they are kept."""
-        waiting = (record for own in self._waiting.values() for record in own.values())
-        named = chain(self.intakes, ((record.name, record.intake) for record in waiting))
+        named = [*self.intakes, *((record.name, record.intake) for record in self._waiting_shards())]
         return {name + QUARANTINE for name, counts in named if counts.quarantine_bytes >= 0}
+
+    def _waiting_shards(self) -> Iterator[ShardRecord]:
+        return (record for own in self._waiting.values() for record in own.values())
 
     def check_whole(self) -> None:
         """Raise BrokenInvariant unless all shards are merged and all bytes of the corpus are accounted for."""
         if not self.is_complete or self._waiting or self._unread:
-            raise BrokenInvariant(
-                f"text chunk {self.next.chunk_index} of {self._plan.chunk_count}: incomplete, with shards of "
-                f"{len(self._waiting)} chunks waiting and {len(self._unread)} files not merged"
-            )
+            left = f"shards of {len(self._waiting)} chunks waiting and {len(self._unread)} files not merged"
+            raise BrokenInvariant(f"text chunk {self.next.chunk_index}: incomplete, with {left}")
         if self._text_bytes != self._plan.total_bytes:
             raise BrokenInvariant(
-                f"encoded text chunks of {self._text_bytes} bytes, but the sources have {self._plan.total_bytes}"
+                f"encoded {self._text_bytes} of {self._plan.total_bytes} bytes of the sources"
             )
         by_source = self.sources.sum(axis=0).tolist()
         by_split = [count for own in self.counts.values() for count in (own.sequences, own.tokens)]
         if by_source != by_split:
             raise BrokenInvariant(
-                f"the sources have {by_source} sequences and tokens, but the splits {by_split}"
+                f"sequences and tokens: {by_source} in the sources, {by_split} in the splits"
             )
 
 
 def _check(record: ShardRecord) -> None:
     """Raise BrokenInvariant unless every record of the shard's text is accounted for."""
-    what = f"text chunk {record.id.chunk_index}, shard {record.id.number}"
-    documents = 0
-    for split in SPLITS:
-        counts = record.split(split)
-        documents += counts.documents
-        if counts.documents != counts.sequences + counts.empty:
-            raise BrokenInvariant(
-                f"{what}, {split}: {counts.documents} documents, but {counts.sequences} written + "
-                f"{counts.empty} empty"
-            )
-    if record.intake.records != documents + record.intake.skipped_count:
-        raise BrokenInvariant(
-            f"{what}: {record.intake.records} records, but {documents} documents + "
-            f"{record.intake.skipped_count} skipped"
-        )
+    what, both = (
+        f"text chunk {record.id.chunk_index}, shard {record.id.number}",
+        record.train.plus(record.validation),
+    )
+    for own in (record.train, record.validation):
+        if own.documents != own.sequences + own.empty:
+            raise BrokenInvariant(f"{what}: {own} has other documents than sequences and empty ones")
+    skipped = record.intake.skipped_count
+    if record.intake.records != both.documents + skipped:
+        counts = f"{record.intake.records} records, but {both.documents} documents + {skipped} skipped"
+        raise BrokenInvariant(f"{what}: {counts}")

@@ -21,14 +21,12 @@ def leave_out(plan: Plan, workspace: WorkDir, recorded: Recorded) -> None:
     if not left_out:
         return
     chunks = {index for number in left_out for index in plan.chunks_of(number)}
-    for shard in list(recorded.shards):
-        record = recorded.shard(shard)
-        assert record is not None
+    for record in filter(None, map(recorded.shard, list(recorded.shards))):
         if gone := left_out.intersection(counts.source_index for counts in record.sources):
             raise Refused(
                 f"{printable(plan.sources[min(gone)].shown)}: is no longer an input, but {workspace.root} already "
                 "contains its documents. Add it again, or start over with --restart."
             )
-        if shard.chunk_index in chunks:
-            del recorded.shards[shard]
+        if record.id.chunk_index in chunks:
+            del recorded.shards[record.id]
     workspace.write_plan()

@@ -16,17 +16,16 @@ failure may have damaged them. All others are compared when they are merged. Sha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from convert.driver.context import Context
 from convert.driver.ledger import Ledger
 from convert.encode import encode_task
 from convert.errors import Refused
-from convert.planning.plan import ShardId
 from convert.shards import merge_task
 from convert.shards.intake import has_quarantine, is_usable
 from convert.shards.merge_task import FileCheck, ShardCheck
@@ -51,15 +50,10 @@ class Resumed(NamedTuple):
     lost: Mapping[str, int]
 
 
-def resume(
-    context: Context,
-    recorded: Recorded,
-    threshold: int | None = None,
-    share: tuple[int, int] | None = None,
-) -> Resumed:
+def resume(context: Context, recorded: Recorded, threshold: int | None = None) -> Resumed:
     """Take over finished work, and remove everything else from the folders of the run.
 
-    threshold, share: see EncodeAndMerge. With a share, shards of others are left alone.
+    threshold: see EncodeAndMerge. A task of a job array leaves the work of others alone.
 
     Refused (exit 6) if shards were made with other rules for bad records, BadInput (exit 3) if their sources changed.
     """
@@ -68,13 +62,12 @@ def resume(
     ledger.unreadable.update(empty_tables(context.plan.sources))
     tasks: list[MergeTask] = []
     written: list[tuple[MergeTask, list[WrittenFiles]]] = []
-    for record in _usable_shards(context, recorded, share):
+    for record in _usable_shards(context, recorded):
         ledger.add(record)
         for task in ledger.ready():
-            if (files := recorded.files(task)) is None:
-                tasks.append(task)
-            else:
-                written.append((task, files))
+            files = recorded.files(task)
+            tasks += [task] if files is None else []
+            written += [] if files is None else [(task, files)]
     lost = Counter[str]()
     intact = _intact(context, written)
     for number, (task, files) in enumerate(written):
@@ -84,22 +77,19 @@ def resume(
             tasks.append(task)
             lost["output span"] += 1
     lost["temporary shard"] = _encode_lost_shards(context, recorded, ledger.needed_files(), threshold)
-    if share is None:
+    if options.share is None:
         workspace.clean_dataset({file.path for files in ledger.files for file in files.records()})
         workspace.shard_store.delete_others(ledger.needed_files() | ledger.quarantine_files())
     return Resumed(ledger, tasks, lost)
 
 
-def _usable_shards(
-    context: Context, recorded: Recorded, share: tuple[int, int] | None
-) -> Iterator[ShardRecord]:
+def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord]:
     """Yield the recorded shards, in order, that the options allow to reuse."""
-    workspace, rules = context.workspace, context.options.intake_rules
-    for shard in sorted(recorded.shards):
-        if share is not None and shard.chunk_index % share[1] != share[0]:
+    workspace, rules = context.workspace, context.rules
+    own_chunks = context.plan.share(context.options.share)
+    for record in _in_order(recorded):
+        if record.id.chunk_index not in own_chunks:
             continue
-        record = recorded.shard(shard)
-        assert record is not None
         if not is_usable(record.intake, rules):
             raise Refused(
                 f"{workspace.root}: bad records were left out, which --on-error {rules.on_error} does not allow. "
@@ -107,6 +97,10 @@ def _usable_shards(
             )
         if has_quarantine(workspace.shard_store, record, rules):
             yield record
+
+
+def _in_order(recorded: Recorded) -> Iterator[ShardRecord]:
+    return filter(None, map(recorded.shard, sorted(recorded.shards)))
 
 
 def _intact(context: Context, written: list[tuple[MergeTask, list[WrittenFiles]]]) -> set[int]:
@@ -124,33 +118,28 @@ def _intact(context: Context, written: list[tuple[MergeTask, list[WrittenFiles]]
         FileCheck(number, files, reads_all or number >= len(written) - LAST_TASKS)
         for number, (_, files) in enumerate(written)
     )
-    check = partial(merge_task.check_files, key=context.job_key)
-    results = run_tasks(context.engine, check, checks, context.window, lambda _: "files of an earlier run")
-    return {done.number for done, is_intact in results if is_intact}
+    return {done.number for done, is_intact in _run(context, merge_task.check_files, checks) if is_intact}
 
 
 def _encode_lost_shards(context: Context, recorded: Recorded, needed: set[str], threshold: int | None) -> int:
     """Encode shards with a missing or damaged file again. Return their number."""
     reads_all = context.options.verify == "full"
     last = set(list(recorded.shards)[-LAST_SHARDS:])
-
-    def checks() -> Iterator[ShardCheck]:
-        for shard in sorted(recorded.shards):
-            record = recorded.shard(shard)
-            assert record is not None
-            if files := [file for file in record.files() if file.name in needed]:
-                yield ShardCheck(shard, files, reads_all or shard in last)
-
-    remaining = checks()
-    batches = iter(lambda: tuple(islice(remaining, SHARDS_PER_CHECK)), ())
-    check = partial(merge_task.lost_shards, key=context.job_key)
-    window, engine = context.window, context.engine
-    lost: list[ShardId] = []
-    for _, found in run_tasks(engine, check, batches, window, lambda _: "shards of an earlier run"):
-        lost += found
-    by_chunk = groupby(sorted(lost), lambda shard: shard.chunk_index)
+    checks = (
+        ShardCheck(record.id, files, reads_all or record.id in last)
+        for record in _in_order(recorded)
+        if (files := [file for file in record.files() if file.name in needed])
+    )
+    batches = iter(lambda: tuple(islice(checks, SHARDS_PER_CHECK)), ())
+    lost = sorted(shard for _, found in _run(context, merge_task.lost_shards, batches) for shard in found)
+    by_chunk = groupby(lost, lambda shard: shard.chunk_index)
     records = ([recorded.shard(shard) for shard in shards] for _, shards in by_chunk)
-    again = partial(encode_task.encode_again, key=context.job_key, threshold=threshold)
-    for _ in run_tasks(engine, again, records, window, lambda _: "shards of an earlier run"):
+    for _ in _run(context, partial(encode_task.encode_again, threshold=threshold), records):
         pass
     return len(lost)
+
+
+def _run(context: Context, function: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield (task, result) of each task."""
+    function = partial(function, key=context.job_key)
+    return run_tasks(context.engine, function, tasks, context.window, lambda _: "work of an earlier run")

@@ -7,13 +7,12 @@
 
 Merge tasks come first, because they free scratch space, then unpacked blocks, then text chunks. No text chunk starts
 while too many bytes wait to be merged. A large compressed file is unpacked by one task into blocks, which other tasks
-encode while it unpacks the next ones.
+encode while it unpacks the next ones. A task of a job array merges nothing.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -38,22 +37,15 @@ from tokenmill.stores import StoreError
 
 LOG_SYNC_SECONDS = 1.0  # a power failure may lose this much of the log
 UNMERGED_BYTES = 256 << 20  # of shards per worker
-POLL_SECONDS = 0.1  # between two looks for unpacked blocks in a folder; on a store, SHOW_SECONDS
+POLL_SECONDS = 0.1  # between two looks for an unpacked block
 UNPACKED_SHARE = 2  # files larger than the corpus / (this * workers) are unpacked
 
 
-class EncodeTask(NamedTuple):
-    """Encodes a text chunk, or with a number one unpacked block of it."""
+class ChunkTask(NamedTuple):
+    """Encodes or unpacks a text chunk, or with a number encodes one unpacked block of it."""
 
     chunk: TextChunk
     number: int | None = None
-
-
-class UnpackTask(NamedTuple):
-    """Unpacks the file of a text chunk."""
-
-    chunk: TextChunk
-    number: None = None
 
 
 @dataclass
@@ -78,38 +70,27 @@ class EncodeAndMerge:
     """Encodes all text chunks and writes all arrays with the tasks of the context's pool.
 
     threshold: from --validation-docs, or None.
-    share: (index, count) to encode only each count-th text chunk, without merging.
 
     ledger: the state of all shards and arrays.
     seconds: of the workers, by step.
     reused: shards of an earlier run.
-    run_bytes: of merge tasks that are not finished.
     """
 
     def __init__(
-        self,
-        context: Context,
-        recorded: Recorded,
-        resumed: Resumed,
-        threshold: int | None = None,
-        share: tuple[int, int] | None = None,
+        self, context: Context, recorded: Recorded, resumed: Resumed, threshold: int | None = None
     ) -> None:
         self._context, self._recorded, self._threshold = context, recorded, threshold
-        self._log, self._merges_nothing = context.workspace.log, share is not None
-        self.ledger, self._merges = resumed.ledger, deque(resumed.tasks)
+        self._log, self.ledger = context.workspace.log, resumed.ledger
+        self._merges_nothing = context.options.share is not None
+        self._merges = [] if self._merges_nothing else resumed.tasks
         self.seconds: dict[str, float] = {}
         self.reused = self.ledger.shard_count - resumed.lost["temporary shard"]
-        self.run_bytes = sum(task.raw_bytes for task in self._merges)
-        index, count = share or (0, 1)
-        self._remaining = map(context.plan.chunk, range(index, context.plan.chunk_count, count))
-        self._all_started = False
+        self._remaining = map(context.plan.chunk, context.plan.share(context.options.share))
+        self._following = next(self._remaining, None)
         self._open: dict[int, _OpenChunk] = {}
-        self._in_flight = 0  # tasks of chunks
         self._unneeded: list[str] = []  # files of merged shards, to be deleted by the next tasks
         self._entries: list[dict[str, Any]] = []  # for the log
         self._next_sync = self._next_show = 0.0
-        is_local = context.workspace.shard_store.store.is_local
-        self._poll_seconds = 0.0 if is_local else SHOW_SECONDS
         self._encoding = Stage("encode", 0)
 
     def begin(self, stage: Stage) -> None:
@@ -123,20 +104,27 @@ class EncodeAndMerge:
 
     def encode(self) -> None:
         """Return when all text chunks are encoded. Merge tasks run at the same time."""
-        while self._open or not self._all_started:
-            is_polling = any(opened.next_block is not None for opened in self._open.values())
-            self._take_results(POLL_SECONDS if is_polling else SHOW_SECONDS)
-            self._show_running()
+        while self._open or self._following is not None:
+            self._take_results(POLL_SECONDS)
+            if (now := time.monotonic()) >= self._next_show:
+                self._next_show = now + SHOW_SECONDS
+                running = self._context.pool.running()  # unpacking includes its blocks
+                own = (done for task, done in running if isinstance(task, ChunkTask) and task.number is None)
+                self._encoding.show_running(sum(own))
             self._submit()
 
     def merge(self, stage: Stage) -> None:
         """Return when all arrays are written."""
-        self._submit()
         while len(self._context.pool):
             for task in self._take_results(SHOW_SECONDS):
                 stage.advance(task.raw_bytes, task.item_count if task.array == "tokens" else 0)
-            self._submit()
         self._log.flush()
+
+    @property
+    def run_bytes(self) -> int:
+        """The bytes of the merge tasks in flight."""
+        running = self._context.pool.running()
+        return sum(task.raw_bytes for task, _ in running if isinstance(task, MergeTask))
 
     @contextmanager
     def noting_finished(self) -> Iterator[None]:
@@ -149,10 +137,10 @@ class EncodeAndMerge:
         except BaseException as error:
             with suppress(OSError, StoreError):  # the error may prevent this, too
                 for task, outcome in self._context.pool.finished():
-                    if isinstance(task, EncodeTask):
-                        self._entries += (record.as_json() for record in outcome.records)
-                    elif isinstance(task, MergeTask):
+                    if isinstance(task, MergeTask):
                         self._entries.append(merge_entry(task, outcome))
+                    elif not isinstance(outcome, int):
+                        self._entries += (record.as_json() for record in outcome.records)
                 self._note()
                 self._log.flush()
                 of_data = (BadInput.exit_code, DataLost.exit_code, StorageError.exit_code)
@@ -164,39 +152,32 @@ class EncodeAndMerge:
 
     def _submit(self) -> None:
         """Submit all merge tasks, and as much text as there is room for."""
-        for task in self.ledger.ready():
-            if not self._merges_nothing:
-                self.run_bytes += task.raw_bytes
-                self._merges.append(task)
-        while self._merges:
-            self._submit_merge(self._merges.popleft())
+        self._merges += () if self._merges_nothing else self.ledger.ready()
+        for task in self._merges:
+            unneeded, self._unneeded = self._unneeded, []
+            arguments = task, self._context.job_key, unneeded
+            self._context.pool.submit(task, task.describe, merge_task.merge, *arguments, name=task.name)
+        self._merges.clear()
         for opened in list(self._open.values()):
             self._submit_blocks(opened)
             if not opened.tasks and opened.next_block == opened.block_count:
                 del self._open[opened.chunk.index]
                 self._encoding.advance(self._context.plan.work_bytes(opened.chunk))
-        while not self._all_started and self._in_flight < self._window and (self._has_room or not self._open):
-            chunk = next(self._remaining, None)
-            if chunk is None:
-                self._all_started = True
-            else:
-                self._start(chunk)
+        while (chunk := self._following) and self._has_slot and (self._has_room or not self._open):
+            self._start(chunk)
+            self._following = next(self._remaining, None)
 
     @property
-    def _window(self) -> int:
-        """The number of tasks of text chunks in flight: few, because merge tasks queue after them."""
-        return self._context.engine.worker_count + 2
+    def _has_slot(self) -> bool:
+        """Whether few tasks of text chunks are in flight, because merge tasks queue after them."""
+        in_flight = sum(opened.tasks for opened in self._open.values())
+        return in_flight < self._context.engine.worker_count + 2
 
     @property
     def _has_room(self) -> bool:
+        """Whether few bytes wait to be merged."""
         limit = UNMERGED_BYTES * max(4, self._context.engine.worker_count)
         return self._merges_nothing or self.ledger.unmerged_bytes < limit
-
-    def _submit_merge(self, task: MergeTask) -> None:
-        unneeded, self._unneeded = self._unneeded, []
-        self._context.pool.submit(
-            task, task.describe, merge_task.merge, task, self._context.job_key, unneeded, name=task.name
-        )
 
     def _start(self, chunk: TextChunk) -> None:
         """Submit the first task of a text chunk, unless an earlier run has encoded it."""
@@ -204,22 +185,10 @@ class EncodeAndMerge:
         if is_whole:
             self._encoding.advance(self._context.plan.work_bytes(chunk))
             return
-        opened = self._open[chunk.index] = _OpenChunk(chunk, done)
-        if self._is_to_be_unpacked(chunk):
-            opened.next_block = 0
-            self._submit_task(opened, UnpackTask(chunk), encode_task.unpack_chunk, chunk, done)
-        else:
-            self._submit_task(opened, EncodeTask(chunk), encode_task.encode_chunk, chunk, done)
-
-    def _show_running(self) -> None:
-        """Show the progress of running tasks, about twice per second. Unpacking includes its blocks."""
-        if (now := time.monotonic()) < self._next_show:
-            return
-        self._next_show = now + SHOW_SECONDS
-        running = self._context.pool.running()
-        self._encoding.show_running(
-            sum(done for task, done in running if not isinstance(task, MergeTask) and task.number is None)
-        )
+        unpacks = self._is_to_be_unpacked(chunk)
+        self._open[chunk.index] = _OpenChunk(chunk, done, next_block=0 if unpacks else None)
+        function = encode_task.unpack_chunk if unpacks else encode_task.encode_chunk
+        self._submit_task(ChunkTask(chunk), function, chunk, done)
 
     def _is_to_be_unpacked(self, chunk: TextChunk) -> bool:
         """Return whether other workers would be idle at the end if one of them encoded this chunk alone."""
@@ -230,34 +199,29 @@ class EncodeAndMerge:
 
     def _submit_blocks(self, opened: _OpenChunk) -> None:
         """Submit tasks for the blocks of a chunk that are unpacked by now."""
-        if opened.next_block is None:
-            return
-        shards, has_room = self._context.workspace.shard_store, self._has_room
-        while True:
-            while opened.next_block in opened.done:
-                opened.next_block += 1
-            if self._in_flight >= self._window or not (
-                has_room or opened.chunk.index == self.ledger.next.chunk_index
-            ):
-                return
-            shard = ShardId(opened.chunk.index, opened.next_block)
-            if opened.block_count is not None:
-                if shard.number >= opened.block_count:
+        is_next = opened.chunk.index == self.ledger.next.chunk_index
+        while opened.next_block not in (None, opened.block_count) and self._has_slot:
+            shard = ShardId(opened.chunk.index, opened.next_block or 0)
+            if shard.number not in opened.done:
+                if not (is_next or self._has_room) or not self._is_unpacked(opened, shard):
                     return
-            elif time.monotonic() < opened.next_poll:
-                return
-            elif not is_unpacked(shards, shard):
-                opened.next_poll = time.monotonic() + self._poll_seconds
-                return
-            opened.next_block += 1
-            self._submit_task(opened, EncodeTask(opened.chunk, shard.number), encode_task.encode_block, shard)
+                task = ChunkTask(opened.chunk, shard.number)
+                self._submit_task(task, encode_task.encode_block, shard)
+            opened.next_block = shard.number + 1
 
-    def _submit_task(
-        self, opened: _OpenChunk, task: EncodeTask | UnpackTask, function: Callable[..., Any], *args: Any
-    ) -> None:
+    def _is_unpacked(self, opened: _OpenChunk, shard: ShardId) -> bool:
+        if opened.block_count is not None:
+            return True
+        if time.monotonic() < opened.next_poll:
+            return False
+        if is_unpacked(self._context.workspace.shard_store, shard):
+            return True
+        opened.next_poll = time.monotonic() + POLL_SECONDS
+        return False
+
+    def _submit_task(self, task: ChunkTask, function: Callable[..., Any], *args: Any) -> None:
         context = self._context
-        opened.tasks += 1
-        self._in_flight += 1
+        self._open[task.chunk.index].tasks += 1
         context.pool.submit(
             task,
             partial(context.plan.describe, task.chunk),
@@ -274,23 +238,18 @@ class EncodeAndMerge:
             for task, outcome in self._context.pool.done(seconds):
                 if isinstance(task, MergeTask):
                     self._entries.append(merge_entry(task, outcome))
-                    self.run_bytes -= task.raw_bytes
                     self._unneeded += self.ledger.written(task, outcome)
                     written.append(task)
+                    continue
+                opened = self._open[task.chunk.index]
+                opened.tasks -= 1
+                if isinstance(outcome, int):
+                    opened.block_count = outcome
                 else:
-                    self._finish_task(task, outcome)
+                    self._add(task.chunk, outcome)
         finally:
             self._note()
         return written
-
-    def _finish_task(self, task: EncodeTask | UnpackTask, outcome: Any) -> None:
-        opened = self._open[task.chunk.index]
-        opened.tasks -= 1
-        self._in_flight -= 1
-        if isinstance(task, UnpackTask):
-            opened.block_count = outcome
-        else:
-            self._add(task.chunk, outcome)
 
     def _add(self, chunk: TextChunk, result: encode_task.ChunkResult) -> None:
         """Add the shards of a task to the ledger and to the log."""

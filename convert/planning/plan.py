@@ -56,6 +56,11 @@ class Plan(Chunks):
         stop = self.total_bytes if is_last else self.chunk_starts[index + 1]
         return TextChunk(index, self.chunk_starts[index], stop)
 
+    def share(self, task: tuple[int, int] | None) -> range:
+        """Return the indexes of the text chunks of a task (index, count) of a job array; of all for None."""
+        index, count = task or (0, 1)
+        return range(index, self.chunk_count, count)
+
     def chunks_of(self, source_index: int) -> range:
         """Return the indexes of the text chunks that contain bytes of a source."""
         start, stop = self.source_starts[source_index], self.source_starts[source_index + 1]

@@ -1,11 +1,10 @@
 """The inputs and options that finished shards depend on, in `plan.json`. Equal records mean equal shards.
 
-    {"tokenmill_plan": 13, "tokenizer_sha256": "...", ..., "number of sources": 2, "run": "...", "sources": [
-    ["en.txt", 12582912, 1699999999000000000, null, null, "text"],
+    {"tokenmill_plan": 14, "tokenizer_sha256": "...", ..., "number of sources": 2, "run": "...", "scratch": ""}
+    ["en.txt", 12582912, 1699999999000000000, null, null, "text"]
     ["s3://bucket/more.jsonl.gz", 4, null, "\\"etag\\"", "validation", "jsonl.gz"]
-    ]}
 
-The file is JSON, but it is written and compared line by line, so that a million sources take no memory.
+Each line is a JSON value. The file is written and compared line by line, so that a million sources take no memory.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from convert.planning.plan import Plan
 from tokenmill.inputs.kinds import Kind
 from tokenmill.inputs.source_list import LEFT_OUT, Source, SourceList
 from tokenmill.inputs.sources import recorded_path
 
-PLAN_VERSION = 13
+PLAN_VERSION = 14
 _VERSION, _COUNT = "tokenmill_plan", "number of sources"
 _DISPLAYED = {
     _VERSION: "plan version",
@@ -33,8 +32,6 @@ _DISPLAYED = {
     "shard_text_bytes": "text bytes per shard (--text-chunk-bytes)",
 }
 _SOURCE_FIELDS = ("path", "size", "modification time", "content", "split", "format")
-_SOURCES = b', "sources": [\n'
-_END = b"]}\n"
 
 
 class PlanRecord(NamedTuple):
@@ -45,13 +42,8 @@ class PlanRecord(NamedTuple):
 
     def lines(self, run: str = "0", scratch: str = "") -> Iterator[bytes]:
         """Yield the lines of plan.json. run: the number of the run. scratch: where its shards are."""
-        head = {**self.head, "run": run, "scratch": scratch}
-        yield json.dumps(head)[:-1].encode("ascii") + _SOURCES
-        separator = b""
-        for source in self.sources:
-            yield separator + _line(source)
-            separator = b",\n"
-        yield (b"\n" if separator else b"") + _END
+        yield json.dumps({**self.head, "run": run, "scratch": scratch}).encode("ascii") + b"\n"
+        yield from map(_line, self.sources)
 
 
 def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -> PlanRecord:
@@ -75,31 +67,33 @@ class RecordFile:
 
     def __init__(self, content: Path | bytes) -> None:
         self._content = content
-        with self._open() as file:
-            line = file.readline()
-            # Other versions may hold everything in one value.
-            head = _parsed(
-                line.removesuffix(_SOURCES) + b"}" if line.endswith(_SOURCES) else line + file.read()
-            )
+        head = json.loads(next(self._lines(), b""))
         if not isinstance(head, dict):
             raise ValueError("not a JSON object")
-        self.version, self.run = head.get(_VERSION), str(head.pop("run", "0"))
-        self.scratch = str(head.pop("scratch", ""))
-        head.pop("sources", None)
-        self.head: dict[str, Any] = head
+        self.run, self.scratch = str(head.pop("run", "0")), str(head.pop("scratch", ""))
+        self.head, self.version = head, head.get(_VERSION)
 
-    def _open(self) -> BinaryIO:
-        return io.BytesIO(self._content) if isinstance(self._content, bytes) else self._content.open("rb")
+    def sources(self) -> Iterator[list[Any]]:
+        """Yield the values of each source."""
+        count = 0
+        for count, line in enumerate(self._lines()):
+            if count == 0:
+                continue
+            values = json.loads(line) if line.endswith(b"\n") else None
+            if (
+                not isinstance(values, list)
+                or len(values) != len(_SOURCE_FIELDS)
+                or not isinstance(values[0], str)
+            ):
+                raise ValueError("invalid source entry")
+            yield values
+        if count != self.head.get(_COUNT, 0):
+            raise ValueError("truncated")
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield the line of each source, without the separator."""
-        with self._open() as file:
-            file.readline()
-            for line in file:
-                if line == _END:
-                    return
-                yield line.rstrip(b",\n")
-        raise ValueError("truncated")
+    def _lines(self) -> Iterator[bytes]:
+        content = self._content
+        with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+            yield from file
 
 
 def differences(old: RecordFile, new: PlanRecord) -> Iterator[str]:
@@ -114,18 +108,16 @@ def differences(old: RecordFile, new: PlanRecord) -> Iterator[str]:
             yield _difference(name, former.get(name), now.get(name))
     if former.get(_COUNT) != now.get(_COUNT):
         return
-    for number, (line, source) in enumerate(zip_longest(old.lines(), new.sources), 1):
-        if line is None or source is None:
+    for number, (values, source) in enumerate(zip_longest(old.sources(), new.sources), 1):
+        if values is None or source is None:
             raise ValueError("lists another number of sources than it declares")
-        if line == _line(source) or source.is_left_out:
-            continue
-        values, given = _source_values(line), _source_values(_line(source))
+        given = json.loads(_line(source))
         if values[0] != given[0]:
             yield _difference(f"input {number}", values[0], given[0])
-            continue
-        for name, value, other in zip(_SOURCE_FIELDS, values, given, strict=True):
-            if value != other:
-                yield _difference(f"{name} of {values[0]}", value, other)
+        elif not source.is_left_out:
+            for name, value, other in zip(_SOURCE_FIELDS, values, given, strict=True):
+                if value != other:
+                    yield _difference(f"{name} of {values[0]}", value, other)
 
 
 def with_left_out(old: RecordFile, sources: SourceList) -> SourceList:
@@ -137,7 +129,7 @@ def with_left_out(old: RecordFile, sources: SourceList) -> SourceList:
         return sources
     found, remaining = SourceList(), iter(sources)
     following = next(remaining, None)
-    for path, size, mtime_ns, version, _, kind in map(_source_values, old.lines()):
+    for path, size, mtime_ns, version, _, kind in old.sources():
         if following is not None and recorded_path(following.name) == path:
             found.append(following)
             following = next(remaining, None)
@@ -153,22 +145,8 @@ def with_left_out(old: RecordFile, sources: SourceList) -> SourceList:
 def _line(source: Source) -> bytes:
     content = source.digest or source.version or None
     mtime_ns = None if content else source.mtime_ns
-    path, kind = recorded_path(source.name), source.kind.name
-    return json.dumps((path, source.size_bytes, mtime_ns, content, source.split, kind)).encode("ascii")
-
-
-def _source_values(line: bytes) -> list[Any]:
-    values = _parsed(line)
-    if not isinstance(values, list) or len(values) != len(_SOURCE_FIELDS) or not isinstance(values[0], str):
-        raise ValueError("invalid source entry")
-    return values
-
-
-def _parsed(text: bytes) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    values = recorded_path(source.name), source.size_bytes, mtime_ns, content, source.split, source.kind.name
+    return json.dumps(values).encode("ascii") + b"\n"
 
 
 def _difference(name: str, old: Any, new: Any) -> str:

@@ -5,71 +5,53 @@ stdout: the new splits. stderr: one line if something is wrong. Exit codes: docs
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
 from bpe.threads import available_threads
-from convert.errors import BadArgument, printable
+from convert.errors import printable
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import ended_by
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_debug, add_engine, add_layout, add_storage_option
 from tokenmill.cli.standard_streams import prepare_standard_streams
 from tokenmill.cli.words import path_word
-from tokenmill.engines.choose import EngineOptions, check_engine, executor_of
+from tokenmill.engines.choose import engine_of
 from tokenmill.stores import shown_url
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert.retokenize") -> int:
     """Retokenize and return the exit code. prog: the name of the program in messages."""
     prepare_standard_streams()
-    debug = "--debug" in (sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        return _run(build_parser(prog).parse_args(arguments))
+        parsed = build_parser(prog).parse_args(words)
+        from convert.retokenize.run import RetokenizeOptions, retokenize  # slow, and --help does not need it
+
+        options = RetokenizeOptions(
+            parsed.dataset,
+            parsed.tokenizer,
+            parsed.output,
+            parsed.from_tokenizer,
+            parsed.append_token,
+            parsed.prepend_token,
+            engine_of(parsed, available_threads()),
+            ArrayLayout.create(parsed.zarr_format, compression=parsed.compression),
+            parsed.overwrite,
+            dict(parsed.storage_option),
+        )
+        written = retokenize(options)
+        print(f"{printable(str(parsed.output))}: verified, from {printable(shown_url(parsed.dataset))}")
+        for split, found in written.items():
+            empty = f", {found.empty_documents:,} empty documents skipped" if found.empty_documents else ""
+            print(
+                f"{split}: {found.record.token_count:,} tokens in {found.record.seq_count:,} documents{empty}"
+            )
+        return 0
     except SystemExit:  # of --help
         raise
     except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="Lower --workers.")
-
-
-def _run(parsed: argparse.Namespace) -> int:
-    from convert.retokenize.run import RetokenizeOptions, retokenize  # slow, and --help does not need it
-
-    options = RetokenizeOptions(
-        parsed.dataset,
-        parsed.tokenizer,
-        parsed.output,
-        parsed.from_tokenizer,
-        parsed.append_token,
-        parsed.prepend_token,
-        _engine(parsed),
-        ArrayLayout.create(parsed.zarr_format, compression=parsed.compression),
-        parsed.overwrite,
-        dict(parsed.storage_option),
-    )
-    written = retokenize(options)
-    print(f"{printable(str(parsed.output))}: verified, from {printable(shown_url(parsed.dataset))}")
-    for split, found in written.items():
-        empty = f", {found.empty_documents:,} empty documents skipped" if found.empty_documents else ""
-        print(f"{split}: {found.record.token_count:,} tokens in {found.record.seq_count:,} documents{empty}")
-    return 0
-
-
-def _engine(parsed: argparse.Namespace) -> EngineOptions:
-    executor = executor_of(parsed.executor, parsed.scheduler, parsed.address) or "process"
-    try:
-        check_engine(executor, parsed.workers, parsed.scheduler, parsed.address)
-    except ValueError as error:
-        raise BadArgument(str(error)) from None
-    workers = parsed.workers or available_threads()
-    return EngineOptions(
-        executor=executor,
-        workers=workers,
-        scheduler=parsed.scheduler,
-        address=parsed.address,
-        start_method=parsed.start_method,
-    )
+        return ended_by(error, "--debug" in words, with_less_memory="Lower --workers.")
 
 
 def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
@@ -87,20 +69,15 @@ def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
     )
     add = parser.add_argument
     add("dataset", metavar="DATASET", help="dataset folder or URL")
-    add(
-        "--tokenizer",
-        required=True,
-        metavar="PATH",
-        help="new tokenizer: tokenizer.json, its URL, a folder, or org/model[@revision] on the Hugging Face Hub",
-    )
+    new = "new tokenizer: tokenizer.json, its URL, a folder, or org/model[@revision] on the Hugging Face Hub"
+    add("--tokenizer", required=True, metavar="PATH", help=new)
     add("-o", "--output", required=True, type=path_word, metavar="PATH", help="dataset folder to write")
     add("--from-tokenizer", metavar="PATH", help="old tokenizer (default: the dataset's own)")
     for name, place in (("append", "after"), ("prepend", "before")):
-        add(
-            f"--{name}-token",
-            metavar="TOKEN",
-            help=f"token to add {place} each document, by text or ID, or none (default: as in DATASET, by text)",
+        token = (
+            f"token to add {place} each document, by text or ID, or none (default: as in DATASET, by text)"
         )
+        add(f"--{name}-token", metavar="TOKEN", help=token)
     add_engine(add, has_scratch=False)
     add_layout(add)
     add("--overwrite", action="store_true", help="replace an existing dataset")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from bpe.end_tokens import EndToken, EndTokens, end_tokens, post_processor_ends
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import DocumentEnds, recorded_ends
 from convert.driver.finish import save_tokenizer
-from convert.driver.tokenizers import load_tokenizer, tokenizer_of
+from convert.driver.tokenizers import load_tokenizer
 from convert.errors import BadInput, UsageError, printable
 from convert.retokenize.batch import Documents, RetokenizeJob, batches_of, retokenize_batch
 from flat_tokens import ArrayLayout, Dataset
@@ -76,11 +75,10 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     job = RetokenizeJob(path, dict(options.storage), old, new, old_ends, new_ends.added)
     with ExitStack() as opened:
         unfinished = opened.enter_context(Unfinished(options.output, options.overwrite, not_ours))
-        temporary = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="retokenize-")))
         engine = open_engine(options.engine, lambda _: None)
         opened.enter_context(ending(engine, lambda _: None))
         root, job_file = unfinished.folder, unfinished.folder / "job"
-        record, facts = save_tokenizer(new, root, temporary, source)
+        record, facts = save_tokenizer(new, root, source)
 
         def put(data: bytes) -> str:
             job_file.write_bytes(data)
@@ -136,24 +134,20 @@ def _in_order(batches: Iterator[Documents], engine: Engine, key: JobKey) -> Iter
 
 def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:
     """Return the tokenizer of the old IDs. Raise BadInput if it is not the one that the manifest names."""
-    known, given = dataset.tokenizer_record, options.from_tokenizer
-    if given is not None:
-        tokenizer, source = load_tokenizer(given, options.storage)
-        if known is not None and not (
-            known.get("fingerprint") == tokenizer.fingerprint()
-            or known.get("source_sha256") == source["source_sha256"]
-        ):
-            raise BadInput(
-                f"{printable(given)}: not the tokenizer of {printable(str(dataset.path))} (fingerprint "
-                f"{printable(str(known.get('fingerprint')))}). Leave --from-tokenizer out to use the dataset's own."
-            )
-        return tokenizer
-    found = tokenizer_of(dataset)
-    if found is None:
-        raise UsageError(
-            f"{printable(str(dataset.path))}: does not include its tokenizer. Pass it as --from-tokenizer."
+    known, name = dataset.tokenizer_record or {}, printable(str(dataset.path))
+    if options.from_tokenizer is None:
+        if dataset.tokenizer_path is None:
+            raise UsageError(f"{name}: does not include its tokenizer. Pass it as --from-tokenizer.")
+        return load_tokenizer(str(dataset.tokenizer_path), options.storage, known.get("sha256"))[0]
+    tokenizer, source = load_tokenizer(options.from_tokenizer, options.storage)
+    digests = tokenizer.fingerprint(), source["source_sha256"]
+    if known and digests[0] != known.get("fingerprint") and digests[1] != known.get("source_sha256"):
+        given, digest = printable(options.from_tokenizer), printable(str(known.get("fingerprint")))
+        raise BadInput(
+            f"{given}: not the tokenizer of {name} (fingerprint {digest}). Leave --from-tokenizer out to use the "
+            "dataset's own."
         )
-    return found
+    return tokenizer
 
 
 def _new_ends(

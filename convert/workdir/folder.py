@@ -91,11 +91,12 @@ class FolderWorkDir(WorkDir):
         try:
             if task is not None:
                 self._lock(f"{_LOCK_NAME}.{task[0]}")
-            self._lock(_LOCK_NAME, shared=task is not None)
-            # Some network disks do not show locks to other hosts, but files name their holders.
-            for path in () if task is not None else self._folder.glob(f"{_LOCK_NAME}.*"):
-                self._lock(path.name)
-                self._locks.pop().release()
+                self._lock(_LOCK_NAME, shared=True)
+            else:
+                self._check_tasks()  # for an error that names the task, unlike the shared lock
+                self._lock(_LOCK_NAME)
+                # Some network disks do not show locks to other hosts, but files name their holders.
+                self._check_tasks()
         except BaseException:
             self._unlock()
             raise
@@ -104,6 +105,12 @@ class FolderWorkDir(WorkDir):
         lock = FolderLock(self._folder / name, self._target, Refused, shared)
         lock.acquire()
         self._locks.append(lock)
+
+    def _check_tasks(self) -> None:
+        """Raise Refused if a task of a job array is at work."""
+        for path in self._folder.glob(f"{_LOCK_NAME}.*"):
+            self._lock(path.name)
+            self._locks.pop().release()
 
     def _unlock(self) -> None:
         while self._locks:

@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from convert.errors import Refused, StorageError, UsageError, printable
+from convert.errors import Refused, StorageError, printable
 from convert.options import ConvertOptions
 from convert.planning.plan_record import PLAN_VERSION, PlanRecord, RecordFile, differences
 from convert.shards.shard_store import ShardStore, shards_at
@@ -116,8 +116,6 @@ class WorkDir(ABC):
         """
         self.acquire()
         self._plan = plan
-        if self.task is not None and self._given.restart:
-            raise UsageError("--restart: cannot be combined with --task-index")
         is_resumed = self._recover() and not self._given.restart and self._resumes(plan)
         if not is_resumed and not self._start():
             is_resumed = self._resumes(plan)

@@ -46,7 +46,7 @@ def hex_text(size: int) -> bytes:
 def test_the_estimate_is_about_right(kind: str, folder: Path) -> None:
     name = write_kind(folder / "in", [f"{text}." for text in sample_documents(2000)], kind).name
     found, summary = estimated(name, workers=2), convert(Inline(), inputs=[name])
-    result = Estimate(summary.documents, summary.text_bytes, summary.tokens)
+    result = Estimate(summary.documents, summary.intake.text_bytes, summary.tokens)
     assert tuple(found) == pytest.approx(tuple(result), rel=0.2)
 
 

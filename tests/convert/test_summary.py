@@ -24,21 +24,11 @@ def warnings_of(*inputs: str, **flags: Any) -> list[str]:
     return [line.partition(" ")[2] for line in err.splitlines() if line.startswith("warning: ")]
 
 
-@pytest.mark.parametrize(("zarr_format", "compression"), [(2, "zstd"), (2, "none"), (3, "zstd"), (3, "none")])
-@pytest.mark.usefixtures("here")
-def test_a_layout_without_checksums_is_named(zarr_format: int, compression: str) -> None:
-    lines = convert(Inline(), zarr_format=zarr_format, compression=compression).lines()
-    found = [line for line in lines if line.startswith("  checksums")]
-    assert len(found) == ((zarr_format, compression) == (2, "none"))
-    assert all(f"zarr format 2 with compression {compression}" in line for line in found)
-
-
 def test_the_summary_of_one_token(folder: Path) -> None:
     (folder / "one.txt").write_text("a")
     _, out, _ = run_here("one.txt", validation_fraction=0, compression="none")
     assert "out: 1 token from 1 byte in 1 file, " in out
     assert "1 document = 1 written + 0 empty; 1 token\n" in out
-    assert "longest    1 token\n" in out
 
 
 def test_the_summary_counts_decompressed_text(folder: Path) -> None:

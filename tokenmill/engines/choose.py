@@ -44,18 +44,18 @@ class EngineOptions:
 
 
 def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> None:
-    """Raise ValueError, which names the flag, for options that do not go together. workers: None if not given."""
+    """Raise BadArgument, which names the flag, for options that do not go together. workers: None if not given."""
     if executor not in EXECUTORS:
-        raise ValueError(f"--executor: must be one of {', '.join(EXECUTORS)} (got {executor!r})")
+        raise BadArgument(f"--executor: must be one of {', '.join(EXECUTORS)} (got {executor!r})")
     for flag, value, needed_by in (("--scheduler", scheduler, "dask"), ("--address", address, "ray")):
         if not isinstance(value, str):
-            raise ValueError(f"{flag}: must be an address (got {value!r})")
+            raise BadArgument(f"{flag}: must be an address (got {value!r})")
         if value and executor != needed_by:
-            raise ValueError(f"{flag}: requires --executor {needed_by}")
+            raise BadArgument(f"{flag}: requires --executor {needed_by}")
         if not value and executor == needed_by:
-            raise ValueError(f"--executor {needed_by}: requires {flag} ADDRESS")
+            raise BadArgument(f"--executor {needed_by}: requires {flag} ADDRESS")
     if executor != "process" and workers is not None:
-        raise ValueError(
+        raise BadArgument(
             f"--workers: not supported with --executor {executor}, which sets the number of workers"
         )
 
@@ -63,6 +63,15 @@ def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> N
 def executor_of(executor: str | None, scheduler: str, address: str) -> str | None:
     """Return the executor that a command line selects: --executor, else dask with --scheduler, Ray with --address."""
     return executor or ("dask" if scheduler else "ray" if address else None)
+
+
+def engine_of(given: Any, default_workers: int) -> EngineOptions:
+    """Return the engine that options or parsed arguments select (tokenmill/cli/shared_arguments.py, `add_engine`)."""
+    executor = executor_of(given.executor, given.scheduler, given.address) or "process"
+    check_engine(executor, given.workers, given.scheduler, given.address)
+    workers = given.workers or default_workers
+    addresses = given.scheduler, given.address
+    return EngineOptions(executor, workers, *addresses, given.start_method, given.stall_timeout)
 
 
 def quiet_loggers(executor: str) -> None:
