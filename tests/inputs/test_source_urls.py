@@ -96,24 +96,3 @@ def test_all_that_is_wrong_is_told_at_once(root: str) -> None:
 def test_a_file_held_out_is_not_among_the_inputs(root: str) -> None:
     sources = find_sources([f"{root}/d"], [f"{root}/d/2.txt"])
     assert [source.path[len(root) :] for source in sources] == ["/d/1.txt", "/d/e/3.txt", "/d/2.txt"]
-
-
-def test_folders_of_save_to_disk() -> None:
-    """Their lists were read as texts, too."""
-    root = f"memory://{uuid4().hex}"
-    store = open_store(root)
-    for split in ("train", "test"):
-        for name in ("data-0.arrow", "data-1.arrow", "cache-1.arrow", "dataset_info.json"):
-            store.put(f"both/{split}/{name}", b"{}")
-        state = b'{"_data_files": [{"filename": "data-1.arrow"}, {"filename": "data-0.arrow"}]}'
-        store.put(f"both/{split}/state.json", state)
-    store.put("both/dataset_dict.json", b'{"splits": ["train", "test"]}')
-    found = [source.path.removeprefix(root) for source in find_sources([f"{root}/both"])]
-    parts = ["/data-1.arrow", "/data-0.arrow"]
-    assert found == [f"/both/{split}{part}" for split in ("train", "test") for part in parts]
-    assert len(find_sources([f"{root}/both/test/"])) == 2
-    store.delete(["both/test/data-0.arrow"])
-    with pytest.raises(BadArgument, match=r"/both/test/state\.json.*data-0\.arrow"):
-        find_sources([f"{root}/both"])
-    store.put("lines/state.json", b'{"text": "a"}')  # a name that anything may have
-    assert [source.path for source in find_sources([f"{root}/lines/"])] == [f"{root}/lines/state.json"]
