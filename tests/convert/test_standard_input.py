@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,7 +21,6 @@ from convert import convert as run_conversion
 from convert.errors import BadInput, Refused
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.inputs import standard_input
-from tokenmill.stores import StoreError
 
 
 def convert_piped(
@@ -113,14 +111,3 @@ def test_on_a_store_every_worker_can_read_it(
     made, expected = place.dataset(), tree(here / "expected")
     assert json.loads(made.pop("manifest.json"))["sources"][0]["path"] == "-"
     assert made == {name: data for name, data in expected.items() if name != "manifest.json"}
-
-
-def test_a_file_that_the_disk_has_no_room_for_is_refused(
-    here: Path, piped: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    piped(b"text" * 1000)
-    full = shutil.disk_usage(here)._replace(free=3999)
-    monkeypatch.setattr(standard_input.shutil, "disk_usage", lambda _: full)
-    with pytest.raises(StoreError, match="standard input has 4.0 kB"):
-        run_conversion(options(inputs=["-"]), InlineEngine())
-    assert not (here / "out.partial").exists()
