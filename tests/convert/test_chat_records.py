@@ -29,7 +29,7 @@ from convert import convert
 from convert.errors import BadInput, UsageError
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.inputs.chat_template import ChatTemplate
-from tokenmill.inputs.marked_records import RecordFault
+from tokenmill.inputs.intake import RecordFault
 from tokenmill.inputs.rules import ChatRules
 from tokenmill.stores import open_store
 

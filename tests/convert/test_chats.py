@@ -31,7 +31,7 @@ from convert.chat_rules import chat_rules
 from convert.errors import BadInput, Refused, UsageError
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.inputs.chat_template import ChatTemplate
-from tokenmill.inputs.marked_records import RecordFault
+from tokenmill.inputs.intake import RecordFault
 from tokenmill.inputs.messages import messages_for_template, roles_dropped
 from tokenmill.inputs.rules import ChatRules
 

@@ -151,7 +151,7 @@ def test_prompts_that_are_messages_in_sharegpt_form(here: Path) -> None:
 
 WARNED: list[tuple[str, list[Any], list[str], list[str]]] = [
     (CHATML, [{"messages": []}], [], ["no tokens", "1 document empty"]),
-    (STRICT, [{"m": USER}], ["--on-error", "skip"], ["no tokens", "1 record", "no such field"]),
+    (STRICT, [{"m": USER}], ["--on-error", "skip"], ["no tokens", "1 record", "field missing"]),
     (
         PLAIN,
         [{"messages": [{"role": "user", "content": "a"}, {"role": "bot", "content": "b"}]}],

@@ -21,12 +21,15 @@ from functools import lru_cache
 from typing import Any
 
 from tokenmill.errors import BadArgument, not_installed, printable
-from tokenmill.inputs.marked_records import MarkedText, RecordFault, encoded
+from tokenmill.inputs.intake import RecordFault
+from tokenmill.inputs.json_records import encoded
+from tokenmill.inputs.marked_records import MarkedText
 from tokenmill.inputs.messages import messages_for_template, roles_dropped
 from tokenmill.inputs.rules import ChatRules
 
 BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; template_environment.py writes BEGIN and END
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
+_GENERATION = re.compile(f"[{BEGIN}{END}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 TEMPLATE = "chat template"
 
@@ -47,7 +50,7 @@ class ChatTemplate:
 
         special: treat special tokens in messages as "text", "encode" them, or raise RecordFault ("error").
         """
-        (messages, tools), has_special = self._given(messages, tools, special)
+        messages, tools, has_special = self._given(messages, tools, special)
         if not messages:
             return _marked("", replaces)
         text = self.rendered(messages, tools)
@@ -59,15 +62,12 @@ class ChatTemplate:
         self, prompt: list[Any], completion: list[Any], tools: Any, special: str, replaces: bool
     ) -> MarkedText:
         """Return the text of prompt and completion messages, trained on the completion; otherwise as `text_of`."""
-        (messages, tools), has_special = self._given([*prompt, *completion], tools, special)
+        messages, tools, has_special = self._given([*prompt, *completion], tools, special)
         if not messages:
             return _marked("", replaces)
-        text, before = (
-            re.sub(f"[{BEGIN}{END}]", "", rendered)
-            for rendered in (
-                self.rendered(messages, tools),
-                self.rendered(messages[: len(prompt)], tools, add_generation_prompt=True),
-            )
+        text = _GENERATION.sub("", self.rendered(messages, tools))
+        before = _GENERATION.sub(
+            "", self.rendered(messages[: len(prompt)], tools, add_generation_prompt=True)
         )
         if not text.startswith(before):
             raise RecordFault(
@@ -89,36 +89,35 @@ class ChatTemplate:
             raise RecordFault("no chat template", "no tools, but the chat template requires tools")
         return template
 
-    def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
-        """Return ((messages, tools) for the template, whether they hold special tokens as text)."""
+    def _given(self, messages: Any, tools: Any, special: str) -> tuple[list[Any], Any, bool]:
+        """Return (messages and tools for the template, whether they hold special tokens as text)."""
         messages = messages_for_template(messages)
         if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
             raise RecordFault("no messages", "messages contain U+FDD0, U+FDD1 or U+FDD2")
         found: list[str] = []
         left: list[str] = []
-        given = self._cut(messages, found, left), self._cut(tools, found, left)
+        cut_messages, cut_tools = self._cut(messages, found, left), self._cut(tools, found, left)
         if found and special == "error":
             raise RecordFault("special token", f"a message contains the special token {found[0]!r}")
-        if left and special == "text":
+        if special == "encode":
+            return messages, tools, False
+        if left:
             raise RecordFault(
                 "special token",
                 f"a message contains the special token {left[0]!r}, which cannot become ordinary text "
                 "(--special-in-text encode keeps it as a token)",
             )
-        return (messages, tools) if special == "encode" else given, bool(found) and special == "text"
+        return cut_messages, cut_tools, bool(found)
 
     def _cut(self, value: Any, found: list[str], left: list[str]) -> Any:
         """Copy a value with CUT in each special token. found: receives them. left: receives tokens that remain."""
         if isinstance(value, str) and self._special is not None:
-
-            def cut(match: re.Match[str]) -> str:
-                found.append(match[0])
-                return match[0][0] + CUT + match[0][1:]
-
-            text = self._special.sub(cut, value)
-            if len(text) > len(value):
-                left += (match[0] for part in text.split(CUT) for match in self._special.finditer(part))
-            return text
+            tokens = self._special.findall(value)
+            if tokens:
+                found += tokens
+                value = self._special.sub(lambda match: match[0][0] + CUT + match[0][1:], value)
+                left += (token for part in value.split(CUT) for token in self._special.findall(part))
+            return value
         if isinstance(value, list):
             return [self._cut(item, found, left) for item in value]
         if isinstance(value, dict):

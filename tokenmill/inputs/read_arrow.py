@@ -50,11 +50,11 @@ def _file_documents(reading: Reading, where: str) -> Iterator[Event]:
     reading.intake.rows_before = rows_before
     try:
         for number, index in enumerate(own):
-            done = number * (reading.piece.stop - reading.piece.start) // len(own)
+            reading.table_bytes = number * (reading.piece.stop - reading.piece.start) // len(own)
             try:
                 with arrow_errors(f"{where}: record batch {index}: invalid Arrow"):
                     batch = file.get_batch(index)
-                    yield from batches.events(batch, row, done)
+                    yield from batches.events(batch, row)
                     row += batch.num_rows
             except BadInput as error:  # other batches, of this piece or another, are still read
                 reading.damaged(error)
@@ -69,7 +69,8 @@ def _stream_documents(reading: Reading, where: str) -> Iterator[Event]:
     stream = pyarrow.ipc.open_stream(file, options=pyarrow.ipc.IpcReadOptions(use_threads=False))
     batches = BatchReader(reading, stream.schema)
     for batch in stream:
-        yield from batches.events(batch, row, file.tell())
+        reading.table_bytes = file.tell()
+        yield from batches.events(batch, row)
         row += batch.num_rows
     rest = read_at(reading.file, file.tell(), _PADDING_BYTES)
     if len(rest) == _PADDING_BYTES or any(rest):

@@ -16,7 +16,6 @@ from tokenmill.inputs.arrow_texts import BATCH_BYTES, BatchReader, arrow_errors,
 from tokenmill.inputs.documents import Event, Reading
 from tokenmill.inputs.errors import BadInput
 from tokenmill.stores.arrow_file import ArrowFile
-from tokenmill.stores.requests import PASSED_BYTES
 
 # A text that repeats is stored once, so the average row says little. This limit bounds the memory in that case.
 _MAX_ROWS = 2048
@@ -41,19 +40,18 @@ def documents(reading: Reading) -> Iterator[Event]:
         groups = owned(file.metadata.num_row_groups, reading)
         row_counts = (file.metadata.row_group(group).num_rows for group in range(groups.stop))
         row_starts = list(accumulate(row_counts, initial=0))
-        spans = _spans(file.metadata, groups, batches.columns) if reading.source.version else {}
         piece_bytes = reading.piece.stop - reading.piece.start
-        piece_rows = row_starts[-1] - row_starts[groups.start]
+        first_row = row_starts[groups.start]
         for group in groups:
-            if group in spans:
-                reading.file.expect(*spans[group])
+            if reading.source.version:
+                reading.file.expect(*_span(file.metadata, group, batches.columns))
             row = row_starts[group]
             try:
                 with arrow_errors(f"{where}: row group {group}: invalid Parquet"):
                     for batch in _batches(file, group, batches.columns):
-                        first_row, row = row, row + batch.num_rows
-                        done_bytes = piece_bytes * (row - row_starts[groups.start]) // piece_rows
-                        yield from batches.events(batch, first_row, done_bytes)
+                        reading.table_bytes = piece_bytes * (row - first_row) // (row_starts[-1] - first_row)
+                        yield from batches.events(batch, row)
+                        row += batch.num_rows
             except BadInput as error:  # other row groups, of this piece or another, are still read
                 reading.damaged(error)
 
@@ -66,18 +64,12 @@ def _batches(file: Any, group: int, columns: list[str]) -> Iterator[Any]:
     yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=columns, use_threads=False)
 
 
-def _spans(metadata: Any, groups: range, columns: Sequence[str]) -> dict[int, tuple[int, int]]:
-    """The bytes to prefetch for each row group, with the groups that follow it without a gap."""
-    paths = (metadata.schema.column(index).path for index in range(metadata.num_columns))
-    indices = [index for index, path in enumerate(paths) if path.split(".")[0] in columns or path in columns]
-    spans: dict[int, tuple[int, int]] = {}
-    next_start = next_stop = -1
-    for group in reversed(groups):
-        chunks = [metadata.row_group(group).column(index) for index in indices]
-        starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
-        stop = max(start + chunk.total_compressed_size for start, chunk in zip(starts, chunks, strict=True))
-        if 0 <= next_start - stop <= PASSED_BYTES:
-            stop = next_stop
-        next_start, next_stop = min(starts), stop
-        spans[group] = next_start, next_stop
-    return spans
+def _span(metadata: Any, group: int, columns: Sequence[str]) -> tuple[int, int]:
+    """The bytes of the columns of a row group, with those of the columns between them."""
+    facts = metadata.row_group(group)
+    chunks = [facts.column(index) for index in range(facts.num_columns)]
+    paths = [(chunk.path_in_schema, chunk) for chunk in chunks]
+    chunks = [chunk for path, chunk in paths if path in columns or path.split(".")[0] in columns]
+    starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+    stops = [start + chunk.total_compressed_size for start, chunk in zip(starts, chunks, strict=True)]
+    return min(starts), max(stops)

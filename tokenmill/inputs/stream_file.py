@@ -1,7 +1,4 @@
-"""A decompressed stream as a binary file of Python, for modules that read one.
-
-Reads return what one call of the stream gives, so no data before an error of the stream is lost.
-"""
+"""A decompressed stream as a binary file of Python, for modules that read one."""
 
 from __future__ import annotations
 
@@ -9,11 +6,9 @@ import io
 
 from tokenmill.inputs.blocks import ByteStream
 
-_BUFFER_BYTES = 1 << 20
-
 
 class StreamFile(io.RawIOBase):
-    """An unbuffered file: `read` returns the next piece of the stream."""
+    """An unbuffered file: `read` returns the next piece of the stream, so no data before an error is lost."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
@@ -25,8 +20,3 @@ class StreamFile(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """See io.RawIOBase."""
         return self._stream.readinto(memoryview(buffer).cast("B"))
-
-
-def stream_file(stream: ByteStream) -> io.BufferedReader:
-    """Return a file that reads lines of the stream."""
-    return io.BufferedReader(StreamFile(stream), _BUFFER_BYTES)
