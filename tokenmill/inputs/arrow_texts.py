@@ -39,15 +39,6 @@ def arrow_errors(where: str) -> Iterator[None]:
         raise BadInput(f"{where} data: {printable(' '.join(str(error).split()))[:300]}") from None
 
 
-def owned(count: int, reading: Reading) -> range:
-    """The row groups or record batches of a file that a piece owns: each i with start <= i * size // count < stop.
-
-    With 4 of them in 100 bytes, the piece [25, 60) owns 1 and 2.
-    """
-    piece, size = reading.piece, max(1, reading.source.size_bytes)
-    return range(-(-piece.start * count // size), -(-piece.stop * count // size))
-
-
 class BatchReader:
     """Turns record batches of one source into events. columns: names of the columns to read.
 

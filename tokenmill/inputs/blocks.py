@@ -10,6 +10,7 @@ parts are adjacent.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Generator, Iterator
 from functools import cache
 from typing import NamedTuple, Protocol
@@ -164,11 +165,9 @@ class FileRange:
 
     @property
     def used_bytes(self) -> int:
-        """See ByteStream."""
         return self._offset - self.start
 
     def readinto(self, buffer: memoryview) -> int:
-        """See ByteStream."""
         if self._offset == self._stop:
             self._extend()
         room = min(len(buffer), self._stop - self._offset)
@@ -229,3 +228,19 @@ def _boundary(file: RandomFile, path: str, separator: bytes, offset: int, stop: 
             return begin + start + length
         offset, scan_bytes = begin + len(data) - length + 1, MAX_SCAN_BYTES
     return -1
+
+
+class StreamFile(io.RawIOBase):
+    """A stream as an unbuffered file of Python, for modules that read one.
+
+    `read` returns the next piece of the stream, so no data before an error is lost.
+    """
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        return self._stream.readinto(memoryview(buffer).cast("B"))

@@ -8,7 +8,7 @@ text of the completion is trained on. A chat without messages has no text.
 Special tokens in messages stay ordinary text: U+FDD2 follows the first character of each while the template runs, and
 its offset becomes a cut that no token crosses.
 
-The environment of templates is imported late, because Jinja2 is optional.
+Jinja2 is optional, so it is imported late.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from tokenmill.errors import BadArgument, not_installed, printable
 from tokenmill.inputs.intake import RecordFault
@@ -27,7 +27,7 @@ from tokenmill.inputs.marked_records import MarkedText
 from tokenmill.inputs.messages import messages_for_template, roles_dropped
 from tokenmill.inputs.rules import ChatRules
 
-BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; template_environment.py writes BEGIN and END
+BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters, which no text is meant to hold
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
 _GENERATION = re.compile(f"[{BEGIN}{END}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
@@ -206,10 +206,44 @@ def compiled(template: str) -> Any:
         import jinja2
     except ImportError:
         raise BadArgument(not_installed("chat template", "jinja2", "chat")) from None
-    from tokenmill.inputs.template_environment import make_environment
-
     try:
-        return make_environment().from_string(template)
+        return _environment().from_string(template)
     except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:
         text = printable(" ".join(str(error).split()))[:200]
         raise BadArgument(f"chat template: does not compile ({text})") from None
+
+
+def _environment() -> Any:
+    """Return Jinja's sandbox with the additions of `transformers`.
+
+    These are `raise_exception`, `break` and `continue`, a `tojson` that does not escape characters, and
+    `{% generation %}`, which puts BEGIN and END around its content.
+    """
+    from jinja2 import TemplateError, nodes
+    from jinja2.ext import Extension
+    from jinja2.parser import Parser
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        tags = {"generation"}  # noqa: RUF012 - as jinja2 has it
+
+        def parse(self, parser: Parser) -> nodes.Node:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.CallBlock(self.call_method("_marked"), [], [], body).set_lineno(line)
+
+        def _marked(self, caller: Callable[[], str]) -> str:
+            return f"{BEGIN}{caller()}{END}"
+
+    def tojson(value: Any, ensure_ascii: bool = False, **options: Any) -> str:
+        return json.dumps(value, ensure_ascii=ensure_ascii, **options)
+
+    def raise_exception(message: str) -> NoReturn:
+        raise TemplateError(message)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = tojson
+    environment.globals["raise_exception"] = raise_exception
+    return environment

@@ -64,11 +64,9 @@ class ArrayLines:
 
     @property
     def used_bytes(self) -> int:
-        """See ByteStream."""
         return self._stream.used_bytes
 
     def readinto(self, buffer: memoryview) -> int:
-        """See ByteStream."""
         if self._damage is not None:
             raise self._damage
         count = self._stream.readinto(buffer)

@@ -44,7 +44,7 @@ FORMATS = {
     "text": Format("text", (), f"{_READERS}text"),
     # A .json file holds JSON Lines or one array (json_array.py).
     "jsonl": Format("JSON Lines", (*_LINES, ".json"), f"{_READERS}jsonl"),
-    "parquet": Format("Parquet", (".parquet", ".pq"), f"{_READERS}parquet", "pyarrow", is_encoded=True),
+    "parquet": Format("Parquet", (".parquet", ".pq"), f"{_READERS}arrow", "pyarrow", is_encoded=True),
     "arrow": Format("Arrow", (".arrow", ".feather", ".ipc"), f"{_READERS}arrow", "pyarrow", is_encoded=True),
     "csv": Format("CSV", (".csv",), f"{_READERS}csv", is_divisible=False),
     "tsv": Format("TSV", (".tsv", ".tab"), f"{_READERS}csv", is_divisible=False),

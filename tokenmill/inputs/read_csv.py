@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 
 from tokenmill.errors import printable
 from tokenmill.inputs import utf8
+from tokenmill.inputs.blocks import StreamFile
 from tokenmill.inputs.documents import Event, Reading
 from tokenmill.inputs.errors import BadInput, column_index
 from tokenmill.inputs.intake import MALFORMED, TOO_LONG
 from tokenmill.inputs.marked_records import MarkedRecords
 from tokenmill.inputs.rows import bad_row, marked_columns, marked_rows, text_rows, valid_row
-from tokenmill.inputs.stream_file import StreamFile
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BUFFER_BYTES = 1 << 20

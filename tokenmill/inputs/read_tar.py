@@ -12,11 +12,11 @@ from typing import Any, Self
 
 from tokenmill.errors import TokenmillError, printable
 from tokenmill.inputs import utf8
+from tokenmill.inputs.blocks import StreamFile
 from tokenmill.inputs.documents import Event, Reading
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import MALFORMED, TOO_LONG
 from tokenmill.inputs.rows import bad_row, text_rows, valid_row
-from tokenmill.inputs.stream_file import StreamFile
 
 _READ_BYTES = 1 << 20
 _RECORDS = (".jsonl", ".ndjson", ".jsonlines")
@@ -63,7 +63,6 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """See tarfile."""
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:

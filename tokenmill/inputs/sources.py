@@ -288,12 +288,7 @@ class _Search:
             else:
                 self._add_folder(path, (*above, _identity(status)))
         elif not stat.S_ISREG(status.st_mode):
-            kind, advice = "a device", ""
-            if stat.S_ISSOCK(status.st_mode):
-                kind = "a socket"
-            elif stat.S_ISFIFO(status.st_mode):
-                kind, advice = "a pipe", ". Pass it as standard input with -."
-            self.problems.append(f"{path}: {kind}, not a file or folder{advice}")
+            self.problems.append(f"{path}: a device, pipe or socket. Pass its text as standard input with -.")
         elif not self._keep_unreadable and not os.access(path, os.R_OK):
             self.problems.append(f"{path}: permission denied")
         else:
