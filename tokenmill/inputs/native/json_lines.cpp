@@ -176,7 +176,7 @@ const uint8_t *Line::string(const uint8_t *p, std::string_view &text) {
     return nullptr;
   const uint8_t *const start = ++p;
   for (;;) {
-    while (readable_ - p >= block) {
+    while (readable_ - p >= block && *p != '\\') { // escapes often follow each other
       const ptrdiff_t plain = plain_bytes(p);
       p += plain;
       if (plain < block)
@@ -212,7 +212,7 @@ uint32_t code_unit(const char *digits) {
 // surrogate.
 uint8_t *decode(std::string_view text, uint8_t *out) {
   for (;;) {
-    const size_t plain = std::min(text.find('\\'), text.size());
+    const size_t plain = text.starts_with('\\') ? 0 : std::min(text.find('\\'), text.size());
     std::memcpy(out, text.data(), plain);
     out += plain;
     if (plain == text.size())
