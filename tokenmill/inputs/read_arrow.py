@@ -82,7 +82,7 @@ def _parquet(reading: Reading) -> Iterator[Event]:
 
 
 def _span(group: Any, columns: Sequence[str]) -> tuple[int, int]:
-    """The bytes of the columns of a row group, with those of the columns between them."""
+    """The smallest span of bytes that holds the columns of a row group."""
     chunks = [group.column(index) for index in range(group.num_columns)]
     paths = [(chunk.path_in_schema, chunk) for chunk in chunks]
     chunks = [chunk for path, chunk in paths if path in columns or path.split(".")[0] in columns]

@@ -162,7 +162,7 @@ def cut_character_bytes(tail: bytes) -> int:
 def whole_characters(pieces: Iterable[tuple[Buffer, bool]]) -> Iterator[memoryview]:
     """Yield a text that comes as (piece, is_last) in pieces that do not divide a character.
 
-    [(b"a\xc3", False), (b"\xa9", True)] -> b"a", b"\xc3\xa9". Invalid bytes stay as they are.
+    [(b"a\xc3", False), (b"\xa9", True)] -> b"a", b"\xc3\xa9". Invalid bytes are kept.
     """
     rest = b""
     for piece, is_last in pieces:

@@ -1,8 +1,7 @@
 // A line is validated from left to right:
 //
-//   on the path: object = { name : value , ... }, where the value of the wanted name is the next object on
-//   the
-//                path, or the text
+//   on the path: object = { name : value , ... }, where the value of the name on the path
+//                is the next object, or the text
 //   elsewhere:   any value, without recursion, so nesting cannot exhaust the stack
 //
 // Then the text is copied to the output, and its escapes are decoded.
@@ -87,7 +86,7 @@ const uint8_t *Line::object(const uint8_t *p, size_t level) {
   for (;;) {
     std::string_view found;
     if (!(p = name(skip_space(p, end_), found)) || found.find('\\') != found.npos)
-      return nullptr; // an escaped name may be the wanted one
+      return nullptr; // an escaped name may be on the path
     p = skip_space(p, end_);
     if (found != path_[level]) {
       p = value(p);
