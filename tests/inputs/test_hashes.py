@@ -1,4 +1,4 @@
-"""The content hashes are those of the xxhash package, at every size around their blocks of 4, 8 and 32 bytes."""
+"""The content hashes equal the xxhash package, at every size around the blocks of 4, 8 and 32 bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes as people write them become whole numbers, or one line says what they may look like."""
+"""Sizes as people write them become whole numbers, or one line gives examples."""
 
 from __future__ import annotations
 
