@@ -39,11 +39,11 @@ TESTS = (
         "bpe/test_vocabulary.py",
     ),
     *(
-        "inputs/test_json_texts.py",
+        "inputs/test_json_lines.py",
         "inputs/test_json_array.py",
         "inputs/test_special_tokens.py",
     ),
-    *("inputs/test_validate_utf8.py", "inputs/test_content_hash.py"),
+    *("inputs/test_utf8.py", "inputs/test_hashes.py"),
     *("flat_tokens/test_row_cut.py", "flat_tokens/test_row_order.py", "flat_tokens/test_token_facts.py"),
     *("flat_tokens/test_token_matches.py", "flat_tokens/test_permutation.py", "convert/test_stored_ids.py"),
 )

@@ -15,11 +15,11 @@ from bpe.pretoken_counts.sources import file_of, listed
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.text_blocks import Reader
 from tokenmill.cli.standard_streams import complain
+from tokenmill.inputs import utf8
 from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.hints import what_no_text_is
 from tokenmill.inputs.kinds import is_marked_up, markup_note
 from tokenmill.inputs.source_list import Source as File
-from tokenmill.inputs.utf8 import Invalid, TextDecoder
 from tokenmill.stores import NO_OPTIONS, is_url
 
 if TYPE_CHECKING:
@@ -72,18 +72,30 @@ def named_files(sources: Iterable[Source]) -> list[Path | str]:
     return [source if isinstance(source, Path) else "-" for source in sources if not isinstance(source, File)]
 
 
-def read_text(source: Source, kind: Kind, invalid: Invalid, tell: Callable[[Tally], None]) -> Iterator[str]:
+def read_text(
+    source: Source, kind: Kind, invalid: utf8.Invalid, tell: Callable[[Tally], None]
+) -> Iterator[str]:
     """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset.
 
     tell is called at the end, with how many U+FFFD were put in.
     """
-    buffer = bytearray(_BLOCK_BYTES)
+    replaced = offset = 0
     with Reader(source, "error", file_of(source, kind)) as reader:
-        decoder = TextDecoder(reader.where, invalid)
-        while count := reader.fill(memoryview(buffer)):
-            yield decoder.decode(bytes(buffer[:count]))
-        yield decoder.decode(b"", final=True)
-    tell(Tally(decoder.replaced))
+        for piece in utf8.whole_characters(_pieces(reader)):
+            text, count, bad = utf8.repair(piece, invalid == "replace")
+            if bad >= 0 or (offset == 0 and utf8.other_kind(piece)):
+                raise utf8.invalid_text(piece, max(bad, 0), reader.where, offset)
+            replaced += count
+            offset += len(piece)
+            yield str(text, "utf-8")
+    tell(Tally(replaced))
+
+
+def _pieces(reader: Reader) -> Iterator[tuple[bytes, bool]]:
+    buffer = bytearray(_BLOCK_BYTES)
+    while count := reader.fill(memoryview(buffer)):
+        yield bytes(buffer[:count]), False
+    yield b"", True
 
 
 def record_texts(

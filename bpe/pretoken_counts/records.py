@@ -23,7 +23,7 @@ from tokenmill.inputs.pieced_text import PiecedText
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Piece
 from tokenmill.inputs.source_list import Source as File
-from tokenmill.inputs.text_documents import checked_text, places_of_documents, valid_documents
+from tokenmill.inputs.text_documents import checked_text, valid_documents
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.counting_options import CountingOptions
@@ -141,8 +141,7 @@ class Records:
     def _documents_of(self, stretch: Text) -> Batch:
         """The good documents of a stretch of text."""
         text, _ = checked_text(stretch, self.file, self._intake)
-        places = places_of_documents(stretch, self._separator)
-        return valid_documents(0, self.file, text, self._separator, places, self._intake).batch
+        return valid_documents(0, self.file, stretch, text, self._separator, self._intake).batch
 
     def pass_over(self, found: PiecedText) -> int:
         """How much text a long document has that is not counted here."""

@@ -23,7 +23,7 @@ from tokenmill.inputs.blocks import HEAD_BYTES
 from tokenmill.inputs.documents import DAMAGE, Documents, Event, LongText, Reading, Text
 from tokenmill.inputs.intake import BadRecord
 from tokenmill.inputs.pieced_text import PiecedText, SpecialSearch
-from tokenmill.inputs.text_documents import checked_text, places_of_documents, valid_documents
+from tokenmill.inputs.text_documents import checked_text, valid_documents
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -56,9 +56,7 @@ class DocumentScreen:
         special, source, intake = self._special or "encode", reading.source, self._intake
         text, is_valid = checked_text(event, source, intake)
         if special != "encode" or not is_valid:
-            # Offsets are those in the source: repaired text may be longer.
-            places = places_of_documents(event, self._separator)
-            documents = valid_documents(reading.source_index, source, text, self._separator, places, intake)
+            documents = valid_documents(reading.source_index, source, event, text, self._separator, intake)
             self._batch(reading, documents, special)
             return
         if self._end_text and self._separator != END_TEXT:
@@ -72,7 +70,7 @@ class DocumentScreen:
 
     def _batch(self, reading: Reading, documents: Documents, special: str) -> None:
         """Pass on a batch. Its reader has counted the records."""
-        batch, places = documents.batch, documents.places
+        batch = documents.batch
         if batch.marks is not None and batch.marks.of_chats:
             self._intake.with_special += int(np.count_nonzero(batch.marks.has_special))
             special = "encode"  # the template's special tokens; those in messages are cut
@@ -83,8 +81,8 @@ class DocumentScreen:
             elif len(rows):
                 for row in rows.tolist():
                     self._bad_special(reading, documents, row)
-                batch, places = batch.without(rows), np.delete(places, rows.astype(np.int64))
-                documents = documents._replace(batch=batch, places=places)
+                documents = documents.without(rows)
+                batch = documents.batch
         if self._end_text:
             rows = rows_with_special_tokens(batch.text, batch.offsets, self._end_text)
             self._intake.with_end_text += len(rows)
@@ -102,8 +100,8 @@ class DocumentScreen:
 
     def _bad_row(self, reading: Reading, documents: Documents, row: int, reason: str, detail: str) -> None:
         """Count a document of a batch as a bad record."""
-        batch, place, text = documents.batch, int(documents.places[row]), _text_of(documents.batch, row)
-        line = None if batch.line_of is None else batch.line_of(place)
+        place, text = int(documents.places[row]), _text_of(documents.batch, row)
+        line = None if documents.lines is None else int(documents.lines[row])
         record = BadRecord(reason, detail, place, text, len(text), line, documents.are_rows)
         self._intake.bad(reading.source_index, reading.source, record)
 

@@ -72,7 +72,7 @@ class Job(NamedTuple):
         """Return the job for processes that may run in another folder."""
         here = Path.cwd()
         is_relative = not all(
-            Path(folder).is_absolute() or is_url(folder) for folder in self.plan.sources.folders()
+            Path(source.path).is_absolute() or is_url(source.path) for source in self.plan.sources
         )
         return self._replace(
             shards=shards_at(here / self.shards.store.path) if self.shards.store.is_local else self.shards,

@@ -1,4 +1,4 @@
-"""What the tests of corpus share."""
+"""Fixtures of the tests of inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tokenmill.inputs import _core
 
-sys.path.insert(0, str(Path(__file__).parent))  # input_kinds.py, json_rows.py
+sys.path.insert(0, str(Path(__file__).parent))  # input_kinds.py, readings.py
 
 
 @pytest.fixture(params=_core.simd_variants())

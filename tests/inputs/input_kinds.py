@@ -44,7 +44,7 @@ def compressed(data: bytes, compression: str, members: int = 1) -> bytes:
 
 
 def json_lines(documents: Sequence[str], seed: int = 0) -> bytes:
-    """A line a document, with other fields around the text, escaped in one of two ways, and blank lines between."""
+    """One line per document, with other fields around the text, escaped in one of two ways, and blank lines between."""
     rng = random.Random(seed)
     lines = []
     for index, document in enumerate(documents):
@@ -57,7 +57,7 @@ def json_lines(documents: Sequence[str], seed: int = 0) -> bytes:
 
 
 def tar_of(documents: Sequence[str], seed: int = 0) -> bytes:
-    """A file a document, in the three forms that there are, with a folder, a link and hidden files between them."""
+    """One file per document, in the three forms that there are, with a folder, a link and hidden files between them."""
     out = io.BytesIO()
     form = (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT)[seed % 3]
     with tarfile.open(fileobj=out, mode="w", format=form) as archive:

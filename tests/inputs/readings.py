@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -14,7 +15,7 @@ from tokenmill.inputs.kinds import kind_of
 from tokenmill.inputs.pieced_text import PiecedText
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Piece, Source
-from tokenmill.inputs.text_documents import checked_text, places_of_documents, valid_documents
+from tokenmill.inputs.text_documents import checked_text, valid_documents
 
 SEPARATOR = b"|"
 
@@ -47,9 +48,8 @@ def texts_of(event: Event, reading: Reading) -> Iterator[str]:
             yield text.decode()
         return
     if isinstance(event, Text):
-        text_bytes, _ = checked_text(event, source, intake)
-        places = places_of_documents(event, separator)
-        event = valid_documents(0, source, text_bytes, separator, places, intake)
+        text, _ = checked_text(event, source, intake)
+        event = valid_documents(0, source, event, text, separator, intake)
     if isinstance(event, Documents):
         assert len(event.places) == len(event.batch)
         view = memoryview(event.batch.text)
@@ -84,3 +84,22 @@ def read(
     intake, source = KeptIntake(IntakeRules(**rules)), source_of(path, input_format)
     cuts = [source.size_bytes * number // pieces for number in range(pieces + 1)]
     return read_parts(source, cuts, intake, block_bytes=block_bytes), intake
+
+
+def json_text(line: str) -> str | None:
+    """The text by Python's json, None for a bad line."""
+    twice: list[bool] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> Any:
+        keys = [key for key, _ in items]
+        twice.append(keys.count("text") > 1)
+        return dict(items)
+
+    try:
+        value = json.loads(line.strip(" \t\r"), object_pairs_hook=pairs)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or twice[-1] or not isinstance(value.get("text"), str):
+        return None
+    text: str = value["text"]
+    return text if not any("\ud800" <= character <= "\udfff" for character in text) else None

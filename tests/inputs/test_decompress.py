@@ -7,15 +7,12 @@ import gzip
 import lzma
 import random
 import sys
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import zstandard
-from zlib_ng import zlib_ng
 
-from tokenmill.inputs import decompress
 from tokenmill.inputs.decompress import DecompressedFile
 from tokenmill.inputs.errors import BadInput
 from tokenmill.stores import open_file
@@ -35,12 +32,13 @@ TEXT = "".join(random.Random(1).choices("abc déf\n", k=3000)).encode()
 
 
 def read(path: Path, compression: str, at_once: int = 1 << 16, window: int = 128 << 20) -> bytes:
-    out = bytearray()
-    buffer = memoryview(bytearray(at_once))
-    with DecompressedFile(open_file(str(path)), str(path), compression, window) as file:
+    out, buffer = bytearray(), memoryview(bytearray(at_once))
+    with open_file(str(path)) as opened:
+        file = DecompressedFile(opened, str(path), compression, window)
         while got := file.readinto(buffer):
             out += buffer[:got]
         assert file.readinto(buffer) == 0
+        assert file.used_bytes == path.stat().st_size or not out
     return bytes(out)
 
 
@@ -48,7 +46,6 @@ def read(path: Path, compression: str, at_once: int = 1 << 16, window: int = 128
 def test_gzip_data_are_the_same_with_and_without_the_faster_library(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert decompress._zlib() is zlib_ng
     rng = random.Random(damage)
     path = tmp_path / "file"
     for _ in range(60):
@@ -63,16 +60,15 @@ def test_gzip_data_are_the_same_with_and_without_the_faster_library(
             data = data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :]
         path.write_bytes(data)
         found = []
-        for library in (zlib_ng, zlib):
-            monkeypatch.setattr(decompress, "_zlib", lambda library=library: library)
-            try:
-                found.append(read(path, "gz"))
-            except BadInput as error:
-                found.append(str(error).partition("(")[0].encode())
+        for has_library in (True, False):
+            with monkeypatch.context() as patch:
+                if not has_library:
+                    patch.setitem(sys.modules, "zlib_ng", None)
+                try:
+                    found.append(read(path, "gz"))
+                except BadInput as error:
+                    found.append(str(error).partition("(")[0].encode())
         assert found[0] == found[1]
-    monkeypatch.undo()
-    monkeypatch.setitem(sys.modules, "zlib_ng", None)
-    assert decompress._zlib() is zlib
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
@@ -86,10 +82,9 @@ def test_all_members_are_read(compression: str, members: tuple[bytes, ...], tmp_
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_members_that_give_much_for_little(compression: str, seed: int, tmp_path: Path) -> None:
-    """Those of xz and bz2 that gave more than a MiB for their last 256 KiB were taken for all there is: what came after
-    them was lost without a word, or the file was refused."""
+    """Text after members that gave more than a MiB for their last 256 KiB was lost, or the file was refused."""
     rng = random.Random(seed)
     path = tmp_path / "file"
     for _ in range(3):
@@ -126,11 +121,9 @@ def test_a_flipped_byte_is_found_or_harmless(compression: str, tmp_path: Path) -
         place = rng.randrange(len(whole))
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
         try:
-            text = read(path, compression)
+            assert read(path, compression) == TEXT  # a bit of a time, or one that has no meaning
         except BadInput:
             found += 1
-        else:
-            assert text == TEXT  # a bit of a time, or one that nobody reads
     assert found > 100
 
 
@@ -153,8 +146,7 @@ def test_zeros_may_follow_but_nothing_else(compression: str, text: bytes, tmp_pa
 
 def test_zstd_frames_of_every_kind(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    compressor = zstandard.ZstdCompressor(write_content_size=False)
-    stream = compressor.compressobj()
+    stream = zstandard.ZstdCompressor(write_content_size=False).compressobj()
     unsized = stream.compress(TEXT) + stream.flush()
     skippable = b"\x52\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"index"
     path.write_bytes(skippable + unsized + skippable + zstd(b"end") + skippable)
@@ -177,18 +169,3 @@ def test_a_window_beyond_the_limit_names_the_flag(tmp_path: Path) -> None:
     assert read(path, "xz") == TEXT
     with pytest.raises(BadInput, match="--max-window-bytes"):
         read(path, "xz", window=1 << 20)
-
-
-@pytest.mark.parametrize("compression", ["gz", "bz2", "xz", "zst"])
-def test_a_bomb_is_read_in_bounded_pieces(compression: str, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    size = 24 << 20
-    path.write_bytes(COMPRESS[compression](bytes(size)))
-    buffer = memoryview(bytearray(1 << 16))
-    with DecompressedFile(open_file(str(path)), str(path), compression) as file:
-        total = largest = 0
-        while got := file.readinto(buffer):
-            total += got
-            largest = max(largest, len(file._out))
-    assert total == size
-    assert largest <= 64 << 20 if compression == "zst" else largest <= 1 << 20

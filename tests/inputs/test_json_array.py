@@ -17,12 +17,12 @@ RECORDS: list[dict[str, Any]] = [
     {"text": "a\n[b], {c}", "score": float("nan"), "list": [1, [], {"x": [{}]}]},
     {"id": 2, "text": 'quote " backslash \\ "]', "meta": {"text": "no"}},
     {"text": ""},
-    {"text": "é東🙂 " * 40, "more": None},
+    {"text": "é東🙂\\" * 40, "more": None},
 ]
 
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
-@pytest.mark.parametrize("indent", [None, 0, 2, "\t"])
+@pytest.mark.parametrize("indent", [None, 0, "\t"])
 def test_a_pretty_printed_array_was_refused(tmp_path: Path, indent: Any, suffix: str) -> None:
     rng = random.Random(5)
     for count in (0, 1, 2, 7, 500):
@@ -33,9 +33,7 @@ def test_a_pretty_printed_array_was_refused(tmp_path: Path, indent: Any, suffix:
             path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
             for pieces, block_bytes in ((1, 1 << 16), (3, 1 << 16), (2, 64)):
                 documents, intake = read(path, pieces, block_bytes=block_bytes)
-                if block_bytes > 64:  # a document in pieces is one of the texts here, too
-                    assert documents == [record["text"] for record in records]
-                assert "".join(documents) == "".join(record["text"] for record in records)
+                assert documents == [record["text"] for record in records]
                 assert (intake.records, intake.skipped) == (len(records), {})
 
 
@@ -54,10 +52,9 @@ def test_a_bad_record_of_an_array_is_left_out_alone(tmp_path: Path) -> None:
     path.write_text(data)
     documents, intake = read(path, 2, on_error="quarantine")
     assert documents == [f"good {n}" for n in range(len(bad))]
-    assert intake.records == 2 * len(bad)
-    for record, text in zip(intake.kept, bad, strict=True):
-        assert record.data.strip()[:7] == text[:7].encode()
-        assert record.data.strip() in data.replace("\n", "\r").encode()
+    assert [record.data.strip() for record in intake.kept] == [
+        text.replace("\n", "\r").encode() for text in bad
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +75,6 @@ def test_a_bad_record_of_an_array_is_left_out_alone(tmp_path: Path) -> None:
 def test_a_damaged_array_names_the_byte(tmp_path: Path, text: str, offset: int) -> None:
     path = tmp_path / "a.json"
     path.write_text(text)
-    with pytest.raises(json.JSONDecodeError):
-        json.loads(text)
     with pytest.raises(BadInput, match=f"a.json.*{offset}"):
         read(path, on_error="fail")
     for block_bytes in (1 << 16, 64):
@@ -107,12 +102,3 @@ def test_lists_that_are_records_are_no_array(tmp_path: Path) -> None:
     assert read(path, text_field="/0/text")[0] == ["a", "b"]
     path = path.rename(tmp_path / "lists.jsonl")
     assert read(path, on_error="skip")[1].skipped == {"not an object": 2}
-
-
-def test_a_record_of_an_array_is_bounded(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps([{"text": "a" * 1000}, {"text": "b"}], indent=1))
-    for block_bytes in (1 << 16, 64):
-        documents, intake = read(path, block_bytes=block_bytes, on_error="skip", max_record_bytes=500)
-        assert documents[-1] == "b"
-        assert intake.skipped == {"too long": 1}

@@ -10,39 +10,34 @@ from readings import read
 from bpe import count_pretokens
 from tokenmill.errors import TokenmillError
 from tokenmill.inputs.chunks import Chunks
-from tokenmill.inputs.kinds import FORMATS, kind_of
+from tokenmill.inputs.kinds import FORMATS
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.samples import samples_of
 from tokenmill.inputs.sources import find_sources
 from tokenmill.inputs.utf8 import LFS_ADVICE
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0f" * 32 + b"\nsize 12345\n"
-SUFFIXES = [suffix for form in FORMATS.values() for suffix in form.suffixes]
-PACKED = ("gz", "zst", "bz2", "xz")
-SUFFIXES += [f"{suffix}.{packed}" for suffix in (".txt", ".json", ".csv", ".tar") for packed in PACKED]
+SUFFIXES = [".txt", *(suffix for form in FORMATS.values() for suffix in form.suffixes)]
+SUFFIXES += [
+    f"{suffix}.{packed}" for suffix in (".txt", ".csv", ".tar") for packed in ("gz", "zst", "bz2", "xz")
+]
 
 
-@pytest.mark.parametrize("suffix", [".txt", *SUFFIXES])
-@pytest.mark.parametrize("on_error", ["fail", "skip"])
-def test_a_pointer_was_text_or_damaged_data(suffix: str, on_error: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_pointer_was_text_or_damaged_data(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"pointer{suffix}"
     path.write_bytes(POINTER)
-    if on_error == "skip":
-        documents, intake = read(path, 3, on_error=on_error)
-        assert documents == []
-        message = {error for _, error in intake.unreadable}.pop()
-        assert count_pretokens([path], on_error=on_error).as_dict() == {}
-    else:
-        with pytest.raises(TokenmillError) as raised:
-            read(path, on_error=on_error)
-        message = str(raised.value)
-        with pytest.raises(TokenmillError):
-            count_pretokens([path], on_error=on_error)
-    assert message.startswith(f"{path}: {LFS_ADVICE}")
+    with pytest.raises(TokenmillError, match=f"{LFS_ADVICE}"):
+        read(path)
+    with pytest.raises(TokenmillError):
+        count_pretokens([path])
+    documents, intake = read(path, 3, on_error="skip")
+    assert documents == []
+    assert {error for _, error in intake.unreadable} == {f"{path}: {LFS_ADVICE}"}
+    assert count_pretokens([path], on_error="skip").as_dict() == {}
     sources = find_sources([str(path)])
-    chunks = Chunks(sources, 1 << 20, sources.starts())
     faults: dict[int, str] = {}
-    assert list(samples_of(chunks, IntakeRules(), b"|", faults)) == []
+    assert list(samples_of(Chunks(sources, 1 << 20, sources.starts()), IntakeRules(), b"|", faults)) == []
     assert LFS_ADVICE in faults[0]
 
 
@@ -50,4 +45,3 @@ def test_a_text_about_pointers_is_text(tmp_path: Path) -> None:
     path = tmp_path / "about.txt"
     path.write_bytes(b"A pointer begins with: " + POINTER)
     assert read(path)[0] == [path.read_text()]
-    assert kind_of("about.txt").format == "text"

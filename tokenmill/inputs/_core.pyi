@@ -36,8 +36,6 @@ class Xxh64:
         """Add the next bytes."""
     def digest(self) -> int:
         """Return the hash of all bytes so far; more may follow."""
-    def copy(self) -> Xxh64:
-        """Return an independent copy of this state."""
 
 def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.uint64]:
     """Return the XXH64 of each document's bytes."""
@@ -46,35 +44,13 @@ def hash_ragged(buffer: Buffer, offsets: NDArray[np.uint64], seed: int) -> NDArr
     """Return the XXH64 of each row [offsets[i], offsets[i + 1]) of the buffer."""
 
 def json_texts(
-    lines: Buffer,
-    path: Sequence[bytes],
-    out: NDArray[np.uint8],
-    replace_surrogates: bool = False,
-    max_line_bytes: int = ...,
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, int, int, str]], int, int, int]:
-    """Return the strings that JSON Lines have at `path`, end to end in `out`, which has len(lines) + 16 bytes.
+    lines: Buffer, path: Sequence[bytes], out: NDArray[np.uint8], max_line_bytes: int = ...
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64], int, int]:
+    """Return the strings that JSON Lines have at `path`, end to end in `out`, which has len(lines) bytes or more.
 
-    lines: valid UTF-8. The result is (offsets uint64[texts + 1] in out, offsets uint64[texts] of their lines, bad
-    lines, lines, blank lines, replaced surrogates). A bad line is (start, stop, offset of the fault, its name in
-    json_lines.hpp).
+    The result is (offsets uint64[texts + 1] in out, offsets and numbers uint64[texts] of their lines; start, stop and
+    number of each line that is left to the caller; lines, blank lines); see json_lines.hpp.
     """
-
-class JsonArray:
-    """Rewrites a JSON array of records as JSON Lines of the same length; see json_array.hpp."""
-
-    def rewrite(self, bytes: NDArray[np.uint8]) -> int:
-        """Rewrite the next bytes of the file in place.
-
-        Returns the offset of the first byte that cannot follow the bytes before it, or len(bytes).
-        """
-
-    @property
-    def is_array(self) -> bool:
-        """Whether the file begins as an array; False while only white space was read."""
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the closing bracket is missing so far."""
 
 def simd_variants() -> list[str]:
     """As bpe._core.simd_variants."""

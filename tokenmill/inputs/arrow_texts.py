@@ -18,8 +18,7 @@ from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.documents import MAX_BATCH_ROWS, Documents, Event, Reading
 from tokenmill.inputs.errors import BadInput, InvalidText, column_index
 from tokenmill.inputs.marked_records import MarkedRecords
-from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows
-from tokenmill.inputs.rows import bad_row, valid_row
+from tokenmill.inputs.rows import MARKED_ROWS, bad_row, marked_columns, marked_rows, valid_row
 
 BATCH_BYTES = 4 << 20
 _TEXT_TYPES = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
@@ -40,15 +39,6 @@ def arrow_errors(where: str) -> Iterator[None]:
         raise BadInput(f"{where} data: {printable(' '.join(str(error).split()))[:300]}") from None
 
 
-def owned(count: int, reading: Reading) -> range:
-    """The row groups or record batches of a file that a piece owns: each i with start <= i * size // count < stop.
-
-    With 4 of them in 100 bytes, the piece [25, 60) owns 1 and 2.
-    """
-    piece, size = reading.piece, max(1, reading.source.size_bytes)
-    return range(-(-piece.start * count // size), -(-piece.stop * count // size))
-
-
 class BatchReader:
     """Turns record batches of one source into events. columns: names of the columns to read.
 
@@ -65,39 +55,37 @@ class BatchReader:
         else:
             self.columns = marked_columns(schema.names, marks, path)
 
-    def events(self, batch: Any, first_row: int, done_bytes: int) -> Iterator[Event]:
-        """Yield the documents of a record batch. done_bytes: bytes of the piece read so far."""
+    def events(self, batch: Any, first_row: int) -> Iterator[Event]:
+        """Yield the documents of a record batch. first_row: number of its first row."""
         if self._marked is not None:
-            batch = batch.select(self.columns)
-            batch.validate(full=True)
-            for start in range(0, batch.num_rows, ROWS):
-                rows = batch.slice(start, ROWS).to_pylist()
-                self._reading.intake.records += len(rows)
-                yield from marked_rows(
-                    self._reading, self._marked, enumerate(rows, first_row + start), done_bytes
-                )
+            yield from marked_rows(self._reading, self._marked, self._records(batch, first_row))
             return
-        batch.validate()
-        for array in _slices(self._texts(batch)):
-            yield self._documents(array, first_row, done_bytes)
-            yield None
-            first_row += len(array)
-
-    def _texts(self, batch: Any) -> Any:
         import pyarrow.compute
 
+        batch.validate()
         array = batch.column(batch.schema.get_field_index(self._text_path[0]))
         for name in self._text_path[1:]:
             array = pyarrow.compute.struct_field(array, name)
-        return _as_bytes(array)
+        for part in _slices(_as_bytes(array)):
+            yield self._documents(part, first_row)
+            yield None
+            first_row += len(part)
 
-    def _documents(self, array: Any, first_row: int, done_bytes: int) -> Documents:
+    def _records(self, batch: Any, first_row: int) -> Iterator[tuple[int, Any]]:
+        batch = batch.select(self.columns)
+        batch.validate(full=True)
+        for start in range(0, batch.num_rows, MARKED_ROWS):
+            for row in batch.slice(start, MARKED_ROWS).to_pylist():
+                self._reading.intake.records += 1
+                yield first_row, row
+                first_row += 1
+
+    def _documents(self, array: Any, first_row: int) -> Documents:
         """The texts of an array. Valid texts are not copied unless another text of the array is bad."""
         reading, batch = self._reading, _batch_of(array)
         reading.intake.records += len(array)
         if not array.null_count and _is_valid(batch):
-            rows = np.arange(first_row, first_row + len(array), dtype=np.uint64)
-            return reading.rows(batch, rows, done_bytes)
+            return reading.rows(batch, np.arange(first_row, first_row + len(array), dtype=np.uint64))
         texts: list[bytes] = []
         kept: list[int] = []
         for row, text in enumerate(array.to_pylist(), first_row):
@@ -106,7 +94,7 @@ class BatchReader:
             elif (valid := valid_row(reading, row, text)) is not None:
                 texts.append(valid)
                 kept.append(row)
-        return reading.rows(Batch.of(texts), np.array(kept, np.uint64), done_bytes)
+        return reading.rows(Batch.of(texts), np.array(kept, np.uint64))
 
 
 def _check_text(schema: Any, text_path: tuple[str, ...], path: str) -> None:
@@ -127,7 +115,7 @@ def _check_text(schema: Any, text_path: tuple[str, ...], path: str) -> None:
 
 
 def _as_bytes(array: Any) -> Any:
-    """Strings as binary values with offsets, or a dictionary of these. pyarrow's error if offsets or indices are bad.
+    """Strings as large_binary, or a dictionary of these. pyarrow's error if offsets or indices are bad.
 
     pyarrow would reject a whole array for one invalid UTF-8 text, so it checks strings as bytes.
     """
@@ -135,11 +123,12 @@ def _as_bytes(array: Any) -> Any:
 
     if isinstance(array, pyarrow.DictionaryArray):
         return pyarrow.DictionaryArray.from_arrays(array.indices, _as_bytes(array.dictionary))
-    kind = str(array.type)
-    if kind.endswith("_view"):
+    if str(array.type).endswith("_view"):
         array.validate(full=True)
-        array = array.cast(pyarrow.large_string() if kind == "string_view" else pyarrow.large_binary())
-    array = array.cast(pyarrow.large_binary() if str(array.type).startswith("large_") else pyarrow.binary())
+        array = array.cast(
+            pyarrow.large_string() if array.type == pyarrow.string_view() else pyarrow.large_binary()
+        )
+    array = array.cast(pyarrow.large_binary())
     array.validate(full=True)
     return array
 
@@ -167,8 +156,7 @@ def _batch_of(array: Any) -> Batch:
     if not len(array):
         return Batch.of([])
     _, offset_buffer, data_buffer = array.buffers()
-    dtype = np.dtype(np.int64 if str(array.type) == "large_binary" else np.int32)
-    offsets = np.frombuffer(offset_buffer, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    offsets = np.frombuffer(offset_buffer, np.int64, len(array) + 1, array.offset * 8)
     first, last = int(offsets[0]), int(offsets[-1])
     data = memoryview(b"") if data_buffer is None else memoryview(data_buffer).cast("B")[first:last]
     return Batch(data, offsets.astype(np.uint64) - np.uint64(first))

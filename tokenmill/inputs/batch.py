@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,13 +41,11 @@ class Batch:
 
     text: valid UTF-8.
     offsets: uint64[documents + 1], from 0 on.
-    line_of: for JSON Lines, the index of the line at an offset of the source, from the first line of the piece.
     marks: for records with a loss mask.
     """
 
     text: Buffer
     offsets: NDArray[np.uint64]
-    line_of: Callable[[int], int] | None = None
     marks: Marks | None = None
 
     def __len__(self) -> int:
@@ -59,7 +57,7 @@ class Batch:
             return self
         begin, end = int(self.offsets[start]), int(self.offsets[stop])
         text = memoryview(self.text)[begin:end]
-        return Batch(text, self.offsets[start : stop + 1] - np.uint64(begin), self.line_of)
+        return Batch(text, self.offsets[start : stop + 1] - np.uint64(begin))
 
     def without(self, rows: NDArray[Any]) -> Batch:
         """Return a copy without the documents of these indices."""
@@ -71,15 +69,11 @@ class Batch:
         starts, stops = self.offsets[:-1][kept].tolist(), self.offsets[1:][kept].tolist()
         marks = None if self.marks is None else self.marks.of(kept)
         texts = [view[start:stop] for start, stop in zip(starts, stops, strict=True)]
-        return Batch.of(texts, marks, self.line_of)
+        return Batch.of(texts, marks)
 
     @staticmethod
-    def of(
-        texts: Sequence[Buffer],
-        marks: Marks | None = None,
-        line_of: Callable[[int], int] | None = None,
-    ) -> Batch:
+    def of(texts: Sequence[Buffer], marks: Marks | None = None) -> Batch:
         """Return the batch of these texts, copied. [b"ab", b"", b"c"] -> b"abc", [0, 2, 2, 3]."""
         offsets = np.zeros(len(texts) + 1, dtype=np.uint64)
         np.cumsum([memoryview(text).nbytes for text in texts], out=offsets[1:])
-        return Batch(b"".join(texts), offsets, line_of, marks)
+        return Batch(b"".join(texts), offsets, marks)

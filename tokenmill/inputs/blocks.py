@@ -10,6 +10,7 @@ parts are adjacent.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Generator, Iterator
 from functools import cache
 from typing import NamedTuple, Protocol
@@ -19,6 +20,7 @@ from tokenmill.inputs import _core
 from tokenmill.inputs.buffers import GrowingBuffer
 from tokenmill.inputs.errors import BadInput, changed_while_read
 from tokenmill.stores import RandomFile
+from tokenmill.stores.files import read_at
 
 BLOCK_BYTES = 4 << 20
 SCAN_BYTES = 64 << 10  # read first to find a boundary; later reads are larger
@@ -27,19 +29,15 @@ HEAD_BYTES = 256  # kept of a record that is too long to be held, to show it in 
 
 
 class ByteStream(Protocol):
-    """A source of bytes in order."""
-
-    def readinto(self, buffer: memoryview, /) -> int:
-        """Fill the beginning of `buffer` and return the number of bytes, 0 only at the end."""
-        ...
-
-
-class FileStream(ByteStream, Protocol):
-    """The bytes of a file, decompressed if it is compressed."""
+    """The bytes of a file in order, decompressed if it is compressed."""
 
     @property
     def used_bytes(self) -> int:
         """About how many bytes of the file were used so far."""
+        ...
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Fill the beginning of `buffer` and return the number of bytes, 0 only at the end."""
         ...
 
 
@@ -94,8 +92,7 @@ def record_blocks(
             held, at_end = held + count, not count
         if not held and not is_piece and damage is None:
             return
-        find = _end_of_first if is_piece else _end_of_last
-        stop = find(memory, separator, searched, held)
+        stop = _separator_end(memory, separator, searched, held, is_last=not is_piece)
         if stop >= 0 and (is_piece or not at_end or damage is not None or stop == held):
             block = Block(memoryview(memory)[:stop], start, length, is_piece)
             is_piece = False
@@ -127,17 +124,13 @@ def pieces_of(block: Block, blocks: Iterator[Block]) -> Generator[tuple[memoryvi
         block = next(blocks)
 
 
-def _end_of_first(memory: bytearray, separator: bytes, searched: int, held: int) -> int:
-    start = memory.find(separator, searched, held)
-    return start if start < 0 else start + len(separator)
-
-
-def _end_of_last(memory: bytearray, separator: bytes, searched: int, held: int) -> int:
-    """The end of the last separator in the buffer, -1 if there is none."""
-    if overlaps(separator):  # which of them separate depends on those before
+def _separator_end(memory: bytearray, separator: bytes, searched: int, held: int, is_last: bool) -> int:
+    """The end of the first or last separator in the buffer, -1 if there is none."""
+    if is_last and overlaps(separator):  # which of them separate depends on those before
         starts = _core.find_separators(memoryview(memory)[:held], separator)
-        return int(starts[-1]) + len(separator) if len(starts) else -1
-    start = memory.rfind(separator, searched, held)
+        start = int(starts[-1]) if len(starts) else -1
+    else:
+        start = (memory.rfind if is_last else memory.find)(separator, searched, held)
     return start if start < 0 else start + len(separator)
 
 
@@ -152,26 +145,17 @@ def overlaps(separator: bytes) -> tuple[bytes, ...]:
     )
 
 
-def read_into(file: RandomFile, path: str, offset: int, view: memoryview) -> int:
-    """Fill the beginning of `view` and return the number of bytes. FatalInput if the file ends at `offset`."""
-    with naming(path):
-        count = file.readinto_at(offset, view)
-    if not count:
-        raise changed_while_read(path, f"ends at byte {offset}")
-    return count
-
-
 def read_range(file: RandomFile, path: str, start: int, stop: int) -> bytearray:
     """Return bytes [start, stop) of a file. FatalInput if it ends before `stop`."""
-    data, held = bytearray(stop - start), 0
-    with memoryview(data) as view:
-        while held < len(data):
-            held += read_into(file, path, start + held, view[held:])
+    with naming(path):
+        data = read_at(file, start, stop - start)
+    if len(data) < stop - start:
+        raise changed_while_read(path, f"ends at byte {start + len(data)}")
     return data
 
 
 class FileRange:
-    """Bytes [start, stop) of a file as a FileStream. path: name of the file in errors."""
+    """Bytes [start, stop) of a file as a ByteStream. path: name of the file in errors."""
 
     def __init__(self, file: RandomFile, path: str, start: int, stop: int) -> None:
         file.expect(start, stop)
@@ -181,17 +165,18 @@ class FileRange:
 
     @property
     def used_bytes(self) -> int:
-        """See FileStream."""
         return self._offset - self.start
 
     def readinto(self, buffer: memoryview) -> int:
-        """See ByteStream."""
         if self._offset == self._stop:
             self._extend()
         room = min(len(buffer), self._stop - self._offset)
         if room == 0:
             return 0
-        count = read_into(self._file, self._path, self._offset, buffer[:room])
+        with naming(self._path):
+            count = self._file.readinto_at(self._offset, buffer[:room])
+        if not count:
+            raise changed_while_read(self._path, f"ends at byte {self._offset}")
         self._offset += count
         return count
 
@@ -200,7 +185,7 @@ class FileRange:
 
 
 class OwnedRange(FileRange):
-    """The whole records that a part [start, stop) of a file of `size` bytes owns, as a FileStream; may be empty.
+    """The whole records that a part [start, stop) of a file of `size` bytes owns, as a ByteStream; may be empty.
 
     The range starts at the boundary of `start` and ends at the boundary of `stop`. The boundary of an offset is the
     end of the first separator that ends at or after the offset and that no other occurrence reaches into. A scan from
@@ -243,3 +228,19 @@ def _boundary(file: RandomFile, path: str, separator: bytes, offset: int, stop: 
             return begin + start + length
         offset, scan_bytes = begin + len(data) - length + 1, MAX_SCAN_BYTES
     return -1
+
+
+class StreamFile(io.RawIOBase):
+    """A stream as an unbuffered file of Python, for modules that read one.
+
+    `read` returns the next piece of the stream, so no data before an error is lost.
+    """
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        return self._stream.readinto(memoryview(buffer).cast("B"))

@@ -8,7 +8,7 @@ text of the completion is trained on. A chat without messages has no text.
 Special tokens in messages stay ordinary text: U+FDD2 follows the first character of each while the template runs, and
 its offset becomes a cut that no token crosses.
 
-The environment of templates is imported late, because Jinja2 is optional.
+Jinja2 is optional, so it is imported late.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from tokenmill.errors import BadArgument, not_installed, printable
-from tokenmill.inputs.marked_records import MarkedText, RecordFault, encoded
+from tokenmill.inputs.intake import RecordFault
+from tokenmill.inputs.json_records import encoded
+from tokenmill.inputs.marked_records import MarkedText
 from tokenmill.inputs.messages import messages_for_template, roles_dropped
 from tokenmill.inputs.rules import ChatRules
 
-BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters; template_environment.py writes BEGIN and END
+BEGIN, END, CUT = "\ufdd0", "\ufdd1", "\ufdd2"  # noncharacters, which no text is meant to hold
 _MARKS = re.compile(f"[{BEGIN}{END}{CUT}]")
+_GENERATION = re.compile(f"[{BEGIN}{END}]")
 _HAS_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 TEMPLATE = "chat template"
 
@@ -47,7 +50,7 @@ class ChatTemplate:
 
         special: treat special tokens in messages as "text", "encode" them, or raise RecordFault ("error").
         """
-        (messages, tools), has_special = self._given(messages, tools, special)
+        messages, tools, has_special = self._given(messages, tools, special)
         if not messages:
             return _marked("", replaces)
         text = self.rendered(messages, tools)
@@ -59,15 +62,12 @@ class ChatTemplate:
         self, prompt: list[Any], completion: list[Any], tools: Any, special: str, replaces: bool
     ) -> MarkedText:
         """Return the text of prompt and completion messages, trained on the completion; otherwise as `text_of`."""
-        (messages, tools), has_special = self._given([*prompt, *completion], tools, special)
+        messages, tools, has_special = self._given([*prompt, *completion], tools, special)
         if not messages:
             return _marked("", replaces)
-        text, before = (
-            re.sub(f"[{BEGIN}{END}]", "", rendered)
-            for rendered in (
-                self.rendered(messages, tools),
-                self.rendered(messages[: len(prompt)], tools, add_generation_prompt=True),
-            )
+        text = _GENERATION.sub("", self.rendered(messages, tools))
+        before = _GENERATION.sub(
+            "", self.rendered(messages[: len(prompt)], tools, add_generation_prompt=True)
         )
         if not text.startswith(before):
             raise RecordFault(
@@ -89,36 +89,35 @@ class ChatTemplate:
             raise RecordFault("no chat template", "no tools, but the chat template requires tools")
         return template
 
-    def _given(self, messages: Any, tools: Any, special: str) -> tuple[tuple[list[Any], Any], bool]:
-        """Return ((messages, tools) for the template, whether they hold special tokens as text)."""
+    def _given(self, messages: Any, tools: Any, special: str) -> tuple[list[Any], Any, bool]:
+        """Return (messages and tools for the template, whether they hold special tokens as text)."""
         messages = messages_for_template(messages)
         if _MARKS.search(json.dumps([messages, tools], ensure_ascii=False, default=str)):
             raise RecordFault("no messages", "messages contain U+FDD0, U+FDD1 or U+FDD2")
         found: list[str] = []
         left: list[str] = []
-        given = self._cut(messages, found, left), self._cut(tools, found, left)
+        cut_messages, cut_tools = self._cut(messages, found, left), self._cut(tools, found, left)
         if found and special == "error":
             raise RecordFault("special token", f"a message contains the special token {found[0]!r}")
-        if left and special == "text":
+        if special == "encode":
+            return messages, tools, False
+        if left:
             raise RecordFault(
                 "special token",
                 f"a message contains the special token {left[0]!r}, which cannot become ordinary text "
                 "(--special-in-text encode keeps it as a token)",
             )
-        return (messages, tools) if special == "encode" else given, bool(found) and special == "text"
+        return cut_messages, cut_tools, bool(found)
 
     def _cut(self, value: Any, found: list[str], left: list[str]) -> Any:
         """Copy a value with CUT in each special token. found: receives them. left: receives tokens that remain."""
         if isinstance(value, str) and self._special is not None:
-
-            def cut(match: re.Match[str]) -> str:
-                found.append(match[0])
-                return match[0][0] + CUT + match[0][1:]
-
-            text = self._special.sub(cut, value)
-            if len(text) > len(value):
-                left += (match[0] for part in text.split(CUT) for match in self._special.finditer(part))
-            return text
+            tokens = self._special.findall(value)
+            if tokens:
+                found += tokens
+                value = self._special.sub(lambda match: match[0][0] + CUT + match[0][1:], value)
+                left += (token for part in value.split(CUT) for token in self._special.findall(part))
+            return value
         if isinstance(value, list):
             return [self._cut(item, found, left) for item in value]
         if isinstance(value, dict):
@@ -207,10 +206,44 @@ def compiled(template: str) -> Any:
         import jinja2
     except ImportError:
         raise BadArgument(not_installed("chat template", "jinja2", "chat")) from None
-    from tokenmill.inputs.template_environment import make_environment
-
     try:
-        return make_environment().from_string(template)
+        return _environment().from_string(template)
     except (jinja2.TemplateError, RecursionError, SyntaxError, ValueError) as error:
         text = printable(" ".join(str(error).split()))[:200]
         raise BadArgument(f"chat template: does not compile ({text})") from None
+
+
+def _environment() -> Any:
+    """Return Jinja's sandbox with the additions of `transformers`.
+
+    These are `raise_exception`, `break` and `continue`, a `tojson` that does not escape characters, and
+    `{% generation %}`, which puts BEGIN and END around its content.
+    """
+    from jinja2 import TemplateError, nodes
+    from jinja2.ext import Extension
+    from jinja2.parser import Parser
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        tags = {"generation"}  # noqa: RUF012 - as jinja2 has it
+
+        def parse(self, parser: Parser) -> nodes.Node:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.CallBlock(self.call_method("_marked"), [], [], body).set_lineno(line)
+
+        def _marked(self, caller: Callable[[], str]) -> str:
+            return f"{BEGIN}{caller()}{END}"
+
+    def tojson(value: Any, ensure_ascii: bool = False, **options: Any) -> str:
+        return json.dumps(value, ensure_ascii=ensure_ascii, **options)
+
+    def raise_exception(message: str) -> NoReturn:
+        raise TemplateError(message)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = tojson
+    environment.globals["raise_exception"] = raise_exception
+    return environment

@@ -77,8 +77,6 @@ class Chunks:
 
     def work_bytes(self, chunk: TextChunk) -> int:
         """Bytes that the chunk's task reads, approximately. The sum over all chunks is the size of the corpus."""
-        if all(kind.is_divisible for kind in self.sources.kinds):
-            return chunk.text_bytes
         return sum(map(self.piece_work_bytes, self.pieces(chunk)))
 
     def piece_work_bytes(self, piece: Piece) -> int:

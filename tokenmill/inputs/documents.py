@@ -13,9 +13,8 @@ The memory of an event is valid until the next event is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.batch import Batch
-from tokenmill.inputs.blocks import BLOCK_BYTES, Block, FileRange, FileStream, OwnedRange, record_blocks
+from tokenmill.inputs.blocks import BLOCK_BYTES, Block, ByteStream, FileRange, OwnedRange, record_blocks
 from tokenmill.inputs.buffers import GrowingBuffer
 from tokenmill.inputs.decompress import DecompressedFile
 from tokenmill.inputs.errors import BadInput, InvalidText
@@ -51,11 +50,22 @@ class Text(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """Documents end to end. places: for each, the offset of its record in the source, or its row if `are_rows`."""
+    """Documents end to end.
+
+    places: for each, the offset of its record in the source, or its row if `are_rows`.
+    lines: for JSON Lines, the number of its line, from the first line of the piece.
+    """
 
     batch: Batch
     places: NDArray[np.uint64]
     are_rows: bool = False
+    lines: NDArray[np.uint64] | None = None
+
+    def without(self, rows: NDArray[Any]) -> Documents:
+        """Return a copy without the documents of these indices."""
+        rows = rows.astype(np.int64)
+        lines = None if self.lines is None else np.delete(self.lines, rows)
+        return Documents(self.batch.without(rows), np.delete(self.places, rows), self.are_rows, lines)
 
 
 class LongText(NamedTuple):
@@ -81,18 +91,14 @@ class UnpackedBlock(NamedTuple):
 
 
 class Buffers:
-    """Memory that is reused from read to read, so that its pages are touched once. block_bytes: size of a block."""
+    """Memory that is reused from read to read, so that its pages are touched once.
+
+    block_bytes: size of a block. text: for blocks. values: for texts that a reader copies.
+    """
 
     def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
         self.block_bytes = block_bytes
-        self.text = GrowingBuffer()
-        self._values = np.empty(0, dtype=np.uint8)
-
-    def values(self, size: int) -> NDArray[np.uint8]:
-        """Return memory for the texts of `size` bytes of JSON Lines."""
-        if len(self._values) < size + 16:
-            self._values = np.empty(max(size + 16, 2 * len(self._values)), dtype=np.uint8)
-        return self._values
+        self.text, self.values = GrowingBuffer(), GrowingBuffer()
 
 
 class Reading:
@@ -103,7 +109,7 @@ class Reading:
     separator: between the documents of text.
     block: read this unpacked block instead of the source.
     file: the open source (or block).
-    done_bytes: about how many bytes of the piece are done, for progress.
+    table_bytes: about how many bytes of the piece are done, set by readers of tables that do not call `stream`.
     decoded_bytes: bytes of text in the events so far, counted for compressed sources.
     """
 
@@ -122,13 +128,19 @@ class Reading:
         self.intake, self.rules = intake, intake.rules
         self.separator, self.buffers, self.block = separator, buffers, block
         self.file = source.open() if block is None else block.file
-        self.done_bytes = self.decoded_bytes = 0
+        self.table_bytes = self.decoded_bytes = 0
+        self._stream: ByteStream | None = None
 
     def __enter__(self) -> Reading:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def done_bytes(self) -> int:
+        """About how many bytes of the piece are done, for progress."""
+        return self.table_bytes if self._stream is None else self._stream.used_bytes
 
     def close(self) -> None:
         """Close the source. A block stays open, because the caller opened it."""
@@ -158,7 +170,9 @@ class Reading:
         """
         if self.block is not None:
             return
-        refuse_lfs_pointer(self.source, self.file)
+        has_size = len(LFS_POINTER) < self.source.size_bytes < _MAX_LFS_POINTER_BYTES
+        if has_size and read_at(self.file, 0, len(LFS_POINTER)) == LFS_POINTER:
+            raise BadInput(f"{printable(self.source.shown)}: {LFS_ADVICE}")
         if self.piece.start > 0 and self.rules.on_error != "fail" and not self.source.kind.is_decoded:
             self.refuse_other_kind(read_at(self.file, 0, utf8.HEAD_BYTES))
 
@@ -167,18 +181,16 @@ class Reading:
         if utf8.other_kind(head):
             raise utf8.invalid_text(head, 0, printable(self.source.shown))
 
-    def stream(self) -> AbstractContextManager[FileStream]:
+    def stream(self) -> ByteStream:
         """Return all bytes of the source, decompressed if it is compressed, or all bytes of the block."""
-        return nullcontext(self._stream())
-
-    def _stream(self) -> FileStream:
-        source = self.source
+        source, compression = self.source, self.source.kind.compression
         if self.block is not None:
-            return FileRange(self.file, source.shown, 0, self.block.size)
-        if source.kind.compression == "none":
-            return FileRange(self.file, source.shown, 0, source.size_bytes)
-        window_bytes = self.rules.max_window_bytes
-        return DecompressedFile(self.file, source.shown, source.kind.compression, window_bytes)
+            self._stream = FileRange(self.file, source.shown, 0, self.block.size)
+        elif compression == "none":
+            self._stream = FileRange(self.file, source.shown, 0, source.size_bytes)
+        else:
+            self._stream = DecompressedFile(self.file, source.shown, compression, self.rules.max_window_bytes)
+        return self._stream
 
     def blocks(
         self,
@@ -186,67 +198,34 @@ class Reading:
         block_bytes: int,
         *,
         is_divided: bool,
-        wrap: Callable[[FileStream], FileStream] | None = None,
+        wrap: Callable[[ByteStream], ByteStream] | None = None,
     ) -> Iterator[Block]:
-        """Yield the records of the piece as blocks, and keep the counts of progress.
+        """Yield the records of the piece as blocks.
 
         is_divided: read only the records that the piece owns (`OwnedRange`), not the whole source.
         wrap: changes the stream before it is cut into records.
         """
-        source = self.source
-        if is_divided and self.block is None:
+        source, first = self.source, 0
+        if self.block is not None:
+            stream, first = self.stream(), self.block.start
+        elif is_divided:
             part = self.piece.start, self.piece.stop
-            owned = OwnedRange(self.file, source.shown, separator, part, source.size_bytes)
-            stream: FileStream = owned
-            first = owned.start
+            self._stream = stream = OwnedRange(self.file, source.shown, separator, part, source.size_bytes)
+            first = stream.start
         else:
-            stream = self._stream()
-            first = 0 if self.block is None else self.block.start
+            stream = self.stream()
         stream = stream if wrap is None else wrap(stream)
         for block in record_blocks(stream, separator, self.buffers.text, first, block_bytes):
             if block.start == 0:
                 self.refuse_other_kind(block.data)
-            self.done_bytes = stream.used_bytes
             if source.kind.is_decoded and block.is_last:
                 self.decoded_bytes = block.start - first + len(block.data)
             yield block
 
-    def rows(self, batch: Batch, places: NDArray[np.uint64], done_bytes: int = 0) -> Documents:
-        """Return the event for rows of a table. done_bytes: see the class."""
-        self.done_bytes = done_bytes
+    def rows(self, batch: Batch, places: NDArray[np.uint64]) -> Documents:
+        """Return the event for rows of a table."""
         self.decoded_bytes += int(batch.offsets[-1])
         return Documents(batch, places, are_rows=True)
-
-    def texts(self, rows: Iterator[tuple[int, bytes]], stream: FileStream) -> Iterator[Event]:
-        """Yield (row, text) pairs as batches of about a MiB. If the file is damaged, BadInput comes after them."""
-        texts: list[bytes] = []
-        numbers: list[int] = []
-        text_bytes = 0
-        damage: Exception | None = None
-        try:
-            for number, text in rows:
-                texts.append(text)
-                numbers.append(number)
-                text_bytes += len(text)
-                if text_bytes >= BATCH_BYTES or len(texts) == MAX_BATCH_ROWS:
-                    yield self.rows(Batch.of(texts), np.array(numbers, np.uint64), stream.used_bytes)
-                    yield None
-                    texts, numbers, text_bytes = [], [], 0
-        except DAMAGE as error:
-            damage = error
-        if texts:
-            yield self.rows(Batch.of(texts), np.array(numbers, np.uint64), stream.used_bytes)
-        yield None
-        if damage is not None:
-            raise damage
-
-
-def refuse_lfs_pointer(source: Source, file: RandomFile) -> None:
-    """Raise BadInput if a source, open as `file`, is a Git LFS pointer instead of the data."""
-    if not len(LFS_POINTER) < source.size_bytes < _MAX_LFS_POINTER_BYTES:
-        return
-    if read_at(file, 0, len(LFS_POINTER)) == LFS_POINTER:
-        raise BadInput(f"{printable(source.shown)}: {LFS_ADVICE}")
 
 
 def pass_over(event: Event) -> None:

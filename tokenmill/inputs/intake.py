@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 SHOWN_BYTES = 80
 MAX_ROLES = 16  # counted by name
 MAX_RECOUNTED_BYTES = 16 << 20  # errors name the line of a record up to here, later only the byte
-INVALID_UTF8 = "invalid UTF-8"  # the reason that --invalid skip tolerates
+INVALID_UTF8 = "invalid UTF-8"
 MALFORMED, FIELD_MISSING = "malformed", "field missing"
 UNREADABLE = "unreadable file"
 TOO_LONG = "longer than {limit} bytes (--max-record-bytes)"
 _CHAT_FIELDS = ("messages", "conversations")
+
+
+class RecordFault(ValueError):  # noqa: N818 - named after the fault
+    """A bad record. reason: kind of fault, under which the record is counted."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
 
 
 class BadRecord(NamedTuple):
@@ -104,11 +112,10 @@ class Intake:
 
         Raise FatalInput (exit 3) under "fail", or if there are more than max_errors.
         """
-        tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
-        if self.rules.on_error == "fail" and not tolerated:
-            raise FatalInput(_message(source, self.located(record), self.lines_start))
+        if self.rules.on_error == "fail":
+            raise FatalInput(_message(source, self.located(record), self))
         self.skipped[record.reason] = self.skipped.get(record.reason, 0) + 1
-        check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)
+        self._check_error_count()
         if self.rules.on_error == "quarantine":
             self.set_aside(source_index, self.located(record))
 
@@ -128,16 +135,19 @@ class Intake:
             raise type(error)(f"{error}{join} --on-error skip to skip bad files.")
         detail = printable(f"{source.shown}: {error.strerror}" if isinstance(error, OSError) else error)
         self.unreadable.append((source_index, detail))
-        check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)
+        self._check_error_count()
         if self.rules.on_error == "quarantine":
             self.set_aside(source_index, BadRecord(UNREADABLE, detail, 0, b"", source.size_bytes))
+
+    def _check_error_count(self) -> None:
+        check_error_count(sum(self.skipped.values()) + len(self.unreadable), self.rules.max_errors)
 
     def set_aside(self, source_index: int, record: BadRecord) -> None:
         """Keep a bad record. Subclasses that have a place for it override this method."""
 
 
-def _message(source: Source, record: BadRecord, lines_start: int) -> str:
-    line = _line_number(source, record, lines_start)
+def _message(source: Source, record: BadRecord, intake: Intake) -> str:
+    line = _line_number(source, record, intake.lines_start)
     where = f"byte {record.place}"
     if record.is_row:
         where = f"row {record.place}"
@@ -146,7 +156,9 @@ def _message(source: Source, record: BadRecord, lines_start: int) -> str:
     shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     if shown:
         shown = f" (got {shown}{'...' if record.length > SHOWN_BYTES else ''})"
-    return printable(f"{source.shown}: {where}: {record.detail}{shown}. {_fix(record)}")
+    return printable(
+        f"{source.shown}: {where}: {record.detail}{shown}. {_fix(record, intake.rules.fields_option)}"
+    )
 
 
 def _line_number(source: Source, record: BadRecord, lines_start: int) -> int | None:
@@ -162,7 +174,7 @@ def _line_number(source: Source, record: BadRecord, lines_start: int) -> int | N
         return read_range(file, source.shown, 0, lines_start).count(b"\n") + record.line + 1
 
 
-def _fix(record: BadRecord) -> str:
+def _fix(record: BadRecord, fields_option: str) -> str:
     """What to do about a bad record. If the first record is bad, often the whole file needs another option."""
     start = record.data[:SHOWN_BYTES].strip()
     if record.line == 0 and record.place <= len(codecs.BOM_UTF8):  # the first of the file
@@ -174,10 +186,10 @@ def _fix(record: BadRecord) -> str:
     if record.reason == FIELD_MISSING:
         with suppress(ValueError, RecursionError):  # data may be only the beginning of the record
             names = list(json.loads(record.data))[:10]
-            of_chats = "".join(
+            chats = "".join(
                 f"Convert chats with --messages-field {name}. " for name in names if name in _CHAT_FIELDS
             )
-            return f"Choose a field with --text-field (fields: {', '.join(names) or 'none'}). {of_chats}{fix}"
+            return f"Choose a field with {fields_option} (fields: {', '.join(names) or 'none'}). {chats}{fix}"
     return fix
 
 

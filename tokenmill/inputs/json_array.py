@@ -1,21 +1,34 @@
-"""JSON arrays of records, read as JSON Lines of the same length (native/json_array.hpp).
+"""JSON arrays of records, read as JSON Lines of the same length.
+
+    [\n  {"text": "a"},\n  {"text": "b"}\n]   ->     {"text": "a"}\n   {"text": "b"}  (spaces and CRs for the rest)
+
+The comma between two records becomes the LF that ends a line, the brackets of the array become spaces, and each LF
+becomes a CR, which JSON allows in the same places. So every byte keeps its offset, and each record is checked as a line
+is. Brackets are only counted.
 
 A file may be an array unless its name says JSON Lines, or its records are lists themselves (--text-field /0).
 """
 
 from __future__ import annotations
 
-import numpy as np
+import codecs
+import re
 
 from tokenmill.errors import printable
-from tokenmill.inputs._core import JsonArray
-from tokenmill.inputs.blocks import FileStream
+from tokenmill.inputs.blocks import ByteStream
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.kinds import is_named_lines
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
+from tokenmill.stores.files import read_at
 
 _HEAD_BYTES = 4096  # an array begins within these, after white space
+_SPACE = b" \t\r\n"
+_BEFORE = re.compile(b"[ \t\r\n%b]*+" % codecs.BOM_UTF8)
+_AFTER = re.compile(rb"[ \t\r]*+")
+_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)  # up to its closing quote
+_IN_RECORD = re.compile(rb'[^"\[\]{}]*+')
+_BETWEEN_RECORDS = re.compile(rb'[^"\[\]{},]*+')
 
 
 def may_be_array(source: Source, rules: IntakeRules) -> bool:
@@ -28,12 +41,9 @@ def is_array(source: Source, rules: IntakeRules) -> bool:
     """Return whether an uncompressed source of JSON records is an array."""
     if not may_be_array(source, rules):
         return False
-    head = np.empty(min(_HEAD_BYTES, source.size_bytes), np.uint8)
     with source.open() as file:
-        count = file.readinto_at(0, head.data)
-    array = JsonArray()
-    array.rewrite(head[:count])
-    return array.is_array
+        head = read_at(file, 0, _HEAD_BYTES)
+    return head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n").startswith(b"[")
 
 
 class ArrayLines:
@@ -42,31 +52,72 @@ class ArrayLines:
     path: name of the source in errors.
     """
 
-    def __init__(self, stream: FileStream, path: str) -> None:
+    def __init__(self, stream: ByteStream, path: str) -> None:
         self._stream, self._path = stream, path
-        self._array = JsonArray()
-        self._offset = 0
+        self._offset = 0  # in the file, of the next byte
+        self._is_array: bool | None = None  # None while there was only white space
+        self._is_closed = False
+        self._depth = 0  # open lists and objects in the array
+        self._in_string = self._is_escaped = False  # escaped: the last byte was a backslash in a string
+        self._has_value = self._after_comma = False  # since the last comma between records
         self._damage: BadInput | None = None
 
     @property
     def used_bytes(self) -> int:
-        """See FileStream."""
         return self._stream.used_bytes
 
     def readinto(self, buffer: memoryview) -> int:
-        """See ByteStream."""
         if self._damage is not None:
             raise self._damage
         count = self._stream.readinto(buffer)
-        good = self._array.rewrite(np.frombuffer(buffer[:count], np.uint8))
+        good = self._rewrite(buffer[:count])
         self._offset += good
+        fault = ""
         if good < count:
-            self._damage = self._damaged(f"invalid JSON array (got 0x{buffer[good]:02x}). Fix the file.")
-        elif not count and self._array.is_cut:
-            self._damage = self._damaged("JSON array without a closing bracket. Get the complete file.")
-        if self._damage is not None and not good:
-            raise self._damage
+            fault = f"invalid JSON array (got 0x{buffer[good]:02x}). Fix the file."
+        elif not count and self._is_array and not self._is_closed:
+            fault = "JSON array without a closing bracket. Get the complete file."
+        if fault:
+            self._damage = BadInput(f"{printable(self._path)}: byte {self._offset}: {fault}")
+            if not good:
+                raise self._damage
         return good
 
-    def _damaged(self, detail: str) -> BadInput:
-        return BadInput(f"{printable(self._path)}: byte {self._offset}: {detail}")
+    def _rewrite(self, data: memoryview) -> int:
+        """Rewrite the next bytes of the file in place. Return the offset of the first one that cannot follow."""
+        at, size = 0, len(data)
+        if self._is_array is None and (at := _end(_BEFORE, data, 0)) < size:
+            self._is_array = data[at] == ord("[")
+            if self._is_array:
+                data[at] = ord(" ")
+        if not self._is_array:
+            return size
+        data[at:] = bytes(data[at:]).replace(b"\n", b"\r")
+        while at < size and not self._is_closed:
+            if self._in_string:
+                at = _end(_STRING, data, at + self._is_escaped)
+                self._is_escaped = bytes(data[at:]) == b"\\"
+                self._in_string = at == size or self._is_escaped
+                at += 1
+                continue
+            start, at = at, _end(_IN_RECORD if self._depth else _BETWEEN_RECORDS, data, at)
+            byte = bytes(data[at : at + 1])
+            self._has_value |= self._depth == 0 and bool(bytes(data[start:at]).strip(_SPACE))
+            if self._depth == 0 and byte in (b",", b"]", b"}"):
+                needs_value = byte == b"," or self._after_comma
+                if byte == b"}" or (needs_value and not self._has_value):
+                    return at
+                data[at] = ord("\n" if byte == b"," else " ")
+                self._is_closed, self._after_comma, self._has_value = byte == b"]", byte == b",", False
+            elif byte:
+                self._has_value = True
+                self._in_string = byte == b'"'
+                self._depth += (byte in b"[{") - (byte in b"]}")
+            at += 1
+        return _end(_AFTER, data, at) if self._is_closed else size
+
+
+def _end(pattern: re.Pattern[bytes], data: memoryview, start: int) -> int:
+    """The end of the longest match, which may be empty."""
+    match = pattern.match(data, start)
+    return start if match is None else match.end()

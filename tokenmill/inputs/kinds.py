@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ FORMATS = {
     "text": Format("text", (), f"{_READERS}text"),
     # A .json file holds JSON Lines or one array (json_array.py).
     "jsonl": Format("JSON Lines", (*_LINES, ".json"), f"{_READERS}jsonl"),
-    "parquet": Format("Parquet", (".parquet", ".pq"), f"{_READERS}parquet", "pyarrow", is_encoded=True),
+    "parquet": Format("Parquet", (".parquet", ".pq"), f"{_READERS}arrow", "pyarrow", is_encoded=True),
     "arrow": Format("Arrow", (".arrow", ".feather", ".ipc"), f"{_READERS}arrow", "pyarrow", is_encoded=True),
     "csv": Format("CSV", (".csv",), f"{_READERS}csv", is_divisible=False),
     "tsv": Format("TSV", (".tsv", ".tab"), f"{_READERS}csv", is_divisible=False),
@@ -52,11 +52,7 @@ FORMATS = {
 }
 INPUT_FORMATS = ("auto", *FORMATS)
 MAGIC_NUMBERS = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00"}
-_COMPRESSIONS = {
-    **{f".{name}": name for name in MAGIC_NUMBERS},
-    ".gzip": "gz",
-    ".zstd": "zst",
-}
+_COMPRESSIONS = {**{f".{name}": name for name in MAGIC_NUMBERS}, ".gzip": "gz", ".zstd": "zst"}
 _SHORT = {".tgz": ".tar.gz", ".txz": ".tar.xz"}
 _REFUSED = (".zip", ".7z", ".rar", ".lz4", ".br", ".lzma", ".snappy", ".npy")
 _MARKED_UP = (".html", ".htm", ".xhtml")
@@ -96,36 +92,6 @@ class Kind(NamedTuple):
 
 
 PLAIN_TEXT = Kind()
-_shared_kind = cache(Kind)  # one object for all files of a kind
-
-
-def kind_of(path: str, input_format: str = "auto") -> Kind:
-    """Return the kind of a file by its name. Raise ValueError for unsupported files.
-
-    "a.jsonl.gz" -> Kind("jsonl", "gz"); "a.txt" -> Kind("text", "none"); "a.log", "jsonl" -> Kind("jsonl", "none").
-    """
-    return _kind_of_suffixes(_suffixes(path), input_format)
-
-
-@lru_cache(4096)
-def _kind_of_suffixes(suffixes: str, input_format: str) -> Kind:
-    name, compression = _uncompressed(suffixes)
-    if name.endswith(_REFUSED):
-        raise ValueError("unsupported file type. Unpack it to text, JSON Lines or Parquet first.")
-    if input_format == "auto" and name.endswith(_NOT_TEXT):
-        raise ValueError(
-            "not a text file. Extract its text first, or pass --input-format text if it is text."
-        )
-    named = _format_of(name)
-    kind = _shared_kind(named if input_format == "auto" else input_format, compression)
-    form = FORMATS[kind.format]
-    if form.is_encoded and compression != "none":
-        raise ValueError(f"compressed {form.name} file. Decompress it first.")
-    if FORMATS[named].is_encoded and kind.format != named:
-        raise ValueError(
-            f"{FORMATS[named].name} file cannot be read as {kind.format}. Remove --input-format."
-        )
-    return kind
 
 
 class Rank(IntEnum):
@@ -138,33 +104,57 @@ class Rank(IntEnum):
     NO_DATA = 4  # metadata, HTML, PDF, images, archives: read only if named
 
 
+def kind_of(path: str, input_format: str = "auto") -> Kind:
+    """Return the kind of a file by its name. Raise ValueError for unsupported files.
+
+    "a.jsonl.gz" -> Kind("jsonl", "gz"); "a.txt" -> Kind("text", "none"); "a.log", "jsonl" -> Kind("jsonl", "none").
+    """
+    return _kind_of_suffixes(_suffixes(path), input_format)
+
+
+@lru_cache(4096)
+def _kind_of_suffixes(suffixes: str, input_format: str) -> Kind:
+    name, compression, named = _parsed(suffixes)
+    if name.endswith(_REFUSED):
+        raise ValueError("unsupported file type. Unpack it to text, JSON Lines or Parquet first.")
+    if input_format == "auto" and name.endswith(_NOT_TEXT):
+        raise ValueError(
+            "not a text file. Extract its text first, or pass --input-format text if it is text."
+        )
+    kind = Kind(named if input_format == "auto" else input_format, compression)
+    form = FORMATS[kind.format]
+    if form.is_encoded and compression != "none":
+        raise ValueError(f"compressed {form.name} file. Decompress it first.")
+    if FORMATS[named].is_encoded and kind.format != named:
+        raise ValueError(
+            f"{FORMATS[named].name} file cannot be read as {kind.format}. Remove --input-format."
+        )
+    return kind
+
+
 def rank_in_folder(name: str, input_format: str, is_top: bool) -> Rank:
     """Return the rank of a file in a folder by its name. is_top: the file is not in a subfolder.
 
     ("a.jsonl", "auto") -> RECORDS; ("a.txt", "auto") -> TEXT; ("README.md", "auto", True) -> ABOUT.
     """
     rank = _rank_of_suffixes(_suffixes(name), input_format)
-    if input_format == "text":
-        return rank
-    if rank == Rank.RECORDS and name.endswith(".json") and _METADATA.fullmatch(name):
-        return Rank.NO_DATA
-    if rank == Rank.TEXT and is_top and _ABOUT.fullmatch(name.lower()):
-        return Rank.ABOUT
+    if input_format != "text":
+        if rank == Rank.RECORDS and name.endswith(".json") and _METADATA.fullmatch(name):
+            return Rank.NO_DATA
+        if rank == Rank.TEXT and is_top and _ABOUT.fullmatch(name.lower()):
+            return Rank.ABOUT
     return rank
 
 
 @lru_cache(4096)
 def _rank_of_suffixes(suffixes: str, input_format: str) -> Rank:
-    name = _uncompressed(suffixes)[0]
-    named = _format_of(name)
-    if name.endswith(_REFUSED) or (input_format == "text" and FORMATS[named].is_encoded):
+    name, _, named = _parsed(suffixes)
+    if name.endswith(_REFUSED):
         return Rank.NO_DATA
     if input_format == "text":
-        return Rank.TEXT
-    if name.endswith((*_MARKED_UP, *_NOT_TEXT)):
-        return Rank.NO_DATA
+        return Rank.NO_DATA if FORMATS[named].is_encoded else Rank.TEXT
     if named == "text":
-        return Rank.TEXT
+        return Rank.NO_DATA if name.endswith((*_MARKED_UP, *_NOT_TEXT)) else Rank.TEXT
     return Rank.RECORDS if input_format in ("auto", named) else Rank.NO_DATA
 
 
@@ -174,18 +164,16 @@ def _suffixes(path: str) -> str:
     return name[name.find(".") :] if "." in name else ""
 
 
-def _format_of(name: str) -> str:
-    return next((key for key, value in FORMATS.items() if name.endswith(value.suffixes)), "text")
-
-
-def _uncompressed(path: str) -> tuple[str, str]:
-    """Return the lowercase name without the compression suffix, and the compression."""
+def _parsed(path: str) -> tuple[str, str, str]:
+    """Return the lowercase name without the compression suffix, the compression and the format."""
     name = path.lower()
     for short, suffix in _SHORT.items():
         if name.endswith(short):
             name = name.removesuffix(short) + suffix
     suffix = next(filter(name.endswith, _COMPRESSIONS), "")
-    return name.removesuffix(suffix), _COMPRESSIONS.get(suffix, "none")
+    name = name.removesuffix(suffix)
+    form = next((key for key, value in FORMATS.items() if name.endswith(value.suffixes)), "text")
+    return name, _COMPRESSIONS.get(suffix, "none"), form
 
 
 def compression_of(head: bytes) -> str:
@@ -195,12 +183,12 @@ def compression_of(head: bytes) -> str:
 
 def is_named_lines(path: str) -> bool:
     """Whether the file extension means JSON Lines, so the file is not an array."""
-    return _uncompressed(path)[0].endswith(_LINES)
+    return _parsed(path)[0].endswith(_LINES)
 
 
 def is_marked_up(path: str) -> bool:
     """Whether the file extension means HTML."""
-    return _uncompressed(path)[0].endswith(_MARKED_UP)
+    return _parsed(path)[0].endswith(_MARKED_UP)
 
 
 def markup_note(names: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ prompts and completions that are lists of messages. Plain prompts and completion
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 
 from tokenmill.inputs.batch import Batch, Marks
 from tokenmill.inputs.documents import Documents
-from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED, Intake
+from tokenmill.inputs.intake import MALFORMED, Intake, RecordFault
+from tokenmill.inputs.json_records import encoded, json_of, text_at, value_at
 from tokenmill.inputs.rules import pointer_path
 
 if TYPE_CHECKING:
     from tokenmill.inputs.chat_template import ChatTemplate
 
-LONGEST_INTEGER = 4000  # digits; Python's int() accepts 4,300
 MARKED_FORMATS = {"jsonl", "parquet", "arrow", "csv", "tsv"}
 
 
@@ -48,14 +47,6 @@ class MarkedText(NamedTuple):
     dropped: Sequence[str] = ()
 
 
-class RecordFault(ValueError):  # noqa: N818 - named after the fault
-    """A bad record. reason: kind of fault, under which the record is counted."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-
-
 class MarkedRecords:
     """Turns records into texts by the rules of an intake, which must have marks, and counts their messages there."""
 
@@ -68,43 +59,26 @@ class MarkedRecords:
         self._marks = rules.marks
         self._chat: ChatTemplate | None = None  # created by the first chat
 
-    def parsed(self, line: bytes) -> Any:
-        """Parse a JSON line, which must be valid UTF-8. Raise RecordFault."""
-        try:
-            return _parse(line.decode())  # json.loads would accept UTF-16 bytes
-        except RecursionError:
-            raise RecordFault(MALFORMED, "nested too deeply") from None
-        except RecordFault:
-            raise
-        except ValueError as error:
-            raise RecordFault(MALFORMED, f"invalid JSON: {error}") from None
-
     def text_of(self, record: Any) -> MarkedText:
         """Return the text of a record. Raise RecordFault."""
-        if not isinstance(record, dict):
-            raise RecordFault("not an object", "not a JSON object")
-        marks = self._marks
-        if marks.messages_field:
-            messages = _listed(_field(record, marks.messages_field))
-            tools = _tools(record, marks.messages_field)
+        if self._marks.messages_field:
+            path = pointer_path(self._marks.messages_field)
+            messages, tools = _listed(value_at(record, path)), _tools(record, path)
             text = self._template().text_of(messages, tools, self._special, self._replaces)
         else:
-            prompt, completion = _field(record, marks.prompt_field), _field(record, marks.completion_field)
+            paths = pointer_path(self._marks.prompt_field), pointer_path(self._marks.completion_field)
+            prompt, completion = (value_at(record, path) for path in paths)
             if isinstance(prompt, list) and isinstance(completion, list):
-                tools = _tools(record, marks.prompt_field)
+                tools = _tools(record, paths[0])
                 text = self._template().completion_of(
                     prompt, completion, tools, self._special, self._replaces
                 )
             else:
-                text = self._concatenated(prompt, completion)
+                before, after = (encoded(text_at(record, path), self._replaces) for path in paths)
+                stop = len(before) + len(after)
+                text = MarkedText(before + after, [(len(before), stop)] if after else [], [])
         self._intake.add_messages(text.roles, text.dropped)
         return text
-
-    def _concatenated(self, prompt: Any, completion: Any) -> MarkedText:
-        before = encoded(_text(prompt, self._marks.prompt_field), self._replaces)
-        after = encoded(_text(completion, self._marks.completion_field), self._replaces)
-        stop = len(before) + len(after)
-        return MarkedText(before + after, [(len(before), stop)] if after else [], [])
 
     def _template(self) -> ChatTemplate:
         if self._chat is None:
@@ -120,97 +94,49 @@ class MarkedRecords:
         return self._chat
 
 
-class MarkedBatch:
-    """Collects texts for one batch."""
+def marked_documents(
+    texts: Sequence[MarkedText], places: Sequence[int], lines: Sequence[int] | None = None
+) -> Iterator[Documents]:
+    """Yield the texts as batches, in order. Chats and concatenated texts are separate events.
 
-    def __init__(self) -> None:
-        self._texts: list[MarkedText] = []
-        self._places: list[int] = []
-
-    def add(self, text: MarkedText, place: int) -> None:
-        """Add a text. place: byte or row of its record in the source."""
-        self._texts.append(text)
-        self._places.append(place)
-
-    def documents(self, are_rows: bool = False) -> Iterator[Documents]:
-        """Yield all texts in order. Chats and concatenated texts are separate events."""
-        pairs = zip(self._texts, self._places, strict=True)
-        for of_chats, group in groupby(pairs, key=lambda pair: pair[0].of_chat):
-            texts, places = zip(*group, strict=True)
-            trained = [(row, *span) for row, text in enumerate(texts) for span in text.trained]
-            cuts = [(row, cut) for row, text in enumerate(texts) for cut in text.cuts]
-            has_special = np.array([text.has_special for text in texts], dtype=np.bool_)
-            marks = Marks(_table(trained, 3), _table(cuts, 2), has_special, of_chats)
-            batch = Batch.of([text.text for text in texts], marks)
-            yield Documents(batch, np.array(places, dtype=np.uint64), are_rows)
+    places: see Documents; of rows, or of lines if `lines` has their numbers.
+    """
+    start = 0
+    for of_chats, group in groupby(texts, key=lambda text: text.of_chat):
+        found = list(group)
+        trained = [(row, *span) for row, text in enumerate(found) for span in text.trained]
+        cuts = [(row, cut) for row, text in enumerate(found) for cut in text.cuts]
+        has_special = np.array([text.has_special for text in found], dtype=np.bool_)
+        marks = Marks(_table(trained, 3), _table(cuts, 2), has_special, of_chats)
+        own = slice(start, start + len(found))
+        yield Documents(
+            Batch.of([text.text for text in found], marks),
+            np.array(places[own], np.uint64),
+            are_rows=lines is None,
+            lines=None if lines is None else np.array(lines[own], np.uint64),
+        )
+        start = own.stop
 
 
 def _table(rows: Sequence[tuple[int, ...]], columns: int) -> NDArray[np.int64]:
     return np.array(rows, dtype=np.int64).reshape(-1, columns)
 
 
-def encoded(text: str, replaces: bool) -> bytes:
-    """Encode a text as UTF-8. An unpaired surrogate raises RecordFault, or becomes U+FFFD with `replaces`."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        if replaces:
-            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-        detail = f"unpaired surrogate at character {error.start} of the text"
-        raise RecordFault(INVALID_UTF8, detail) from None
-
-
-def _parse(text: str) -> Any:
-    """Parse JSON. Raise RecordFault for an object with a repeated name."""
-    return json.loads(text, object_pairs_hook=_unique, parse_int=_integer)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for index, name in enumerate(names) if name in names[:index])
-        raise RecordFault("field twice", f"field {repeated!r} occurs twice")
-    return found
-
-
-def _integer(text: str) -> int | float:
-    return int(text) if len(text) <= LONGEST_INTEGER else float(text)
-
-
-def _field(record: dict[str, Any], name: str) -> Any:
-    value: Any = record
-    for part in pointer_path(name):
-        if not isinstance(value, dict) or part not in value:
-            fields = ", ".join(map(str, list(record)[:10])) or "none"
-            raise RecordFault("no such field", f"field {name!r} is missing (fields: {fields})")
-        value = value[part]
-    return value
-
-
-def _tools(record: dict[str, Any], field: str) -> Any:
-    """The tools of the object that holds `field`, or of the record; None if there are none."""
-    value: Any = record
-    for part in pointer_path(field)[:-1]:
-        value = value[part]
-    tools = value.get("tools")
-    return _listed(record.get("tools") if tools is None else tools)
+def _tools(record: Any, path: Sequence[str]) -> Any:
+    """The tools of the object that holds the value at a path, or of the record; None if there are none."""
+    for holder in (value_at(record, path[:-1]), record):
+        if isinstance(holder, dict) and (tools := holder.get("tools")) is not None:
+            return _listed(tools)
+    return None
 
 
 def _listed(value: Any) -> Any:
     """Messages or tools. A table may hold them as JSON text."""
-    if isinstance(value, str):
-        try:
-            return _parse(value)
-        except RecordFault:
-            raise
-        except (ValueError, RecursionError):
-            return value
-    return value
-
-
-def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        kinds = {dict: "an object", list: "a list", bool: "a boolean", type(None): "null"}
-        raise RecordFault("not a text", f"field {name!r} is {kinds.get(type(value), 'a number')}, not text")
-    return value
+        return value
+    try:
+        return json_of(value)
+    except RecordFault as fault:
+        if fault.reason != MALFORMED:
+            raise
+        return value

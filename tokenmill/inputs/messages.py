@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenmill.errors import printable
-from tokenmill.inputs.marked_records import RecordFault
+from tokenmill.inputs.intake import RecordFault
 
 ROLES = ("system", "user", "assistant", "tool")  # a template may drop these by design
 _SHAREGPT_ROLES = {

@@ -31,29 +31,25 @@ class PiecedText:
 
     def texts(self) -> Iterator[Buffer]:
         """Yield the document as valid UTF-8, cut between characters. Raise InvalidText if the rules say so."""
-        offset, rest = self.start, b""  # rest: the bytes of a character that the next piece completes
+        offset = self.start
+        for text in utf8.whole_characters(self._measured()):
+            if not self.fault:
+                repaired, replaced, bad = utf8.repair(text, self._rules.invalid == "replace")
+                self._replaced += replaced
+                if bad < 0:
+                    yield repaired
+                elif self._rules.stops_at_invalid:
+                    raise utf8.invalid_text(text, bad, self._name, offset, self._rules.replace_flag)
+                else:
+                    self.fault = utf8.invalid_byte(offset + bad, text[bad])
+            offset += len(text)
+
+    def _measured(self) -> Iterator[tuple[Buffer, bool]]:
         for piece, is_last in self._pieces:
             view = memoryview(piece)
             self._length += view.nbytes
-            if len(self._head) < HEAD_BYTES:
-                self._head += bytes(view[: HEAD_BYTES - len(self._head)])
-            if not self.fault:
-                data = memoryview(rest + bytes(piece)) if rest else view
-                stop = len(data) - (0 if is_last else utf8.cut_character_bytes(bytes(data[-3:])))
-                if (text := self._checked(data[:stop], offset)) is not None:
-                    yield text
-                    del text
-                offset, rest = offset + stop, bytes(data[stop:])
-
-    def _checked(self, text: memoryview, offset: int) -> Buffer | None:
-        repaired, replaced, bad = utf8.repair(text, self._rules.invalid == "replace")
-        self._replaced += replaced
-        if bad < 0:
-            return repaired
-        if self._rules.stops_at_invalid:
-            raise utf8.invalid_text(text, bad, self._name, offset, self._rules.replace_flag)
-        self.fault = utf8.invalid_byte(offset + bad, text[bad])
-        return None
+            self._head += bytes(view[: HEAD_BYTES - len(self._head)])
+            yield piece, is_last
 
     def count_in(self, intake: Intake, source_index: int, source: Source) -> None:
         """Count the replaced bytes of the document, and the document as a bad record if it is one."""

@@ -9,56 +9,38 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tokenmill.errors import printable
 from tokenmill.inputs import utf8
-from tokenmill.inputs.blocks import ByteStream
-from tokenmill.inputs.documents import DAMAGE, Event, Reading
+from tokenmill.inputs.blocks import StreamFile
+from tokenmill.inputs.documents import Event, Reading
 from tokenmill.inputs.errors import BadInput, column_index
 from tokenmill.inputs.intake import MALFORMED, TOO_LONG
 from tokenmill.inputs.marked_records import MarkedRecords
-from tokenmill.inputs.marked_rows import ROWS, marked_columns, marked_rows
-from tokenmill.inputs.rows import bad_row, valid_row
-from tokenmill.inputs.stream_file import stream_file
+from tokenmill.inputs.rows import bad_row, marked_columns, marked_rows, text_rows, valid_row
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+_BUFFER_BYTES = 1 << 20
 
 
 def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the file."""
-    with reading.stream() as stream:
-        table = _Table(reading, stream)
-        if reading.rules.marks is None:
-            yield from reading.texts(table.texts(), stream)
-            return
-        marked = MarkedRecords(reading.intake)
-        for rows in _batches(table.records()):
-            yield from marked_rows(reading, marked, rows, stream.used_bytes)
-
-
-def _batches(records: Iterator[tuple[int, dict[str, str]]]) -> Iterator[list[tuple[int, dict[str, str]]]]:
-    """ROWS records at a time. The records before damage come before its error."""
-    rows: list[tuple[int, dict[str, str]]] = []
-    try:
-        for record in records:
-            rows.append(record)
-            if len(rows) == ROWS:
-                yield rows
-                rows = []
-    except DAMAGE:
-        yield rows
-        raise
-    yield rows
+    table = _Table(reading)
+    if reading.rules.marks is None:
+        yield from text_rows(reading, table.texts())
+    else:
+        yield from marked_rows(reading, MarkedRecords(reading.intake), table.records())
 
 
 class _Table:
     """The rows of a file. Bad rows go to the intake."""
 
-    def __init__(self, reading: Reading, stream: ByteStream) -> None:
+    def __init__(self, reading: Reading) -> None:
         self._reading, self._path = reading, reading.source.shown
-        csv.field_size_limit(min(reading.rules.max_record_bytes, sys.maxsize))  # of the whole process
-        file = stream_file(stream)
+        self._limit = reading.rules.max_record_bytes
+        csv.field_size_limit(min(self._limit, sys.maxsize))  # of the whole process
+        file = io.BufferedReader(StreamFile(reading.stream()), _BUFFER_BYTES)
         reading.refuse_other_kind(file.peek(utf8.HEAD_BYTES))
         # Invalid UTF-8 is decoded to surrogates, which become the same bytes again.
         self._text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
@@ -68,10 +50,8 @@ class _Table:
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """(row number, text) of the good rows. Row 0 follows the header."""
         if header := self._header():
-            column = self._text_column(header)
-            for number, row in self._good_rows(header):
-                if (text := self._valid(number, row[column])) is not None:
-                    yield number, text
+            for number, (text,) in self._good_rows(header, [self._text_column(header)]):
+                yield number, text
 
     def records(self) -> Iterator[tuple[int, dict[str, str]]]:
         """(row number, columns of a record with a loss mask) of the good rows."""
@@ -79,20 +59,12 @@ class _Table:
         assert marks is not None
         if header := self._header():
             names = marked_columns(header, marks, self._path)
-            columns = {name: column_index(self._path, header, name) for name in names}
-            for number, row in self._good_rows(header):
-                values = {}
-                for name, column in columns.items():
-                    if (text := self._valid(number, row[column])) is None:
-                        break
-                    values[name] = text.decode()
-                else:
-                    yield number, values
+            for number, values in self._good_rows(header, list(map(header.index, names))):
+                yield number, dict(zip(names, (value.decode() for value in values), strict=True))
 
     def _lines(self) -> Iterator[str]:
-        limit = self._reading.rules.max_record_bytes
-        while line := self._text.readline(limit):
-            if len(line) == limit:
+        while line := self._text.readline(self._limit):
+            if len(line) == self._limit:
                 raise self._too_long()
             yield line
 
@@ -104,22 +76,28 @@ class _Table:
             raise BadInput(f"{printable(self._path)}: invalid CSV header: {printable(header)}")
         return header
 
-    def _good_rows(self, header: list[str]) -> Iterator[tuple[int, list[str]]]:
-        """(row number, values) of the rows with as many values as the header."""
-        reading, number = self._reading, 0
+    def _good_rows(self, header: list[str], columns: Sequence[int]) -> Iterator[tuple[int, list[bytes]]]:
+        """(row number, values of the columns) of the rows with as many values as the header, all valid UTF-8."""
+        reading, number = self._reading, -1
         while (row := self._row()) is not None:
             if row == []:
                 reading.intake.blank += 1
                 continue
             reading.intake.records += 1
+            number += 1
             if isinstance(row, csv.Error):
                 bad_row(reading, number, MALFORMED, f"invalid CSV: {row}")
             elif len(row) != len(header):
                 detail = f"expected {len(header)} values, as in the header, found {len(row)}"
                 bad_row(reading, number, MALFORMED, detail, _encoded(row[0]))
             else:
-                yield number, row
-            number += 1
+                values = []
+                for column in columns:
+                    if (value := valid_row(reading, number, _encoded(row[column]))) is None:
+                        break
+                    values.append(value)
+                else:
+                    yield number, values
 
     def _row(self) -> list[str] | csv.Error | None:
         """The next row, its error, or None at the end."""
@@ -141,13 +119,8 @@ class _Table:
                 f"{error} Separate columns with commas (.csv) or tabs (.tsv) instead of {delimiter!r}."
             ) from None
 
-    def _valid(self, number: int, value: str) -> bytes | None:
-        if value.isascii():
-            return value.encode()
-        return valid_row(self._reading, number, _encoded(value))
-
     def _too_long(self) -> BadInput:
-        limit = TOO_LONG.format(limit=self._reading.rules.max_record_bytes)
+        limit = TOO_LONG.format(limit=self._limit)
         return BadInput(f"{printable(self._path)}: a row is {limit}. Check for an unclosed quote.")
 
 

@@ -12,12 +12,11 @@ from typing import Any, Self
 
 from tokenmill.errors import TokenmillError, printable
 from tokenmill.inputs import utf8
-from tokenmill.inputs.blocks import ByteStream
+from tokenmill.inputs.blocks import StreamFile
 from tokenmill.inputs.documents import Event, Reading
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.intake import MALFORMED, TOO_LONG
-from tokenmill.inputs.rows import bad_row, valid_row
-from tokenmill.inputs.stream_file import StreamFile
+from tokenmill.inputs.rows import bad_row, text_rows, valid_row
 
 _READ_BYTES = 1 << 20
 _RECORDS = (".jsonl", ".ndjson", ".jsonlines")
@@ -25,17 +24,16 @@ _RECORDS = (".jsonl", ".ndjson", ".jsonlines")
 
 def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the archive."""
-    with reading.stream() as stream:
-        yield from reading.texts(_texts(reading, stream), stream)
+    return text_rows(reading, _texts(reading))
 
 
-def _texts(reading: Reading, stream: ByteStream) -> Iterator[tuple[int, bytes]]:
+def _texts(reading: Reading) -> Iterator[tuple[int, bytes]]:
     """(number of the file in the archive, text) of the good files."""
     where, number = printable(reading.source.shown), 0
     try:
         # "r|" does not seek. The owner of the stream closes it.
         archive: Any = tarfile.TarFile.open(
-            fileobj=StreamFile(stream), mode="r|", tarinfo=_Header, bufsize=_READ_BYTES
+            fileobj=StreamFile(reading.stream()), mode="r|", tarinfo=_Header, bufsize=_READ_BYTES
         )
         while (member := archive.next()) is not None:
             archive.members.clear()  # tarfile keeps them all
@@ -65,7 +63,6 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """See tarfile."""
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:

@@ -43,6 +43,11 @@ class MarkRules(NamedTuple):
         """The fields that are read."""
         return (self.messages_field,) if self.messages_field else (self.prompt_field, self.completion_field)
 
+    @property
+    def option(self) -> str:
+        """The options that name the fields, for errors."""
+        return "--messages-field" if self.messages_field else "--prompt-field and --completion-field"
+
 
 class IntakeRules(NamedTuple):
     """What counts as bad and what happens to it; see `ConvertOptions` for each field.
@@ -64,6 +69,11 @@ class IntakeRules(NamedTuple):
     def text_path(self) -> tuple[str, ...]:
         """The names that lead to the text: one for a plain name, several for "/a/b" (a JSON pointer)."""
         return pointer_path(self.text_field)
+
+    @property
+    def fields_option(self) -> str:
+        """The option that names the fields of a record, for errors."""
+        return "--text-field" if self.marks is None else self.marks.option
 
     @property
     def stops_at_invalid(self) -> bool:

@@ -75,8 +75,10 @@ def _offsets(chunks: Chunks) -> Iterator[tuple[int, int]]:
         missed.discard(chunks.sources[index].kind)
         yield index, offset - chunks.source_starts[index]
     for kind in sorted(missed):
-        index = chunks.sources.largest_of(kind)
-        yield index, chunks.sources[index].size_bytes // 2
+        size, index = max(
+            (source.size_bytes, -index) for index, source in enumerate(chunks.sources) if source.kind == kind
+        )
+        yield -index, size // 2
 
 
 def _sample(piece: Piece, source: Source, intake: Intake, separator: bytes) -> Sample:

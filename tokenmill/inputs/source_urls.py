@@ -9,7 +9,6 @@ of folders. A web server has no listing, so each of its URLs is one file, and `*
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +33,6 @@ from tokenmill.stores import (
 from tokenmill.stores.url import parse
 
 _WEB = ("http://", "https://")
-_NO_DEVICE = 2**64 - 1
 
 
 def find_objects(
@@ -92,12 +90,6 @@ def outermost(folders: Iterable[str]) -> list[str]:
         if not any(folder.startswith(f"{other}/") for other in found):
             found.append(folder)
     return found
-
-
-def source_identity(source: Source) -> tuple[int, int]:
-    """Return an identity of a URL in the form of a file's device and inode."""
-    digest = hashlib.blake2b(source.path.encode("utf-8", "surrogateescape"), digest_size=8).digest()
-    return _NO_DEVICE, int.from_bytes(digest, "big")
 
 
 def _entries(url: str, options: StorageOptions) -> Iterator[tuple[str, Entry, str]]:

@@ -16,11 +16,8 @@ import glob
 import os
 import re
 import stat
-from array import array
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from tokenmill.errors import BadArgument, printable
 from tokenmill.inputs.errors import BadInput, changed_while_read
@@ -38,7 +35,7 @@ from tokenmill.inputs.kinds import (
 )
 from tokenmill.inputs.saved_dataset import saved_parts
 from tokenmill.inputs.source_list import Source, SourceList
-from tokenmill.inputs.source_urls import find_objects, is_excluded_below, outermost, source_identity
+from tokenmill.inputs.source_urls import find_objects, is_excluded_below, outermost
 from tokenmill.stores import NO_OPTIONS, StorageOptions, is_url, shown_url
 from tokenmill.stores.url import parse
 
@@ -98,33 +95,27 @@ def search_sources(
     exclude: globs of files to leave out (`excluder`).
     """
     is_excluded = excluder(exclude)
-    inputs = [named for named in inputs if not is_excluded(named)]
-    validation = [named for named in validation if not is_excluded(named)]
+    inputs, validation = ([name for name in names if not is_excluded(name)] for names in (inputs, validation))
     search = _Search(input_format, standard_input, options, keep_unreadable, is_excluded)
-    problems, sources = search.problems, search.sources
+    problems = search.problems
     if STANDARD_INPUT in validation:
         problems.append("-: standard input cannot be held out. Pass a file to --validation.")
     elif STANDARD_INPUT in inputs and standard_input is None:
         problems.append("-: standard input is not supported here. Pass a file.")
     elif inputs.count(STANDARD_INPUT) > 1:
         problems.append("-: standard input must be passed only once")
-    no_texts = {
-        named: fault for named in (*inputs, *validation) if (fault := what_no_text_is(named, input_format))
-    }
-    problems += [f"{named}: {fault}" for named, fault in sorted(no_texts.items())]
-    for argument in inputs:
-        if argument not in no_texts:
-            search.add(argument)
-    search.split, validation_start = "validation", len(sources)
-    for argument in validation:
-        if argument not in no_texts:
-            search.add(argument)
+    for split, arguments in ((None, inputs), ("validation", validation)):
+        search.split = split
+        for argument in arguments:
+            if fault := what_no_text_is(argument, input_format):
+                problems.append(f"{argument}: {fault}")
+            else:
+                search.add(argument)
     note = ""
     if search.left_out:
-        listed = _listed(sources, search.left_out)
+        listed = _listed(search.left_out)
         note = f"skipped files that are not data: {listed}. Pass a file by name to read it."
-    if len(sources) > 1:
-        sources = search.without_repeats(validation_start)
+    sources = search.sources()
     if not keep_unreadable:
         problems += empty_tables(sources).values()
     if not sources and not problems:
@@ -164,14 +155,12 @@ def require_unchanged(source: Source, status: os.stat_result | None) -> None:
         return
     if status.st_size != source.size_bytes:
         raise changed_while_read(source.path, f"had {source.size_bytes} bytes, has {status.st_size}")
-    if _modified(status) != source.mtime_ns:
+    if status.st_mtime_ns != source.mtime_ns:
         raise changed_while_read(source.path, "new modification time")
 
 
-def empty_tables(sources: SourceList) -> dict[int, str]:
+def empty_tables(sources: Sequence[Source]) -> dict[int, str]:
     """The error of each empty source in a format that does not allow empty files, by index."""
-    if not any(FORMATS[kind.format].is_encoded for kind in sources.kinds):
-        return {}
     return {
         index: empty_table(source.shown, source.kind)
         for index, source in enumerate(sources)
@@ -179,18 +168,13 @@ def empty_tables(sources: SourceList) -> dict[int, str]:
     }
 
 
-def _listed(sources: SourceList, indices: Sequence[int]) -> str:
-    shown = ", ".join(printable(sources[index].shown) for index in indices[:SHOWN_FILES])
-    return f"{shown} and {len(indices) - SHOWN_FILES:,} more" if len(indices) > SHOWN_FILES else shown
+def _listed(sources: Sequence[Source]) -> str:
+    shown = ", ".join(printable(source.shown) for source in sources[:SHOWN_FILES])
+    return f"{shown} and {len(sources) - SHOWN_FILES:,} more" if len(sources) > SHOWN_FILES else shown
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
-
-
-def _modified(status: os.stat_result) -> int:
-    """Modification time, wrapped to the 64 bits that a SourceList has for it."""
-    return (status.st_mtime_ns + 2**63) % 2**64 - 2**63
+def _identity(status: os.stat_result) -> str:
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 class _Search:
@@ -198,7 +182,7 @@ class _Search:
 
     problems: faults of the arguments.
     marked_up: HTML pages that arguments name.
-    left_out: indices of files in folders that are not data.
+    left_out: files in folders that are not data.
     split: split of the sources that are added.
     """
 
@@ -212,59 +196,42 @@ class _Search:
     ) -> None:
         self._format, self._standard_input, self._options = input_format, standard_input, options
         self._keep_unreadable, self._is_excluded = keep_unreadable, is_excluded
-        self.sources = SourceList()
         self.problems: list[str] = []
         self.marked_up: list[str] = []
-        self.left_out: list[int] = []
+        self.left_out: list[Source] = []
         self.split: str | None = None
-        self._devices, self._inodes, self._ranks = array("Q"), array("Q"), bytearray()
+        self._found: list[tuple[Source, str, Rank]] = []  # of one argument, with identities
+        self._kept: list[tuple[Source, str]] = []
 
     def add(self, argument: str) -> None:
-        """Add the sources of an argument."""
-        first = len(self.sources)
+        """Add the sources of an argument: those that it names, and of folders those with the best rank."""
+        self._found = []
         self._find(argument)
-        ranks = self._ranks[first:]
-        lowest = min(filter(None, set(ranks)), default=int(Rank.NAMED))
-        highest = min(lowest, Rank.ABOUT)
-        others = [first + index for index, rank in enumerate(ranks) if rank > highest]
-        if others and len(others) == len(ranks):
-            listed = _listed(self.sources, others)
+        best = min((rank for *_, rank in self._found if rank != Rank.NAMED), default=Rank.NAMED)
+        kept = [found for found in self._found if found[2] <= min(best, Rank.ABOUT)]
+        left_out = [found[0] for found in self._found if found[2] > min(best, Rank.ABOUT)]
+        if left_out and not kept:
             self.problems.append(
-                f"{shown_url(argument)}: no data files, only {listed}. Pass the files to read by name."
+                f"{shown_url(argument)}: no data files, only {_listed(left_out)}. Pass the files to read by name."
             )
-        self.left_out += others
+        self._kept += [(source, identity) for source, identity, _ in kept]
+        self.left_out += left_out
 
-    def without_repeats(self, validation_start: int) -> SourceList:
-        """The sources that are data, without inputs that are also validation. Other repeated files are problems.
+    def sources(self) -> SourceList:
+        """The sources that are data, without inputs that are also validation. Other repeated files are problems."""
+        validation = {identity for source, identity in self._kept if source.split is not None}
+        sources, before = SourceList(), dict[str, Source]()
+        for source, identity in self._kept:
+            if source.split is None and identity in validation:
+                continue
+            if identity in before:
+                self.problems.append(f"{source.shown}: same file as {before[identity].shown}. Pass it once.")
+            before[identity] = source
+            sources.append(source)
+        return sources
 
-        Sorting identities takes 16 bytes per source, a set of them 200.
-        """
-        identities = np.frombuffer(self._inodes, np.uint64), np.frombuffer(self._devices, np.uint64)
-        is_kept = np.ones(len(self.sources), np.bool_)
-        is_kept[self.left_out] = False
-        order = np.lexsort(identities)  # stable, so equal ones keep their order
-        order = order[is_kept[order]]
-        is_same = np.logical_and.reduce([np.diff(numbers[order]) == 0 for numbers in identities])
-        dropped = set(self.left_out)
-        repeated: list[tuple[int, int]] = []
-        for index in np.flatnonzero(is_same)[::-1].tolist():
-            earlier, later = order[index : index + 2].tolist()
-            if earlier < validation_start and (later >= validation_start or later in dropped):
-                dropped.add(earlier)
-            else:
-                repeated.append((later, earlier))
-        for later, earlier in sorted(repeated):
-            names = self.sources[later].shown, self.sources[earlier].shown
-            self.problems.append(f"{names[0]}: same file as {names[1]}. Pass it once.")
-        if not dropped:
-            return self.sources
-        return SourceList(source for index, source in enumerate(self.sources) if index not in dropped)
-
-    def _add(self, source: Source, identity: tuple[int, int], rank: Rank = Rank.NAMED) -> None:
-        self.sources.append(source if self.split is None else source._replace(split=self.split))
-        self._devices.append(identity[0])
-        self._inodes.append(identity[1])
-        self._ranks.append(rank)
+    def _add(self, source: Source, identity: str, rank: Rank = Rank.NAMED) -> None:
+        self._found.append((source._replace(split=self.split), identity, rank))
         if rank == Rank.NAMED and self._format == "auto" and is_marked_up(source.path):
             self.marked_up.append(source.shown)
 
@@ -272,15 +239,14 @@ class _Search:
         if argument == STANDARD_INPUT:
             if self._standard_input is not None:
                 copy = self._standard_input
-                identity = source_identity(copy) if copy.version else _identity(os.stat(copy.path))
-                self._add(copy, identity)
+                self._add(copy, copy.path if copy.version else _identity(os.stat(copy.path)))
         elif argument.lower().startswith("file://"):
             self._find(parse(argument).path)
         elif is_url(argument):
             for source, rank in find_objects(
                 argument, self._options, self._format, self.problems, self._is_excluded
             ):
-                self._add(source, source_identity(source), rank)
+                self._add(source, source.path, rank)
         elif os.path.lexists(argument):
             self._add_path(argument)
         elif glob.has_magic(argument):
@@ -302,7 +268,7 @@ class _Search:
             if match not in folders:
                 self._add_path(match)
 
-    def _add_path(self, path: str, above: tuple[tuple[int, int], ...] = ()) -> None:
+    def _add_path(self, path: str, above: tuple[str, ...] = ()) -> None:
         """Add a file, or the files of a folder. above: identities of the folders that contain it."""
         if self._is_excluded(path):
             return
@@ -322,18 +288,13 @@ class _Search:
             else:
                 self._add_folder(path, (*above, _identity(status)))
         elif not stat.S_ISREG(status.st_mode):
-            kind, advice = "a device", ""
-            if stat.S_ISSOCK(status.st_mode):
-                kind = "a socket"
-            elif stat.S_ISFIFO(status.st_mode):
-                kind, advice = "a pipe", ". Pass it as standard input with -."
-            self.problems.append(f"{path}: {kind}, not a file or folder{advice}")
+            self.problems.append(f"{path}: a device, pipe or socket. Pass its text as standard input with -.")
         elif not self._keep_unreadable and not os.access(path, os.R_OK):
             self.problems.append(f"{path}: permission denied")
         else:
             self._add_file(path, status, len(above))
 
-    def _add_folder(self, path: str, above: tuple[tuple[int, int], ...]) -> None:
+    def _add_folder(self, path: str, above: tuple[str, ...]) -> None:
         try:
             names = sorted(name for name in os.listdir(os.fsencode(path)) if not name.startswith(b"."))
             names = saved_parts(path, names) or names
@@ -352,5 +313,5 @@ class _Search:
         except ValueError as error:
             self.problems.append(f"{path}: {error}")
             return
-        source = Source(path, status.st_size, _modified(status), kind=kind)
+        source = Source(path, status.st_size, status.st_mtime_ns, kind=kind)
         self._add(source, _identity(status), rank)

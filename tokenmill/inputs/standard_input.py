@@ -7,17 +7,14 @@ the same bytes again; other bytes are refused like a changed file.
 from __future__ import annotations
 
 import os
-import shutil
-import stat
 import sys
 from collections.abc import Iterator
 
-from tokenmill.errors import BadArgument, naming, printable
+from tokenmill.errors import BadArgument, naming
 from tokenmill.inputs._core import Xxh64
 from tokenmill.inputs.kinds import Kind, compression_of
-from tokenmill.inputs.sizes import bytes_text
 from tokenmill.inputs.source_list import Source
-from tokenmill.stores import NO_OPTIONS, StorageOptions, StoreError, is_url, open_store, split_key
+from tokenmill.stores import NO_OPTIONS, StorageOptions, is_url, open_store, split_key
 
 READ_BYTES = 1 << 20
 _HEAD_BYTES = 8
@@ -26,13 +23,10 @@ _HEAD_BYTES = 8
 def spool(place: str, input_format: str = "auto", options: StorageOptions = NO_OPTIONS) -> Source:
     """Copy standard input to a path or URL and return it as a source, of text unless input_format says otherwise.
 
-    options: for the store of a URL. BadArgument (exit 2) if standard input is closed or a terminal. StoreError (exit 4)
-    if it is a file for which the disk has no room. OSErrors name the file.
+    options: for the store of a URL. BadArgument (exit 2) if standard input is closed or a terminal.
     """
     descriptor = _descriptor()
     folder, name = split_key(place) if is_url(place) else os.path.split(place)
-    if not is_url(place):
-        _check_space(descriptor, folder)
     digest, head = Xxh64(), bytearray()
 
     def blocks() -> Iterator[bytes]:
@@ -60,16 +54,6 @@ def _descriptor() -> int:
     if os.isatty(descriptor):
         raise BadArgument("-: standard input is a terminal. Pipe the text in, or pass a file.")
     return descriptor
-
-
-def _check_space(descriptor: int, folder: str) -> None:
-    """Raise StoreError if standard input is a file that does not fit on the disk of the folder."""
-    status, free = os.fstat(descriptor), shutil.disk_usage(folder or ".").free
-    if stat.S_ISREG(status.st_mode) and status.st_size > free:
-        raise StoreError(
-            f"{printable(folder)}: {bytes_text(free)} are free, but standard input has {bytes_text(status.st_size)}. "
-            "Free some space, or pass the file by name."
-        )
 
 
 def _read(descriptor: int) -> bytes:

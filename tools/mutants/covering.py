@@ -46,22 +46,22 @@ NATIVE_TESTS = {
         "bpe/test_tokenizer"
     ),
     "native/text": (
-        "inputs/test_special_tokens inputs/test_utf8 inputs/test_validate_utf8 bpe/test_added_tokens "
+        "inputs/test_special_tokens inputs/test_utf8 inputs/test_utf8 bpe/test_added_tokens "
         "bpe/test_training_alphabet bpe/test_encoder_core bpe/test_pretokenize"
     ),
     "native/simd": (
-        "inputs/test_utf8 inputs/test_special_tokens inputs/test_validate_utf8 bpe/test_pretokenize "
+        "inputs/test_utf8 inputs/test_special_tokens inputs/test_utf8 bpe/test_pretokenize "
         "bpe/test_walk_keys bpe/test_walk_characters bpe/test_merge_pretoken bpe/test_encoder_core"
     ),
     "native/common": (
-        "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory inputs/test_content_hash "
+        "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory inputs/test_hashes "
         "bpe/test_encoder_core bpe/test_training bpe/test_count_sums"
     ),
     "bpe/native/bindings": (
         "bpe/test_arguments bpe/test_buffers bpe/test_ragged bpe/test_tokenizer bpe/test_trainer "
         "bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_entry_files bpe/test_ids_file"
     ),
-    "tokenmill/inputs/native": ("inputs/test_json_texts inputs/test_json_array inputs/test_sources"),
+    "tokenmill/inputs/native": ("inputs/test_json_lines inputs/test_sources"),
     "convert/native": ("convert/contract/test_naive"),
     "flat_tokens/native": (
         "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/test_token_facts "

@@ -105,7 +105,7 @@ KINDS: Final = {
     ),
 }
 # What comes before the text, where it must not be lost among options.
-OPTION_BYTES: Final = {"json_lines": 2, "model_json": 1}
+OPTION_BYTES: Final = {"json_lines": 1, "model_json": 1}
 
 
 def write_seeds(target: str, folder: Path) -> None:

@@ -1,6 +1,5 @@
 // The module tokenmill.inputs._core: UTF-8, separators, special tokens, hashes and JSON Lines. Calls
 // check their arguments and release the GIL around loops; tokenmill/inputs/_core.pyi describes each.
-#include "json_array.hpp"
 #include "json_lines.hpp"
 
 #include "bindings/arguments.hpp"
@@ -36,22 +35,6 @@ bpe::SpecialTokens special_tokens_from(const Items<nb::bytes> &special_tokens) {
   for (const nb::bytes &token : special_tokens)
     list.push_back({{token.c_str(), token.size()}, static_cast<uint32_t>(list.size())});
   return bpe::SpecialTokens(std::move(list));
-}
-
-std::vector<std::string> names_of(const Items<nb::bytes> &path) {
-  if (path.size() == 0)
-    throw std::invalid_argument("path: must have at least one name");
-  std::vector<std::string> names;
-  for (const nb::bytes &name : path)
-    names.emplace_back(name.c_str(), name.size());
-  return names;
-}
-
-void require_text_room(size_t room, size_t json_bytes) {
-  const size_t needed = json_text_room(json_bytes);
-  if (room < needed)
-    throw std::invalid_argument("out has room for " + std::to_string(room) + " bytes; lines of " +
-                                std::to_string(json_bytes) + " bytes need " + std::to_string(needed));
 }
 
 } // namespace
@@ -136,8 +119,7 @@ NB_MODULE(_core, m) {
             hash.update(data.data(), data.size());
           },
           nb::arg("buffer"))
-      .def("digest", &bpe::Xxh64::digest)
-      .def("copy", [](const bpe::Xxh64 &hash) { return hash; });
+      .def("digest", &bpe::Xxh64::digest);
   m.def(
       "hash_documents",
       [](nb::object buffer, nb::bytes separator, uint64_t seed) {
@@ -169,36 +151,24 @@ NB_MODULE(_core, m) {
       nb::arg("buffer"), nb::arg("offsets"), nb::arg("seed"));
   m.def(
       "json_texts",
-      [](nb::object lines, const Items<nb::bytes> &path, OutBytes out, bool replace_surrogates,
-         uint64_t max_line_bytes) {
+      [](nb::object lines, const Items<nb::bytes> &path, OutBytes out, uint64_t max_line_bytes) {
         const BufferView text(lines);
-        const std::vector<std::string> names = names_of(path);
-        require_text_room(out.size(), text.size());
+        if (path.size() == 0 || out.size() < text.size())
+          throw std::invalid_argument("path must have a name, and out must have room for the lines");
+        std::vector<std::string> names;
+        for (const nb::bytes &name : path)
+          names.emplace_back(name.c_str(), name.size());
         JsonTexts texts;
         {
           nb::gil_scoped_release unlocked;
-          texts = json_texts(text.data(), text.size(), names, replace_surrogates, max_line_bytes, out.data());
+          texts = json_texts(text.data(), text.size(), names, max_line_bytes, out.data());
         }
-        nb::list bad;
-        for (const auto &[start, stop, offset, fault] : texts.bad)
-          bad.append(nb::make_tuple(start, stop, offset, json_fault_names[static_cast<size_t>(fault)]));
         return nb::make_tuple(owned_array(std::move(texts.offsets)),
-                              owned_array(std::move(texts.line_starts)), std::move(bad), texts.line_count,
-                              texts.blank_count, texts.replaced);
+                              owned_array(std::move(texts.line_starts)),
+                              owned_array(std::move(texts.line_numbers)), owned_array(std::move(texts.left)),
+                              texts.line_count, texts.blank_count);
       },
-      nb::arg("lines"), nb::arg("path"), nb::arg("out").noconvert(), nb::arg("replace_surrogates") = false,
-      nb::arg("max_line_bytes") = UINT64_MAX);
-  nb::class_<JsonArray>(m, "JsonArray")
-      .def(nb::init<>())
-      .def(
-          "rewrite",
-          [](JsonArray &array, const OutBytes &bytes) {
-            nb::gil_scoped_release unlocked;
-            return array.rewrite(bytes.data(), bytes.size());
-          },
-          nb::arg("bytes").noconvert())
-      .def_prop_ro("is_array", &JsonArray::is_array)
-      .def_prop_ro("is_cut", &JsonArray::is_cut);
+      nb::arg("lines"), nb::arg("path"), nb::arg("out").noconvert(), nb::arg("max_line_bytes") = UINT64_MAX);
   m.def("simd_variants", &bpe::simd_variant_names);
   m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
   if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
