@@ -42,7 +42,6 @@ from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import MACHINE, MEMORY, exit_code_of, one_line
 from tokenmill.cli.progress import Progress, Stage, make_progress
 from tokenmill.engines.choose import EngineOptions, open_engine
-from tokenmill.engines.ending import ending
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.kinds import STANDARD_INPUT, markup_note
 from tokenmill.inputs.marked_records import MARKED_FORMATS
@@ -190,7 +189,6 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         pool = TaskPool(engine, options.retries, warn)
         # After an error, the work that the stopped workers still finished is recorded last.
         recording = opened.enter_context(ExitStack())
-        opened.enter_context(ending(engine, progress.note))
         opened.enter_context(pool)
         key = hand_out(job, workspace.put_job, engine, _max_tasks(plan), options.storage_options)
         clock.lap("start")

@@ -35,7 +35,6 @@ from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
 from convert.workdir.journal import Recorded
 from flat_tokens.writer import place_of
-from tokenmill.engines.tasks import run_tasks
 from tokenmill.inputs.sources import empty_tables
 
 LAST_TASKS = 16  # merge tasks that are read back in any case
@@ -125,7 +124,7 @@ def _intact(context: Context, written: list[tuple[MergeTask, list[WrittenFiles]]
         for number, (_, files) in enumerate(written)
     )
     check = partial(merge_task.check_files, key=context.job_key)
-    results = run_tasks(context.engine, check, checks, context.window, lambda _: "files of an earlier run")
+    results = context.pool.run(check, checks, context.window, lambda _: "files of an earlier run")
     return {done.number for done, is_intact in results if is_intact}
 
 
@@ -144,13 +143,13 @@ def _encode_lost_shards(context: Context, recorded: Recorded, needed: set[str], 
     remaining = checks()
     batches = iter(lambda: tuple(islice(remaining, SHARDS_PER_CHECK)), ())
     check = partial(merge_task.lost_shards, key=context.job_key)
-    window, engine = context.window, context.engine
+    window, pool = context.window, context.pool
     lost: list[ShardId] = []
-    for _, found in run_tasks(engine, check, batches, window, lambda _: "shards of an earlier run"):
+    for _, found in pool.run(check, batches, window, lambda _: "shards of an earlier run"):
         lost += found
     by_chunk = groupby(sorted(lost), lambda shard: shard.chunk_index)
     records = ([recorded.shard(shard) for shard in shards] for _, shards in by_chunk)
     again = partial(encode_task.encode_again, key=context.job_key, threshold=threshold)
-    for _ in run_tasks(engine, again, records, window, lambda _: "shards of an earlier run"):
+    for _ in pool.run(again, records, window, lambda _: "shards of an earlier run"):
         pass
     return len(lost)

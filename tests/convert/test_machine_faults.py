@@ -59,7 +59,7 @@ WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
 from convert.__main__ import main
-import convert.driver.conversion, tokenmill.engines.ending, flat_tokens.storage.zstd_library
+import convert.driver.conversion, flat_tokens.storage.zstd_library
 flat_tokens.storage.zstd_library.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[1])
