@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -109,22 +106,6 @@ def test_garbage_in_the_environment_does_not_matter(
     monkeypatch.setenv(name, GARBAGE[name])
     assert main(["en.txt", "--tokenizer", "tok.json", "--output", "out", "--progress", "bar"]) == 0
     assert "verified" in capsys.readouterr().out
-
-
-def test_garbage_for_tqdm_is_told_before_the_work(here: Path) -> None:
-    """In a process of its own, since tqdm reads its variables when it is imported."""
-    command = [sys.executable, "-m", "convert", "en.txt", "--tokenizer", "tok.json", "--output", "out"]
-    path = os.pathsep.join(part for part in sys.path if part)
-    done = subprocess.run(
-        [*command, "--progress", "bar"],
-        env={**os.environ, "PYTHONPATH": path, "TQDM_MININTERVAL": "abc"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert "TQDM_MININTERVAL='abc'" in done.stderr
-    assert not list(here.glob("out*"))
 
 
 @pytest.mark.parametrize(
