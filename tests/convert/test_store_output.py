@@ -13,7 +13,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from google_server import google_options, google_server
 from naive_conversion import END, make_documents, tree
 from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from stopped_runs import options
@@ -116,16 +115,6 @@ def test_a_finished_dataset_is_replaced_on_request_only(place: Place, expected: 
     assert whole(place, before)
     place.run(**MORE, overwrite=True)
     assert whole(place, expected)
-
-
-def test_a_store_that_deletes_only_what_is_there(here: Path, expected: dict[str, bytes]) -> None:
-    """Azure's and Google's: no conversion to them began, since first of all it takes away the manifest that may be."""
-    with google_server() as address:
-        place = Place(f"gs://{BUCKET}/{uuid4().hex}/out", google_options(address), here)
-        place.run(**MORE, seed=5, validation_fraction=0.5)
-        place.run(**MORE, overwrite=True)
-        assert whole(place, expected)
-        assert not verify_dataset(StorePath(place.target)).problems
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
