@@ -38,7 +38,7 @@ from tokenmill.engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
 from tokenmill.engines.worker_process import serve
 from tokenmill.stores.system import held_back, start_thread
 
-_TICK_SECONDS = 1.0  # of waiting for a step, at most; longer waits may include a stop of all processes
+_TICK_SECONDS = 1.0  # of waiting for a step; one such wait may include a stop of all processes
 _END_SECONDS = 5.0  # for a process to end; one that the kernel holds ends later
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
 _starting = threading.Lock()  # held while the main module is hidden
@@ -81,7 +81,7 @@ class _Worker:
             silent = 0.0
             while limit and not self.pipe.poll(_TICK_SECONDS):
                 silent += _TICK_SECONDS
-                if silent >= limit:
+                if silent > limit:
                     self.hang = f"made no progress in {limit:g} s and was stopped"
                     self.kill()
                     raise EOFError
