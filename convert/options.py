@@ -126,7 +126,7 @@ class ConvertOptions:
     task_index, task_count: encode only this share of the corpus, counted from 0; a later run without them merges.
     text_chunk_bytes: text per task; None: 4 to 32 MiB, depending on the size of the corpus.
     start_method: fork, spawn or forkserver; auto: fork on Linux where it is safe, else spawn.
-    stall_timeout: seconds without CPU use or progress after which a worker is ended; 0: never.
+    stall_timeout: seconds without progress after which a worker is ended; 0: never.
     progress: auto, bar, json or none, on stderr.
     """
 

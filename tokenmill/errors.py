@@ -11,16 +11,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 
-class ShortHelp(type):
-    """Limits help() to the attributes that an error class adds to Python's own."""
-
-    def __dir__(cls) -> list[str]:
-        return [
-            name for name in super().__dir__() if not hasattr(UnicodeDecodeError, name) or name in vars(cls)
-        ]
-
-
-class TokenmillError(Exception, metaclass=ShortHelp):
+class TokenmillError(Exception):
     """Base class of all errors that users can fix.
 
     exit_code: exit status of a command that ends with this error.

@@ -38,9 +38,6 @@ class CountingJob(NamedTuple):
 
     def prepare(self) -> None:
         """See `tokenmill.engines.job.Job`."""
-
-    def check_sight(self) -> None:
-        """See `tokenmill.engines.job.Job`."""
         self.scratch.check_sight()
 
 

@@ -28,7 +28,6 @@ from bpe.pretoken_counts.sources import kind_of_source, object_of, path_of
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretokenizer import Pretokenizer
 from tokenmill.engines.choose import EngineOptions, open_engine
-from tokenmill.engines.ending import ending
 from tokenmill.engines.job import hand_out
 from tokenmill.engines.tasks import SHOW_SECONDS, TaskPool
 from tokenmill.inputs.chunks import Chunks, TextChunk
@@ -94,7 +93,7 @@ def count_on_engine(
     pretokenizer = Pretokenizer.from_pattern(options.pattern)
     pool = TaskPool(engine, elsewhere.engine.retries, elsewhere.notice)
     try:
-        with ending(engine, elsewhere.notice), pool:
+        with pool:
             key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job, options.storage_options)
             if progress is not None:  # a bar may start a thread: workers are forked before
                 progress.begin("counting", chunks.total_bytes, "bytes")

@@ -9,7 +9,6 @@ from convert.encode.encode_task import smallest_hashes
 from convert.encode.held_out import SmallestHashes
 from convert.errors import Refused
 from convert.workdir.journal import Recorded, threshold_entry
-from tokenmill.engines.tasks import run_tasks
 
 
 def choose_threshold(context: Context, recorded: Recorded) -> int | None:
@@ -25,9 +24,8 @@ def choose_threshold(context: Context, recorded: Recorded) -> int | None:
     choose = partial(smallest_hashes, key=context.job_key, count=count)
     chunks = plan.chunks() if count else iter(())
     with context.progress.stage("choose", plan.total_bytes) as stage:
-        for chunk, hashes in run_tasks(
-            context.engine, choose, chunks, context.window, plan.describe, stage.show_running
-        ):
+        found = context.pool.run(choose, chunks, context.window, plan.describe, stage.show_running)
+        for chunk, hashes in found:
             smallest.add(hashes)
             stage.advance(plan.work_bytes(chunk))
     threshold = smallest.threshold()

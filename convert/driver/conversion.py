@@ -41,7 +41,6 @@ from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import MACHINE, MEMORY, exit_code_of, one_line
 from tokenmill.cli.progress import Progress, Stage, make_progress
 from tokenmill.engines.choose import engine_of, open_engine
-from tokenmill.engines.ending import ending
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.kinds import STANDARD_INPUT, markup_note
 from tokenmill.inputs.marked_records import MARKED_FORMATS
@@ -133,12 +132,12 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
     with ExitStack() as opened:
         opened.callback(workspace.close)
         opened.enter_context(_advising(options, workspace))
-        # After an error, the work that the stopped workers still finished is recorded last.
-        recording = opened.enter_context(ExitStack())
         where = engine_of(options, options.worker_count)
         where = replace(where, retries=options.retries, executor_options=options.executor_options)
         engine = open_engine(where if executor is None else replace(where, executor=executor), warn)
-        opened.enter_context(ending(engine, progress.note))
+        opened.callback(engine.shutdown)
+        # After an error, the work that the stopped workers still finished is recorded last.
+        recording = opened.enter_context(ExitStack())
         pool = opened.enter_context(TaskPool(engine, options.retries, warn))
         workspace.acquire(options.share)
         if STANDARD_INPUT in options.inputs:  # read last, because it can be read only once

@@ -34,7 +34,6 @@ from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
 from convert.workdir.journal import Recorded
 from flat_tokens.writer import place_of
-from tokenmill.engines.tasks import run_tasks
 from tokenmill.inputs.sources import empty_tables
 
 LAST_TASKS = 16  # merge tasks that are read back in any case
@@ -142,4 +141,4 @@ def _encode_lost_shards(context: Context, recorded: Recorded, needed: set[str], 
 def _run(context: Context, function: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield (task, result) of each task."""
     function = partial(function, key=context.job_key)
-    return run_tasks(context.engine, function, tasks, context.window, lambda _: "work of an earlier run")
+    return context.pool.run(function, tasks, context.window, lambda _: "work of an earlier run")

@@ -56,11 +56,8 @@ class Job(NamedTuple):
         return self.rules.marks is not None
 
     def prepare(self) -> None:
-        """Build the encoder in a process that did not inherit it."""
+        """Build the encoder. Raise EngineFailure if this process cannot access the folders of the conversion."""
         self.tokenizer.encode_documents(b"")
-
-    def check_sight(self) -> None:
-        """Raise EngineFailure if this process cannot access the folders of the conversion."""
         if self.shards.store.is_local:
             require_open(self.shards.store.path)
         if isinstance(self.dataset, Path):

@@ -50,12 +50,9 @@ class RetokenizeJob(NamedTuple):
     new_ends: EndTokens
 
     def prepare(self) -> None:
-        """Build the encoders where they are not inherited."""
+        """Build the encoders. Raise DatasetError if this process cannot open the dataset."""
         self.old.encode_documents(b"")
         self.new.encode_documents(b"")
-
-    def check_sight(self) -> None:
-        """Raise DatasetError if this process cannot open the dataset."""
         _open(self.dataset, tuple(self.storage.items()))
 
     def encode_again(self, ids: list[int], where: str) -> list[int]:

@@ -27,8 +27,6 @@ from flat_tokens.storage.existing_output import not_ours
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import write_root
 from tokenmill.engines.choose import EngineOptions, open_engine
-from tokenmill.engines.ending import ending
-from tokenmill.engines.engine import Engine
 from tokenmill.engines.job import JobKey, hand_out
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.stores import is_url
@@ -76,7 +74,8 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     with ExitStack() as opened:
         unfinished = opened.enter_context(Unfinished(options.output, options.overwrite, not_ours))
         engine = open_engine(options.engine, lambda _: None)
-        opened.enter_context(ending(engine, lambda _: None))
+        opened.callback(engine.shutdown)
+        pool = opened.enter_context(TaskPool(engine))
         root, job_file = unfinished.folder, unfinished.folder / "job"
         record, facts = save_tokenizer(new, root, source)
 
@@ -89,7 +88,7 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
         written: dict[str, WrittenSplit] = {}
         for split in SPLITS:
             writer = SplitWriter(root, split, options.layout)
-            for block in _in_order(batches_of(dataset[split], split), engine, key):
+            for block in _in_order(batches_of(dataset[split], split), pool, key):
                 writer.add(block)
             written[split] = writer.end()
         job_file.unlink(missing_ok=True)
@@ -117,19 +116,18 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     return written
 
 
-def _in_order(batches: Iterator[Documents], engine: Engine, key: JobKey) -> Iterator[Block]:
+def _in_order(batches: Iterator[Documents], pool: TaskPool, key: JobKey) -> Iterator[Block]:
     """Yield the result of each batch, in order. At most `window` batches are in flight or wait for their turn."""
-    window = 2 * engine.worker_count
+    window = 2 * pool.engine.worker_count
     numbered, finished = zip(count(), batches, strict=False), dict[int, Block]()
-    with TaskPool(engine) as pool:
-        for following in count():
-            while following not in finished:
-                for number, batch in islice(numbered, window - len(pool) - len(finished)):
-                    pool.submit(number, partial(str, batch), retokenize_batch, batch, key)
-                if not len(pool):
-                    return
-                finished.update(pool.done())
-            yield finished.pop(following)
+    for following in count():
+        while following not in finished:
+            for number, batch in islice(numbered, window - len(pool) - len(finished)):
+                pool.submit(number, partial(str, batch), retokenize_batch, batch, key)
+            if not len(pool):
+                return
+            finished.update(pool.done())
+        yield finished.pop(following)
 
 
 def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:

@@ -12,7 +12,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from google_server import google_options, google_server
 from runs import Inline, command, convert, error_of, rejected, run_here, sample_documents, tree
 from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from store_runs import OPTIONS, Output, expired_leases
@@ -64,16 +63,6 @@ def test_worker_processes_and_a_server(
     assert not list(shards.list())
     assert not list((here / "temporary").iterdir())
     assert not any(SECRET.encode() in data or KEY.encode() in data for data in output.objects().values())
-
-
-def test_a_store_that_deletes_only_objects_that_exist(clean: dict[str, bytes]) -> None:
-    """As Azure and Google do. No conversion to them started."""
-    with google_server() as address:
-        output = Output(f"gs://{BUCKET}/{uuid4().hex}/out", google_options(address))
-        output.run(**OTHER)
-        output.run(overwrite=True)
-        assert output.objects() == clean
-        assert not verify_dataset(StorePath(output.target)).problems
 
 
 def test_a_finished_dataset_is_replaced_on_request_only(clean: dict[str, bytes]) -> None:

@@ -1,39 +1,105 @@
-"""Fixtures of the tests of engines."""
+"""Engines of all kinds for the contract tests."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share, here and in workers
+sys.path.insert(0, str(Path(__file__).parent))  # for the tasks, here and in workers
 
-from engine_kinds import KINDS, Clusters, open_kind
-
+from tokenmill.engines import tasks
+from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.engine import Engine
+from tokenmill.engines.inline_engine import InlineEngine
+
+
+class DaskCluster:
+    """A cluster with two worker processes (tests/convert/dask_cluster.py)."""
+
+    def __init__(self) -> None:
+        folder, script = (
+            Path(__file__).parents[1] / "convert",
+            "import dask_cluster; dask_cluster.serve(2, 1)",
+        )
+        path = os.pathsep.join(filter(None, [str(folder), *sys.path]))
+        pipe, command = subprocess.PIPE, [sys.executable, "-c", f"if __name__ == '__main__': {script}"]
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, "PYTHONPATH": path}
+        )
+        self.address = self._line()
+
+    def scale(self, workers: int) -> None:
+        assert self.process.stdin is not None
+        print(f"scale {workers}", file=self.process.stdin, flush=True)
+        self._line()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
 
 
 @pytest.fixture(scope="session")
-def clusters() -> Iterator[Clusters]:
-    with ExitStack() as stack:
-        yield Clusters(stack)
+def dask_cluster() -> Iterator[DaskCluster]:
+    if importlib.util.find_spec("distributed") is None:
+        pytest.skip("distributed is not installed")
+    cluster = DaskCluster()
+    yield cluster
+    cluster.process.communicate(timeout=60)
+
+
+@pytest.fixture(autouse=True)
+def short_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "RETRY_SECONDS", 0.02)
 
 
 @pytest.fixture
 def notices() -> list[str]:
-    """What the engine of the test said."""
+    """The messages of the engine."""
     return []
 
 
-@pytest.fixture(params=KINDS)
-def engine(request: pytest.FixtureRequest, clusters: Clusters, notices: list[str]) -> Iterator[Engine]:
-    """An engine of each kind with two workers, started."""
+@pytest.fixture(params=["inline", "threads", "pool", "fork", "spawn", "dask"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """The kind of `engine`."""
+    return str(request.param)
+
+
+@pytest.fixture
+def open_kind(request: pytest.FixtureRequest, notices: list[str]) -> Iterator[Callable[[str], Engine]]:
+    """open_kind(kind): an engine with two workers, not started."""
     with ExitStack() as stack:
-        engine = open_kind(request.param, clusters, stack, notices)
-        stack.callback(engine.shutdown)
-        engine.start(100, bool)
-        engine.kind = request.param  # type: ignore[attr-defined]
-        yield engine
+
+        def opened(kind: str) -> Engine:
+            if kind == "inline":
+                return InlineEngine()
+            if kind == "dask":
+                options = EngineOptions("dask", scheduler=request.getfixturevalue("dask_cluster").address)
+            elif kind == "threads":
+                options = EngineOptions(stack.enter_context(ThreadPoolExecutor(2)), 2)
+            elif kind == "pool":
+                pool = stack.enter_context(ProcessPoolExecutor(2, get_context("spawn")))
+                options = EngineOptions(pool, 2)
+            else:
+                options = EngineOptions(workers=2, start_method=kind)
+            engine = open_engine(options, notices.append)
+            stack.callback(engine.shutdown)
+            return engine
+
+        yield opened
+
+
+@pytest.fixture
+def engine(kind: str, open_kind: Callable[[str], Engine]) -> Engine:
+    """An engine of each kind with two workers, started."""
+    engine = open_kind(kind)
+    engine.start(100, bool)
+    return engine

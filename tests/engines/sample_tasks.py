@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tokenmill.engines.worker_process import take_step
 from tokenmill.errors import BadArgument
-from tokenmill.stores import StoreError
+from tokenmill.stores import StoreUnavailable
 
 _context: list[str] = []
 
@@ -57,7 +57,7 @@ def end_with(number: int) -> None:
 
 
 def times_called(folder: Path, name: object) -> int:
-    """How often this was called with the same arguments, in whatever process."""
+    """Return how often this was called with these arguments, in any process."""
     calls = 0
     while True:
         try:
@@ -70,9 +70,7 @@ def times_called(folder: Path, name: object) -> int:
 def fail_often(folder: Path, failures: int, number: int) -> int:
     """Fail so many times as a busy store does."""
     if times_called(folder, number) <= failures:
-        error = StoreError("s3://b/k: 503 Slow Down")
-        error.is_transient = True  # type: ignore[attr-defined]
-        raise error
+        raise StoreUnavailable("s3://b/k: 503 Slow Down")
     return square(number)
 
 
@@ -83,7 +81,7 @@ def die_often(folder: Path, deaths: int, number: int) -> int:
 
 
 def wait_for(path: Path) -> None:
-    """Return when there is such a file; a minute is for ever."""
+    """Return when there is such a file."""
     stop = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < stop
@@ -97,7 +95,7 @@ def begin_and_wait(begun: Path, release: Path) -> str:
 
 
 def report_and_wait(done_bytes: int, release: Path) -> int:
-    """Report again and again that so much is done, until there is such a file."""
+    """Report so many bytes again and again, until there is such a file."""
     while not release.exists():
         take_step(done_bytes)
         time.sleep(0.01)
@@ -110,8 +108,8 @@ def loop_forever() -> None:
 
 
 def work_in_steps(seconds: float) -> str:
-    stop = time.process_time() + seconds
-    while time.process_time() < stop:
+    stop = time.monotonic() + seconds
+    while time.monotonic() < stop:
         take_step()
     return "done"
 

@@ -1,8 +1,7 @@
-"""dask and Ray as their users expect them: their client, names, options and loggers; and a cluster that is gone."""
+"""dask and Ray: clients, names, options and loggers of callers, and a cluster that is gone."""
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import socket
 import threading
@@ -12,17 +11,12 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from engine_kinds import Clusters
 from sample_tasks import square
 
 from tokenmill.engines import cluster_engine, ray_engine
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.errors import EngineFailure
 from tokenmill.errors import BadArgument
-
-needs_dask = pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None, reason="distributed is not installed"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -37,14 +31,13 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-@needs_dask
-def test_a_client_of_the_caller_is_used_and_left_open(clusters: Clusters) -> None:
+def test_a_client_of_the_caller_is_used_and_left_open(dask_cluster: Any) -> None:
     import distributed
 
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
     before = [(logger.level, list(logger.handlers)) for logger in loggers]
     keys: list[str] = []
-    with distributed.Client(clusters.dask.address, set_as_default=False) as client:
+    with distributed.Client(dask_cluster.address, set_as_default=False) as client:
         submit = client.submit
 
         def spy(*arguments: Any, **options: Any) -> Any:
@@ -64,15 +57,14 @@ def test_a_client_of_the_caller_is_used_and_left_open(clusters: Clusters) -> Non
     assert before == [(logger.level, list(logger.handlers)) for logger in loggers]
 
 
-@needs_dask
-def test_the_number_of_workers_follows_the_cluster(clusters: Clusters) -> None:
+def test_the_number_of_workers_follows_the_cluster(dask_cluster: Any) -> None:
     notices: list[str] = []
-    engine = open_engine(EngineOptions("dask", scheduler=clusters.dask.address), notices.append)
+    engine = open_engine(EngineOptions("dask", scheduler=dask_cluster.address), notices.append)
     for workers in (0, 2):
-        clusters.dask.scale(workers)
+        dask_cluster.scale(workers)
         wait_until(lambda workers=workers: engine.worker_count == max(workers, 1))  # type: ignore[misc]
         engine.check()
-    assert notices == [f"dask scheduler {clusters.dask.address}: waiting for workers"]
+    assert notices == [f"dask scheduler {dask_cluster.address}: waiting for workers"]
     engine.shutdown()
 
 
@@ -166,5 +158,5 @@ def test_a_head_that_is_gone_was_waited_for_until_ray_ended_the_process(
 
     with pytest.raises(EngineFailure, match="connection lost"):
         wait_until(is_fine)
-    engine.stop(60)  # without waiting for results that will not come
+    engine.kill()
     assert not head.is_shut_down

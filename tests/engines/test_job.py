@@ -1,4 +1,4 @@
-"""What tasks share: written for workers elsewhere, read by its key alone, and without the settings of stores."""
+"""The job of tasks: written for workers elsewhere, read by its key alone, and without the settings of stores."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ class SmallJob(NamedTuple):
     text: bytes
 
     def prepare(self) -> None:
-        """See `tokenmill.engines.job.Job`."""
-
-    def check_sight(self) -> None:
         """See `tokenmill.engines.job.Job`."""
 
 
@@ -60,27 +57,17 @@ def test_another_file_is_not_read(tmp_path: Path) -> None:
     written(tmp_path, b"other")
     with pytest.raises(StoreError):
         find_job(key)
-
-
-def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, key = written(tmp_path)
-    check_worker(key)
-    monkeypatch.setattr(jobs, "program_version", lambda: "another")
-    with pytest.raises(EngineFailure):
-        check_worker(key)
-
-
-def test_a_process_that_was_not_prepared_says_so(tmp_path: Path) -> None:
-    _, key = written(tmp_path)
     with pytest.raises(EngineFailure):
         find_job(key._replace(path=""))
 
 
-def test_a_worker_of_the_same_version_with_other_modules_gave_a_traceback(
+def test_a_worker_with_another_version_or_other_modules_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that was started before its checkout changed."""
     _, key = written(tmp_path)
+    check_worker(key)
+    with pytest.raises(EngineFailure, match="another"):
+        check_worker(key._replace(version="another"))
     monkeypatch.delattr(f"{__name__}.SmallJob")
     with pytest.raises(EngineFailure):
         find_job(key)

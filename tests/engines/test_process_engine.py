@@ -1,4 +1,4 @@
-"""Worker processes: how they die, hang, report and end."""
+"""Worker processes: how they die, hang, report and end, and the signals that end a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,20 @@ import pytest
 from sample_tasks import (
     alone,
     begin_and_wait,
-    context_and,
-    die_often,
     end_with,
     loop_forever,
     process_id,
     refuse,
     report_and_wait,
-    set_context,
     square,
     wait_for,
     work_in_steps,
 )
 
 from tokenmill.engines import process_engine
-from tokenmill.engines.ending import ending
 from tokenmill.engines.errors import WorkerLost
 from tokenmill.engines.process_engine import ProcessEngine, may_fork
+from tokenmill.engines.stop_signals import ENDING_SIGNALS, Stopped, stop_signals
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.errors import BadArgument
 
@@ -50,13 +47,11 @@ def started(
     return engine
 
 
-@pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
-def test_every_worker_is_prepared(start_method: str, tmp_path: Path) -> None:
-    with started(set_context, "ready", start_method=start_method) as engine:
-        futures = [engine.submit(context_and, number) for number in range(20)]
-        assert [future.result(60) for future in futures] == [("ready", number) for number in range(20)]
-        engine.submit(die_often, tmp_path, 1, 0).result(60)
-        assert {engine.submit(context_and, 1).result(60) for _ in range(10)} == {("ready", 1)}
+def is_running(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_failed_start_fails_every_task() -> None:
@@ -64,13 +59,7 @@ def test_a_failed_start_fails_every_task() -> None:
         for future in [engine.submit(square, 1) for _ in range(5)]:
             with pytest.raises(BadArgument, match="job"):
                 future.result(10)
-
-
-def test_workers_that_die_at_the_start_are_an_error_not_a_loop() -> None:
-    with (
-        started(end_with, signal.SIGKILL, workers=1) as engine,
-        pytest.raises(WorkerLost, match="SIGKILL"),
-    ):
+    with started(end_with, signal.SIGKILL, workers=1) as engine, pytest.raises(WorkerLost, match="SIGKILL"):
         engine.submit(square, 1).result(60)
 
 
@@ -99,8 +88,8 @@ def test_a_task_runs_alone_after_its_worker_died(tmp_path: Path) -> None:
 
 
 def test_progress_is_known_while_tasks_run(tmp_path: Path) -> None:
+    sizes = {5: 5, 70_000_000_000: 70_000_000_000}
     with started() as engine, TaskPool(engine) as pool:
-        sizes = {5: 5, 70_000_000_000: 70_000_000_000}
         for size in sizes:
             pool.submit(size, str, report_and_wait, size, tmp_path / "release")
         until = time.monotonic() + 60
@@ -108,25 +97,19 @@ def test_progress_is_known_while_tasks_run(tmp_path: Path) -> None:
             assert not list(pool.done(0.01))
             assert time.monotonic() < until
         (tmp_path / "release").touch()
-        found = []
+        found: dict[int, int] = {}
         while len(pool):
-            found += pool.done()
-        assert dict(found) == sizes
-        assert not list(pool.running())
+            found.update(pool.done())
+        assert found == sizes
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "why"),
-    [(time.sleep, (1000,), "no CPU time"), (loop_forever, (), "no progress")],
-)
-def test_a_worker_that_hangs_is_killed(
-    function: Callable[..., None], arguments: tuple[Any, ...], why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_engine, "_TICK_SECONDS", 0.2)
-    with started(workers=1, stall_seconds=0.8) as engine:
-        assert engine.submit(work_in_steps, 2.0).result(60) == "done"  # long, but it gets on
-        with pytest.raises(WorkerLost, match=rf"{why}.* 0\.8 s"):
-            engine.submit(function, *arguments).result(60)
+    with started(stall_seconds=3) as engine:
+        assert engine.submit(work_in_steps, 5.0).result(60) == "done"  # long, but with steps
+        for hung in [engine.submit(time.sleep, 1000), engine.submit(loop_forever)]:
+            with pytest.raises(WorkerLost, match="no progress in 3 s"):
+                hung.result(60)
         assert engine.submit(square, 2).result(60) == 4
 
 
@@ -149,45 +132,11 @@ def test_workers_end_when_their_parent_is_killed() -> None:
         time.sleep(0.01)
 
 
-def is_running(number: int) -> bool:
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def test_workers_ignore_ctrl_c() -> None:
     with started(workers=1) as engine:
         number = engine.submit(process_id).result(10)
         os.kill(number, signal.SIGINT)
         assert engine.submit(process_id).result(10) == number
-
-
-def test_shutdown_cancels_waiting_tasks(tmp_path: Path) -> None:
-    engine = started(workers=1)
-    first = engine.submit(begin_and_wait, tmp_path / "begun", tmp_path / "never")
-    rest = [engine.submit(square, 1) for _ in range(5)]
-    wait_for(tmp_path / "begun")
-    engine.shutdown(wait=False, cancel_futures=True)
-    engine.kill()
-    assert isinstance(first.exception(60), WorkerLost)
-    for future in rest:
-        with pytest.raises(CancelledError):
-            future.result(60)
-
-
-@pytest.mark.parametrize("seconds", [60, 0.05])
-def test_stopping_gives_running_tasks_their_time_and_no_more(seconds: float, tmp_path: Path) -> None:
-    engine = started(workers=1)
-    future = engine.submit(begin_and_wait, tmp_path / "begun", tmp_path / "release")
-    wait_for(tmp_path / "begun")
-    if seconds > 1:
-        threading.Timer(0.3, (tmp_path / "release").touch).start()
-    engine.stop(seconds)
-    if seconds > 1:
-        assert future.result(0) == "released"
-    else:
-        assert isinstance(future.exception(60), WorkerLost)
 
 
 def test_a_second_ctrl_c_during_the_notice_of_the_first_left_the_workers() -> None:
@@ -196,7 +145,7 @@ def test_a_second_ctrl_c_during_the_notice_of_the_first_left_the_workers() -> No
 
     engine = started()
     ids = {engine.submit(process_id).result(10) for _ in range(20)}
-    with pytest.raises(KeyboardInterrupt, match="first"), ending(engine, interrupted):
+    with pytest.raises(KeyboardInterrupt, match="first"), TaskPool(engine, notice=interrupted):
         raise KeyboardInterrupt("first")
     assert not any(is_running(number) for number in ids)
 
@@ -221,7 +170,7 @@ def test_ctrl_c_while_the_engine_starts(at: str, monkeypatch: pytest.MonkeyPatch
     assert not any(thread.name == "worker" for thread in threading.enumerate())
 
 
-def test_fork_is_not_safe_beside_a_thread() -> None:
+def test_fork_is_not_safe_with_another_thread() -> None:
     with started():
         assert not may_fork()
 
@@ -234,17 +183,17 @@ from tokenmill.engines.process_engine import ProcessEngine
 
 with Path(sys.argv[2]).open("a") as file:
     file.write(f"ran as {__name__}\\n")
-engine = ProcessEngine(2, sys.argv[3])
-engine.start(2, set_context, sys.argv[1] * 200_000)
+engine, context = ProcessEngine(2, sys.argv[3]), sys.argv[1] * 200_000
+engine.start(2, set_context, context)
 with engine:
     assert engine.submit(die_often, Path(sys.argv[2]).parent, 1, 3).result() == 9
-    assert [engine.submit(context_and, n).result()[1] for n in range(4)] == [0, 1, 2, 3]
+    assert [engine.submit(context_and, n).result() for n in range(4)] == [(context, n) for n in range(4)]
 """
 
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
-def test_a_script_without_a_main_guard_runs_once(tmp_path: Path, start_method: str) -> None:
-    """Also with more to send at the start than a pipe holds, which once made a dead worker a hang."""
+def test_every_worker_is_prepared_by_a_script_without_a_main_guard(tmp_path: Path, start_method: str) -> None:
+    """Also with more to send at the start than a pipe holds: once, a dead worker was a hang then."""
     script, runs = tmp_path / "script.py", tmp_path / "runs"
     script.write_text(SCRIPT_WITHOUT_MAIN_GUARD)
     command = [sys.executable, str(script), "context", str(runs), start_method]
@@ -252,3 +201,20 @@ def test_a_script_without_a_main_guard_runs_once(tmp_path: Path, start_method: s
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert runs.read_text() == "ran as __main__\n"
+
+
+@pytest.mark.parametrize("number", ENDING_SIGNALS)
+def test_a_signal_is_an_exception_in_the_process_that_asked_for_it_only(number: int) -> None:
+    with pytest.raises(Stopped) as caught, stop_signals():
+        signal.raise_signal(number)
+    assert caught.value.exit_code == 128 + number
+    with stop_signals():
+        child = os.fork()
+        if not child:
+            with suppress(BaseException):
+                os.kill(os.getpid(), number)
+                time.sleep(5)
+            os._exit(7)
+        _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == number

@@ -1,57 +1,39 @@
-"""The components: hostile text stays text, bars begin at one line, axes hold what is drawn, long entries are folded."""
+"""The components of pages: hostile text stays text, axes contain the data, and boxes keep all IDs and bytes."""
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
 
 from tokenmill.html import numbers
 from tokenmill.html.chart import Point, curve, histogram
-from tokenmill.html.components import FOLDED, bar, entry_html, escaped, heads, table
+from tokenmill.html.components import FOLDED, entry_html, escaped, heads, table
 from tokenmill.html.page import page
+from tokenmill.html.token_boxes import boxes, parts
 
 
 def test_hostile_text_stays_text() -> None:
-    told = escaped('<b>"\u202e\x00&')
-    assert told == r"&lt;b&gt;&quot;\u202e\x00&amp;"
+    assert escaped('<b>"\u202e\x00&') == r"&lt;b&gt;&quot;\u202e\x00&amp;"
     assert "<script" not in entry_html(5, b"<script>alert(1)</script>")
+    assert "a&lt;b" in table(["", *heads(["a<b", "c"])], [["x", "1", "2"]])
 
 
-@pytest.mark.parametrize("share", [0.0, 0.004, 1.0])
-def test_a_bar_is_drawn_in_a_track_that_does_not_hang_on_its_figures(share: float) -> None:
-    drawn = bar(share, "12.00 %")
-    track, text = re.findall(r"<span[^>]*>(<i[^>]*></i>)?</span><span>(.*?)</span>", drawn)[0]
-    assert text == "12.00 %"
-    assert track == (f'<i style="width:{100 * share:.1f}%"></i>' if share else "")
-
-
-def test_a_short_entry_is_shown_whole() -> None:
-    told = entry_html(7, b" the")
-    assert told == '<span class="t one"><i title="id 7, 4 bytes, 20 74 68 65"><s>·</s>the</i></span>'
-    assert "<s>×64</s>" in entry_html(7, b"-" * 64)
-    assert "<s>×1024</s>" in entry_html(7, b" " * 1024)  # was cut to the first 1,000 bytes
+def test_entries_on_one_line() -> None:
+    assert entry_html(7, b" the") == (
+        '<span class="t one"><i title="id 7, 4 bytes, 20 74 68 65"><s>·</s>the</i></span>'
+    )
+    assert "<s>×1024</s>" in entry_html(7, b" " * 1024)
     assert "not in the vocabulary" in entry_html(7, None)
-
-
-def test_a_long_entry_is_folded() -> None:
-    entry = "ÃÂ".encode() * 32
-    told = entry_html(7, entry)
-    begin, whole = re.findall(r"<i title=[^>]*>(.*?)</i>", told)
-    assert told.startswith('<details class="fold"><summary>')
-    assert (begin, whole) == ("ÃÂ" * (FOLDED // 2), "ÃÂ" * 32)
+    folded = entry_html(7, "ÃÂ".encode() * 32)
+    assert folded.startswith('<details class="fold"><summary>')
+    assert re.findall(r"<i title=[^>]*>(.*?)</i>", folded) == ["ÃÂ" * (FOLDED // 2), "ÃÂ" * 32]
     assert "…" in entry_html(7, b"ab" * 600)
 
 
-def test_tables_and_heads() -> None:
-    made = table(["", *heads(["a<b", "c"])], [["x", "1", "2"]])
-    assert made.count("<th ") == 4
-    assert "a&lt;b" in made
-    assert 'class="second legend"' in made
-
-
 @pytest.mark.parametrize("highest", [0, 0.004, 0.25, 0.316, 0.78, 1])
-def test_the_axis_of_a_histogram_holds_its_bars(highest: float) -> None:
+def test_the_axis_of_a_histogram_contains_its_bars(highest: float) -> None:
     made = histogram("first", "t", "n", [highest, highest / 2], highest, ["a", "b"], ["x", "y"], 1)
     heights = [float(height) for height in re.findall(r'<b style="height:([\d.]+)%', made)]
     lines = [float(place) for place in re.findall(r'class="grid" style="bottom:([\d.]+)%', made)]
@@ -63,25 +45,20 @@ def test_the_axis_of_a_histogram_holds_its_bars(highest: float) -> None:
         assert heights[0] == pytest.approx(100 * 100 * highest / labels[-1], abs=0.01)
 
 
-def test_the_axis_of_a_curve_has_one_way_to_write_sizes() -> None:
-    points = [Point(size, size**0.1, "tip") for size in (512, 1024, 16_000, 50_257)]
-    made = curve(points, "entries", "bytes per token")
-    ticks = re.findall(r'style="left:([\d.]+)%">([^<]*)</span>', made)
-    assert [text for _, text in ticks] == "512 1,024 2,048 4,096 8,192 16,384 32,768 65,536".split()
+@pytest.mark.parametrize("sizes", [[], [300], [512, 1024, 16_000, 50_257]])
+def test_the_axes_of_a_curve(sizes: list[int]) -> None:
+    made = curve([Point(size, size**0.1, "tip") for size in sizes], "entries", "bytes per token")
     (line,) = re.findall(r'points="([^"]*)"', made)
     places = [tuple(map(float, place.split(","))) for place in line.split()]
+    assert len(places) == len(sizes)
     assert all(0 <= x <= 100 and 0 <= y <= 100 for x, y in places)
-    assert places[0][0] == float(ticks[0][0]) == 0
-    assert places[1][0] == pytest.approx(float(ticks[1][0]), abs=0.01)
-    assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
+    ticks = re.findall(r'style="left:([\d.]+)%">([^<]*)</span>', made)
+    if len(sizes) > 1:
+        assert [text for _, text in ticks] == "512 1,024 2,048 4,096 8,192 16,384 32,768 65,536".split()
+        assert places[1][0] == pytest.approx(float(ticks[1][0]), abs=0.01)
 
 
-@pytest.mark.parametrize("points", [[], [Point(300, 0.0, "t")]], ids=["none", "one"])
-def test_a_curve_of_next_to_nothing(points: list[Point]) -> None:
-    assert curve(points, "x", "y").count("<polyline") == 1
-
-
-def test_a_page_runs_its_own_scripts_alone() -> None:
+def test_a_page_runs_its_own_scripts_only() -> None:
     made = page(
         "<t>",
         "sub",
@@ -89,11 +66,11 @@ def test_a_page_runs_its_own_scripts_alone() -> None:
         [],
         kind="report",
         made_by="x",
-        mark="<!-- mark -->",
+        mark="<!-- m -->",
         scripts=["1;"],
         data=[("d", "text")],
     )
-    assert made.startswith("<!doctype html>\n<!-- mark -->\n")
+    assert made.startswith("<!doctype html>\n<!-- m -->\n")
     policy = re.search(r'content="(default-src[^"]*)"', made)
     assert policy
     assert policy[1].count("'sha256-") == made.count("<script>") == 2
@@ -102,12 +79,40 @@ def test_a_page_runs_its_own_scripts_alone() -> None:
     assert not re.search(r"https?:|url\(|@import", made)
 
 
-@pytest.mark.parametrize(
-    ("count", "written"),
-    [(9_999, "9,999"), (10_000, "10 k"), (999_499, "999 k"), (999_600, "1,000 k"), (12_345_678, "12.3 M")],
-)
-def test_numbers(count: int, written: str) -> None:
-    assert numbers.short(count) == written
+def test_numbers() -> None:
+    counts = {9_999: "9,999", 10_000: "10 k", 999_499: "999 k", 999_600: "1,000 k", 12_345_678: "12.3 M"}
+    assert {count: numbers.short(count) for count in counts} == counts
     assert (numbers.many(1, "token"), numbers.many(2_000, "token")) == ("1 token", "2,000 tokens")
     assert (numbers.percent(1, 8), numbers.percent(1, 0), numbers.ratio(3, 2)) == ("12.5 %", "–", "1.50")
     assert (numbers.span(3, 3), numbers.storage(3_210_000)) == ("3", "3.21 MB")
+
+
+def test_boxes_keep_the_ids_and_the_bytes() -> None:
+    rng = random.Random(0)
+    pieces = [*(bytes([byte]) for byte in range(256)), b" the", "€".encode(), "é🙂".encode()[:-1], b""]
+    entries = dict(enumerate(pieces))
+    text = list("wörld 世界 🙂\n".encode())
+    for _ in range(200):
+        ids = rng.choices([*range(262), *text * 3], k=rng.randrange(40))
+        made = list(boxes(ids, entries))
+        assert [id_ for box in made for id_ in box.ids] == ids
+        for box in made:
+            known = [entries.get(id_) for id_ in box.ids]
+            assert box.data == (None if None in known else b"".join(map(bytes, known)))  # type: ignore[arg-type]
+
+
+def test_tokens_that_make_one_character_share_a_box() -> None:
+    entries = {0: b"a", 1: b"\xe2", 2: b"\x82\xac", 3: b"\xff"}
+    for ids, expected in (
+        ([0, 1, 2, 0], [(0,), (1, 2), (0,)]),
+        ([1, 3, 0], [(1,), (3,), (0,)]),
+        ([1, 9, 2], [(1,), (9,), (2,)]),
+    ):
+        assert [box.ids for box in boxes(ids, entries)] == expected
+
+
+def test_characters_that_do_not_print_are_spelled_out() -> None:
+    found = parts("a\n\u202e\x00".encode() + b"\xff b")
+    expected = ["a", "<↵>", "\n", "<U+202E>", "<U+0000>", "<FF>", " b"]
+    assert [f"<{part.text}>" if part.is_spelled else part.text for part in found] == expected
+    assert [part.text for part in parts("\u0301a\u0301".encode())] == ["\u25cc\u0301a\u0301"]

@@ -1,4 +1,4 @@
-"""The encoder of the page that compares tokenizers, run in a browser: its ids are those of `Tokenizer.encode`."""
+"""The encoder of the page that compares tokenizers gives the IDs of `Tokenizer.encode` in a browser."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def components(*made: Any) -> Callable[[], Tokenizer]:
 
 
 def with_entry(entry: bytes) -> Tokenizer:
-    """With an entry that no merge makes, which is emitted all the same."""
+    """With an entry that no merge makes and that is emitted anyway."""
     made = with_pattern("llama3")
     return Tokenizer(made.ordinary_entries | {5000: entry}, made.merges, [END], "llama3", ignore_merges=True)
 

@@ -11,7 +11,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share
 
-from google_server import google_options, google_server
 from servers import BUCKET, WRITABLE, moto_server, rclone_server, s3_options
 
 from tokenmill.stores import Store, open_store
@@ -32,13 +31,6 @@ def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="session")
-def google() -> Iterator[str]:
-    """The address of a server that answers as Google's."""
-    with google_server() as address:
-        yield address
-
-
 @pytest.fixture
 def open_empty(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Store]:
     """open_empty(kind): an empty container that can be written."""
@@ -50,10 +42,7 @@ def open_empty(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str]
         pytest.importorskip("obstore", reason="obstore is not installed")
         if kind == "memory":
             return open_store(f"memory://{name}/a/b")
-        address = request.getfixturevalue(kind)
-        if kind == "google":
-            return open_store(f"gs://{BUCKET}/{name}", google_options(address))
-        return open_store(f"s3://{BUCKET}/{name}", s3_options(address))
+        return open_store(f"s3://{BUCKET}/{name}", s3_options(request.getfixturevalue(kind)))
 
     return opened
 

@@ -48,7 +48,8 @@ HARMLESS = (
     stall    no answer until the client loses patience
     etag     the answer has another entity tag, as if the object was replaced
     expired, denied, region (a redirect to another region)
-    portal   an unrelated page, as from a network that wants a login
+    missing  status 404, as Azure and Google answer the deletion of a missing object
+    portal   an unrelated page, as from a network that requires a login
 """
 
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "server", "date", "content-length"}
@@ -60,6 +61,7 @@ _ANSWERS = {
     "429": (429, _THROTTLED),
     "portal": (200, "<html><head><title>Log in</title></head><body>Log in</body></html>"),
     "expired": (400, _S3_ERROR.format("ExpiredToken", "The provided token has expired.")),
+    "missing": (404, _S3_ERROR.format("NoSuchKey", "The specified key does not exist.")),
     "denied": (403, _S3_ERROR.format("AccessDenied", "Access Denied")),
     "region": (301, _S3_ERROR.format("PermanentRedirect", "The bucket is in this region: eu-west-1")),
 }

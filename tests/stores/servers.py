@@ -19,7 +19,7 @@ from faulty_proxy import faulty_proxy
 
 KEY, SECRET = "testing-key", "testing-secret"
 BUCKET = "corpus"
-WRITABLE = ["local", "memory", "moto", "rclone", "google"]  # kinds of stores
+WRITABLE = ["local", "memory", "moto", "rclone"]  # kinds of stores
 
 
 def s3_options(endpoint: str) -> dict[str, str]:

@@ -19,16 +19,14 @@ from tokenmill.stores import (
     Store,
     StoreChanged,
     StoreDenied,
-    StoreError,
     StoreNotFound,
     StoreUnavailable,
     open_file,
     open_store,
+    remote_file,
     requests,
 )
-from tokenmill.stores import (
-    object as object_module,
-)
+from tokenmill.stores import object as object_module
 
 DATA = random.Random(11).randbytes(400_000)
 
@@ -84,8 +82,10 @@ def test_a_stalled_server_is_asked_again(moto: str) -> None:
         assert time.monotonic() - began < 10
 
 
-def test_long_transfers_overcome_many_faults(moto: str) -> None:
-    whole = random.Random(3).randbytes(40 << 20)
+def test_long_transfers_overcome_many_faults(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_module, "PART_BYTES", 5 << 20)  # the minimum of S3
+    monkeypatch.setattr(remote_file, "REQUEST_BYTES", 1 << 20)
+    whole = random.Random(3).randbytes(12 << 20)
     with faulty(moto, Faults(kinds=("reset", "503", "lost"), rate=0.8, seed=5, most=2)) as (
         store,
         proxy,
@@ -122,21 +122,32 @@ def test_a_broken_answer_is_requested_again(moto: str, monkeypatch: pytest.Monke
         assert proxy.struck["cut"] >= 6
 
 
-@pytest.mark.parametrize("count", [1, 30, 50, 60])
+@pytest.mark.parametrize("count", [1, 50])
 def test_an_unrelated_page_does_not_end_a_listing(
     moto: str, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     """The client takes it for a page without objects."""
     monkeypatch.setattr(object_module, "_PAGE_OBJECTS", 20)  # as on the server
     keys = [f"many/{number:03}" for number in range(count)]
-    for first in range(3):
-        with faulty(moto, Faults(strikes=[Strike("list-type=2", first, "portal")])) as (store, proxy, folder):
-            direct = open_store(folder, s3_options(moto))
-            for key in keys:
-                direct.put(key, b"1")
+    with faulty(moto, Faults()) as (store, proxy, folder):
+        for key in keys:
+            open_store(folder, s3_options(moto)).put(key, b"1")
+        for first in range(3):
+            proxy.faults = Faults(strikes=[Strike("list-type=2", first, "portal")])
             # Callers must notice an empty listing themselves.
             assert [entry.key for entry in store.list("many")] == (keys if first else [])
-            assert proxy.struck["portal"] or first > count // 20
+        assert proxy.struck["portal"] == (3 if count > 20 else 1)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_deletion_of_a_missing_object_ended_the_deletion_of_others(moto: str, count: int) -> None:
+    with faulty(moto, Faults(plan={0: "missing"})) as (store, _, folder):
+        direct = open_store(folder, s3_options(moto))
+        keys = [f"many/{number}" for number in range(count)]
+        for key in keys[1:]:
+            direct.put(key, b"1")
+        store.delete(keys)
+        assert [entry.key for entry in direct.list()] == ["x"]
 
 
 def test_an_object_that_is_replaced_while_it_is_read(moto: str) -> None:
@@ -163,7 +174,7 @@ def test_a_permanent_error_is_one_line_after_one_request(moto: str, kind: str) -
             assert "testing-" not in message
 
 
-@pytest.mark.parametrize("kind", ["503", "500", "429", "refuse", "reset", "cut", "less", "stall"])
+@pytest.mark.parametrize("kind", ["503", "429", "refuse", "reset", "cut", "less", "stall"])
 def test_an_error_that_outlasts_the_retries_is_transient(
     moto: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,18 +190,9 @@ def test_an_error_that_outlasts_the_retries_is_transient(
         assert len(proxy.requests) <= 20
 
 
-def test_a_server_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "_ATTEMPTS", 2)
-    store = open_store(f"s3://{BUCKET}", {**s3_options("http://127.0.0.1:9"), "max_retries": "1"})
-    for access in accesses(store):
-        with pytest.raises(StoreUnavailable):
-            access()
-
-
 def test_a_missing_bucket_is_permanent(moto: str) -> None:
     store = open_store(f"s3://none-{uuid4().hex}", s3_options(moto))
     for access in accesses(store)[:2]:
         with pytest.raises(StoreNotFound) as raised:
             access()
         assert not raised.value.is_transient
-    assert issubclass(StoreUnavailable, StoreError)

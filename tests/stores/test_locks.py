@@ -1,4 +1,4 @@
-"""Locks of folders and leases in stores: one run works at a time, and where none does the next one may.
+"""Locks of folders and leases in stores: one run works at a time, and after it the next one may.
 
 In the model of folder locks, runs on several hosts acquire the lock, finish, stop or are killed at any moment, also
 while another one looks at the lock file. All hosts see a lock of the system, or, on a network disk, only those with the
@@ -34,22 +34,13 @@ class RefusedError(Exception):
     pass
 
 
-class Run:
-    """A run on a host."""
-
-    def __init__(self, host: int, root: Path) -> None:
-        self.host = host
-        self.lock = FolderLock(root / "lock", root.with_suffix(""), RefusedError)
-
-
 class Locking(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
         self._root = Path(self._folder.name, "out.partial")
-        self._working, self._all = list[Run](), list[Run]()
-        self._locks: list[tuple[int, str, Run]] = []  # inode, hosts that see it, holder
-        self._acquiring = list[Run]()
+        self._working, self._all, self._acquiring = list[FolderLock](), list[FolderLock](), list[FolderLock]()
+        self._locks: list[tuple[int, str, FolderLock]] = []  # inode, hosts that see it, holder
         self._host, self._meanwhile = 0, list[Any]()
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(folder_lock, "host_name", lambda: HOSTS[self._host][0])
@@ -62,8 +53,8 @@ class Locking(RuleBasedStateMachine):
         self._is_shared = is_shared
 
     def teardown(self) -> None:
-        for run in self._all:
-            run.lock.release()
+        for lock in self._all:
+            lock.release()
         self._patch.undo()
         self._folder.cleanup()
 
@@ -72,7 +63,7 @@ class Locking(RuleBasedStateMachine):
             self._meanwhile.pop()()
         domain = "all" if self._is_shared else HOSTS[self._host][1]
         inode = os.fstat(file.fileno()).st_ino
-        self._locks = [held for held in self._locks if held[2] in self._acquiring or held[2].lock.is_held]
+        self._locks = [held for held in self._locks if held[2] in self._acquiring or held[2].is_held]
         if any(held[:2] == (inode, domain) for held in self._locks):
             raise BlockingIOError
         self._locks.append((inode, domain, self._acquiring[-1]))
@@ -80,18 +71,18 @@ class Locking(RuleBasedStateMachine):
     def _acquire(self, host: int) -> bool:
         before, self._host = self._host, host
         self._root.mkdir(exist_ok=True)
-        run = Run(host, self._root)
-        self._all.append(run)
-        self._acquiring.append(run)
+        lock = FolderLock(self._root / "lock", self._root.with_suffix(""), RefusedError)
+        self._all.append(lock)
+        self._acquiring.append(lock)
         try:
-            run.lock.acquire()
+            lock.acquire()
         except (RefusedError, FileNotFoundError):  # the folder was removed just now
             return False
         finally:
             self._acquiring.pop()
             self._host = before
         assert not self._working, "two runs work"
-        self._working.append(run)
+        self._working.append(lock)
         return True
 
     def _holder(self) -> dict[str, Any]:
@@ -132,12 +123,12 @@ class Locking(RuleBasedStateMachine):
     def finish(self) -> None:
         if self._working:
             assert (self._root / "lock").exists(), "a run works without a lock file"
-            self._working.pop().lock.remove_folder()
+            self._working.pop().remove_folder()
 
     @rule()
     def kill(self) -> None:
         if self._working:
-            lock = self._working.pop().lock
+            lock = self._working.pop()
             lock._file.close()  # type: ignore[union-attr]
             lock._file = None  # the file still names the holder
 
@@ -145,7 +136,7 @@ class Locking(RuleBasedStateMachine):
     def stop(self) -> None:
         """Stop orderly, with work left in the folder: any host may continue."""
         if self._working:
-            self._working.pop().lock.release()
+            self._working.pop().release()
             assert self._holder() == {}
 
     @rule()
@@ -164,11 +155,7 @@ def lock_of(folder: Path, shared: bool = False) -> FolderLock:
 
 
 def test_shared_locks_exclude_others_only(tmp_path: Path) -> None:
-    first, second, exclusive = (
-        lock_of(tmp_path, shared=True),
-        lock_of(tmp_path, shared=True),
-        lock_of(tmp_path),
-    )
+    first, second, exclusive = (lock_of(tmp_path, shared) for shared in (True, True, False))
     first.acquire()
     second.acquire()
     with pytest.raises(RefusedError, match="in use"):

@@ -101,8 +101,10 @@ def one_line(error: BaseException) -> str:
         message = f"{error.strerror} (errno {error.errno})"
         if where is not None:
             message = f"{where}: {message}"
-        if error.errno == errno.ENOSPC and (free := _free_bytes(where)) is not None:
-            message += f" ({free:,} bytes are free)"
+        if error.errno == errno.ENOSPC and where not in (None, STDOUT):
+            folder = os.path.dirname(str(where).split(" at byte ")[0])  # noqa: PTH120 - the path may be of any form
+            with suppress(OSError, ValueError):
+                message += f" ({shutil.disk_usage(folder or '.').free:,} bytes are free)"
         if advice := _ADVICE.get(error.errno or 0):
             message = with_sentence(message, advice)
     elif isinstance(error, ImportError):
@@ -114,14 +116,3 @@ def one_line(error: BaseException) -> str:
     elif isinstance(error, KeyboardInterrupt):
         message = str(error) or "interrupted"
     return printable(message)
-
-
-def _free_bytes(where: object) -> int | None:
-    """Return the free bytes on the disk of a file, or None if the disk is unknown."""
-    if where is None or where == STDOUT:
-        return None
-    path = str(where).split(" at byte ")[0]
-    for place in (path, os.path.dirname(path) or "."):  # noqa: PTH120 - the path may be of any form
-        with suppress(OSError, ValueError):
-            return shutil.disk_usage(place).free
-    return None

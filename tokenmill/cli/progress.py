@@ -5,7 +5,6 @@ tqdm draws the bars, so its TQDM_* variables apply. A stderr that is closed or f
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -15,14 +14,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
-from tokenmill.errors import BadArgument, shown
 from tokenmill.inputs.sizes import bytes_text, counted
 
 SECONDS = {"lines": 30.0, "json": 0.5}  # between two reports on a running stage
-# tqdm's line without a bar has 70 columns. On narrower terminals it would cut off the rates.
-MIN_COLUMNS = 72
-DEFAULT_COLUMNS = 79
-NARROW_BAR = "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} {rate_fmt}"
 
 
 def tokens_text(count: float) -> str:
@@ -143,39 +137,26 @@ def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
         return Progress()
     if mode == "auto":
         mode = "bar" if stream.isatty() else "lines"
-    if mode == "bar":
-        check_bars()
     return Progress(mode, stream)
 
 
 def new_bar(name: str, total: int | None, stream: IO[str], unit: str = "bytes") -> Any:
-    """Return a tqdm bar. Raise BadArgument for an invalid TQDM_* variable."""
-    check_bars()
+    """Return a tqdm bar."""
     from tqdm import tqdm  # takes 50 ms
 
-    try:
-        size = os.get_terminal_size(stream.fileno())
-        columns = size.columns if size.lines else 0
-    except (OSError, ValueError):
-        columns = MIN_COLUMNS
-    # Without the size of the terminal, as in some containers, tqdm would draw empty lines.
-    options: dict[str, Any] = {"dynamic_ncols": True} if columns else {"ncols": DEFAULT_COLUMNS, "nrows": 24}
-    if 0 < columns < MIN_COLUMNS and "TQDM_BAR_FORMAT" not in os.environ:
-        options["bar_format"] = NARROW_BAR
+    width: dict[str, Any] = {"dynamic_ncols": True}
+    with suppress(OSError, ValueError):  # without a size, as in some containers, tqdm would draw empty lines
+        if 0 in os.get_terminal_size(stream.fileno()):
+            width = {"ncols": 79, "nrows": 24}
     is_bytes = unit == "bytes"
-    options |= {"unit": "B" if is_bytes else f" {unit}", "unit_scale": is_bytes}
-    return tqdm(total=total, desc=name, file=stream, **options)
-
-
-def check_bars() -> None:
-    """Raise BadArgument for an invalid TQDM_* variable, which tqdm reads when it is imported."""
-    names = [name for name in sorted(os.environ) if name.startswith("TQDM_")]
-    try:
-        if names:
-            importlib.import_module("tqdm")
-    except (ValueError, TypeError) as error:
-        values = ", ".join(f"{name}={shown(os.environ[name])}" for name in names)
-        raise BadArgument(f"{values}: invalid for tqdm: {error}") from None
+    return tqdm(
+        total=total,
+        desc=name,
+        file=stream,
+        unit="B" if is_bytes else f" {unit}",
+        unit_scale=is_bytes,
+        **width,
+    )
 
 
 def say(stream: IO[str] | None, line: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tokenmill.errors import BadArgument, shown
 from tokenmill.inputs.sizes import parse_size, parse_sizes
@@ -37,10 +39,7 @@ def size_or_fit(text: str) -> int | str:
 
 def integer(text: str) -> int:
     """Parse an integer. The caller checks its range."""
-    try:
-        return int(text)
-    except ValueError:
-        raise ArgumentTypeError(f"must be an integer (got {shown(text)})") from None
+    return _number(int, text, "an integer")
 
 
 def integer_or_none(text: str) -> int | None:
@@ -50,33 +49,17 @@ def integer_or_none(text: str) -> int | None:
 
 def whole(most: int, least: int = 1) -> Callable[[str], int]:
     """Return a type for integers from least to most."""
-
-    def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-        if not least <= value <= most:
-            raise ArgumentTypeError(f"must be an integer from {least} to {most} (got {shown(text, 40)})")
-        return value
-
-    return read
+    return lambda text: _number(_digits, text, f"an integer from {least} to {most}", least, most)
 
 
 def fraction(text: str) -> float:
     """Parse a number. The caller checks its range."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"must be a number from 0 to 1 (got {shown(text)})") from None
+    return _number(float, text, "a number from 0 to 1")
 
 
 def seconds(text: str) -> float:
     """Parse seconds from 0 to a million."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1e6:
-        raise ArgumentTypeError(f"must be from 0 to 1000000 seconds (got {shown(text, 40)})")
-    return value
+    return _number(float, text, "from 0 to 1000000 seconds", 0, 1e6)
 
 
 def name_and_value(text: str) -> tuple[str, str]:
@@ -108,6 +91,20 @@ def path_word(text: str) -> Path:
     if is_url(text):
         raise ArgumentTypeError(f"must be a local path, not a URL (got {text!r})")
     return Path(text)
+
+
+def _digits(text: str) -> int:
+    return int(text if text.isascii() and text.isdigit() else "")
+
+
+def _number(
+    parse: Callable[[str], _T], text: str, expected: str, least: float = -math.inf, most: float = math.inf
+) -> _T:
+    with suppress(ValueError):
+        value: Any = parse(text)
+        if least <= value <= most:
+            return value  # type: ignore[no-any-return]
+    raise ArgumentTypeError(f"must be {expected} (got {shown(text, 40)})")
 
 
 def _checked(parse: Callable[[str, str], _T], text: str) -> _T:

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final
 
 from tokenmill.engines.engine import BorrowedEngine, Engine, Notice
@@ -75,17 +73,9 @@ def engine_of(given: Any, default_workers: int) -> EngineOptions:
 
 
 def quiet_loggers(executor: str) -> None:
-    """Silence the loggers of dask or Ray, for commands only.
-
-    A command reports a lost cluster on one line, and the packages log dozens.
-    """
-    package = {"dask": "distributed", "ray": "ray"}.get(executor)
-    if package is None or find_spec(package) is None:
-        return
-    import_module(package)  # sets the levels
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] == package:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+    """Disable logging, for commands on dask or Ray: they report a lost cluster on one line, the packages on dozens."""
+    if executor in ("dask", "ray"):
+        logging.disable()
 
 
 def open_engine(options: EngineOptions, notice: Notice) -> Engine:
@@ -96,12 +86,7 @@ def open_engine(options: EngineOptions, notice: Notice) -> Engine:
     executor = options.executor
     if isinstance(executor, Engine):
         return executor
-    is_dask = executor == "dask" or _is_dask_client(executor)
-    if options.executor_options and not is_dask and executor != "ray":
-        raise BadArgument("executor_options: requires dask or Ray")
-    if isinstance(executor, Executor):
-        return BorrowedEngine(executor, options.workers)
-    if is_dask:
+    if executor == "dask" or _is_dask_client(executor):
         from tokenmill.engines.dask_engine import DaskEngine
 
         cluster = options.scheduler if executor == "dask" else executor
@@ -110,6 +95,10 @@ def open_engine(options: EngineOptions, notice: Notice) -> Engine:
         from tokenmill.engines.ray_engine import RayEngine
 
         return RayEngine(options.address, notice, options.executor_options)
+    if options.executor_options:
+        raise BadArgument("executor_options: requires dask or Ray")
+    if isinstance(executor, Executor):
+        return BorrowedEngine(executor, options.workers)
     if executor != "process":
         raise TypeError(
             f"executor: must be {', '.join(EXECUTORS)}, a distributed.Client or an Executor of concurrent.futures "

@@ -1,4 +1,4 @@
-"""The common part of dask and Ray: their scheduler runs the tasks, repeats those of lost workers, and may be gone.
+"""The common part of dask and Ray: a scheduler runs the tasks, repeats tasks of lost workers, and may be gone.
 
 A worker is checked by its first task (job.py).
 """
@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from tokenmill.engines.engine import Engine, Notice, pickled, resolve
+from tokenmill.engines.engine import Engine, Notice, Task
 from tokenmill.engines.errors import EngineFailure
 
 CONNECT_SECONDS = 10
@@ -30,7 +28,7 @@ class ClusterEngine(Engine):
 
     def __init__(self, where: str, notice: Notice) -> None:
         self._where, self._notice = where, notice
-        self._tasks: dict[Future[Any], Any] = {}  # the cluster's future by ours
+        self._tasks: dict[Task, Any] = {}  # futures of the cluster
         self._count = -1  # of workers; -1: unknown
         self._silent = 0.0  # seconds without an answer while this process ran
         self._last_check = time.monotonic()
@@ -42,15 +40,12 @@ class ClusterEngine(Engine):
         """As of the last request, about two seconds ago."""
         return max(1, self._count)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
+    def _send(self, task: Task) -> None:
         if self._closed.is_set():
             raise RuntimeError("cannot schedule new futures after shutdown")
-        future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()  # only the cluster knows whether it has started
-        name = name or getattr(fn, "__name__", "task")
-        self._tasks[future] = task = self._send(name, pickled(fn, *args, **kwargs))
-        task.add_done_callback(partial(self._resolve, future))
-        return future
+        task.set_running_or_notify_cancel()  # only the cluster knows whether it has started
+        self._tasks[task] = future = self._submit(task)
+        future.add_done_callback(partial(self._resolve, task))
 
     def check(self) -> None:
         """Raise EngineFailure if the cluster has not answered for a long time."""
@@ -60,13 +55,8 @@ class ClusterEngine(Engine):
         if self._silent >= self.silent_seconds:
             raise self._gone()
 
-    def stop(self, seconds: float) -> None:
-        """Cancel the tasks that are not done in this time. A worker may finish its task, but its result is ignored."""
-        if self._silent < self.silent_seconds:
-            wait(list(self._tasks), seconds)
-        self.kill()
-
     def kill(self) -> None:
+        """Cancel all tasks. A worker may finish its task, but its result is ignored."""
         self.shutdown()
 
     def _begin(self) -> None:
@@ -85,19 +75,19 @@ class ClusterEngine(Engine):
         if self._count == 0 != before:
             self._notice(f"{self._where}: waiting for workers")
 
-    def _resolve(self, future: Future[Any], task: Any) -> None:
+    def _resolve(self, task: Task, future: Any) -> None:
         """Pass an answer on, in a thread of the cluster's package."""
-        del self._tasks[future]
+        del self._tasks[task]
         try:
-            resolve(future, task.result())
+            task.resolve(future.result())
         except Exception as error:
-            future.set_exception(self._translate(error))
+            task.set_exception(self._translate(error))
 
     def _gone(self) -> EngineFailure:
         return EngineFailure(f"{self._where}: connection lost. Run the same command again to resume.")
 
-    def _send(self, name: str, call: bytes) -> Any:
-        """Submit a call for `attempt`, and return the cluster's future."""
+    def _submit(self, task: Task) -> Any:
+        """Run `attempt` on the call of a task, and return the cluster's future."""
         raise NotImplementedError
 
     def _count_workers(self) -> int:

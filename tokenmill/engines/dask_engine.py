@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from tokenmill.engines.cluster_engine import CONNECT_SECONDS, ClusterEngine
-from tokenmill.engines.engine import Notice, attempt, package_of, pickled
+from tokenmill.engines.engine import Notice, Task, attempt, package_of, pickled
 from tokenmill.engines.errors import EngineFailure, WorkerLost, cause_of
 
 CHECK_SECONDS = 60  # for all workers to answer
@@ -79,9 +79,9 @@ class DaskEngine(ClusterEngine):
             else:
                 self._client.cancel(list(self._tasks.values()))
 
-    def _send(self, name: str, call: bytes) -> Any:
+    def _submit(self, task: Task) -> Any:
         # The dashboard groups tasks by their key up to the first number.
-        return self._client.submit(attempt, call, key=f"{name}-{uuid.uuid4().hex}", **self._options)
+        return self._client.submit(attempt, task.call, key=f"{task.name}-{uuid.uuid4().hex}", **self._options)
 
     def _count_workers(self) -> int:
         return sum(self._client.nthreads(callback_timeout=CONNECT_SECONDS).values())
@@ -90,7 +90,7 @@ class DaskEngine(ClusterEngine):
         if isinstance(error, self._killed_worker):
             worker = error.last_worker.address
             return WorkerLost(f"dask worker {worker}: last of {error.allowed_failures + 1} workers that died")
-        if isinstance(error, ImportError):  # not of the task, whose errors are in its answer
+        if isinstance(error, ImportError):  # errors of the task itself are in its answer
             return _unable("", error)
         # dask cancels all tasks when it loses the scheduler.
         return self._gone() if isinstance(error, (OSError, CancelledError)) else error

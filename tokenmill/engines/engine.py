@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, wait
 from importlib import import_module
 from typing import Any, ClassVar
@@ -19,6 +19,24 @@ from tokenmill.errors import not_installed, without_panic
 
 Notice = Callable[[str], None]  # shows a message to the user; called in any thread
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]  # function, args, kwargs
+
+
+class Task(Future[Any]):
+    """The future of a pickled call. name: for the dashboard of a cluster. done_bytes: the last report of the call."""
+
+    done_bytes = 0
+
+    def __init__(self, call: bytes, name: str) -> None:
+        super().__init__()
+        self.call, self.name = call, name
+
+    def resolve(self, answer: tuple[bool, Any]) -> None:
+        """Set the answer of `attempt`."""
+        is_result, value = answer
+        if is_result:
+            self.set_result(value)
+        else:
+            self.set_exception(value)
 
 
 class Engine(Executor):
@@ -45,13 +63,21 @@ class Engine(Executor):
 
         name: shown on the dashboard of a cluster (default: the name of the function).
         """
+        task = Task(pickled(fn, *args, **kwargs), name or getattr(fn, "__name__", "task"))
+        self._send(task)
+        return task
+
+    def _send(self, task: Task) -> None:
+        """Start a task. Raise RuntimeError after `shutdown`."""
         raise NotImplementedError
 
     def check(self) -> None:
         """Raise an error if nobody can run tasks any more. Called about twice per second."""
 
-    def stop(self, seconds: float) -> None:
-        """End after an error: cancel waiting tasks, and give running tasks this many seconds."""
+    def stop(self, running: Sequence[Future[Any]], seconds: float) -> None:
+        """End after an error: give the running tasks so many seconds."""
+        wait(running, seconds)
+        self.kill()
 
     def kill(self) -> None:
         """End at once."""
@@ -65,21 +91,17 @@ class BorrowedEngine(Engine):
 
     def __init__(self, executor: Executor, tasks_at_once: int) -> None:
         self._executor, self._tasks_at_once = executor, tasks_at_once
-        self._open: set[Future[Any]] = set()
 
     @property
     def worker_count(self) -> int:
         return self._tasks_at_once
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
-        future = self._executor.submit(fn, *args, **kwargs)
-        self._open.add(future)
-        future.add_done_callback(self._open.discard)
-        return future
+        return self._executor.submit(fn, *args, **kwargs)
 
-    def stop(self, seconds: float) -> None:
-        """Wait for running tasks, however long they take: nothing may be written after this returns."""
-        wait([future for future in list(self._open) if not future.cancel()])
+    def stop(self, running: Sequence[Future[Any]], seconds: float) -> None:
+        """Wait for the running tasks, however long they take: nothing may be written after this returns."""
+        wait(running)
 
 
 def package_of(executor: str, name: str) -> Any:
@@ -107,12 +129,3 @@ def attempt(call: bytes | Call) -> tuple[bool, Any]:
         error = without_panic(error)  # the class of a panic cannot be pickled
         error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
         return False, error
-
-
-def resolve(future: Future[Any], answer: tuple[bool, Any]) -> None:
-    """Set a future to the answer of `attempt`."""
-    is_result, value = answer
-    if is_result:
-        future.set_result(value)
-    else:
-        future.set_exception(value)

@@ -33,10 +33,7 @@ class Job(Protocol):
     """The shared data of tasks. It is pickled for workers that do not inherit it."""
 
     def prepare(self) -> None:
-        """Run before the first task of each process."""
-
-    def check_sight(self) -> None:
-        """Raise EngineFailure if this process, which has read the job from its file, does not see its folders."""
+        """Run before the first task of each process. Raise EngineFailure if the process cannot access its folders."""
 
 
 class JobKey(NamedTuple):
@@ -91,28 +88,13 @@ def find_job(key: JobKey) -> Any:
         return _jobs[key]
 
 
-class _Pickler(pickle.Pickler):
-    """Replaces each of the secrets by its index."""
-
-    secrets: dict[str, int]
-
-    def persistent_id(self, obj: Any) -> int | None:
-        return self.secrets.get(obj) if type(obj) is str else None
-
-
-class _Unpickler(pickle.Unpickler):
-    secrets: list[str]
-
-    def persistent_load(self, pid: Any) -> Any:
-        return self.secrets[pid]
-
-
 def write_job(job: Job, put: Put, options: StorageOptions) -> JobKey:
     """Save the job for processes that do not inherit it."""
     settings = tuple(sorted(options.items()))
+    index_of = {value: index for index, (_, value) in enumerate(settings)}
     file = io.BytesIO()
-    pickler = _Pickler(file, pickle.HIGHEST_PROTOCOL)
-    pickler.secrets = {value: index for index, (_, value) in enumerate(settings)}
+    pickler: Any = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+    pickler.persistent_id = lambda value: index_of.get(value) if type(value) is str else None
     pickler.dump(job)
     data = file.getvalue()
     return JobKey(hashlib.sha256(data).hexdigest(), put(data), program_version(), settings)
@@ -128,17 +110,15 @@ def _read_job(key: JobKey) -> Job:
         raise StoreError(
             f"{key.path}: changed after the command wrote it. Give every worker access to the --output folder."
         )
-    unpickler = _Unpickler(io.BytesIO(data))
-    unpickler.secrets = [value for _, value in key.options]
+    unpickler: Any = pickle.Unpickler(io.BytesIO(data))
+    unpickler.persistent_load = lambda index: key.options[index][1]
     try:
-        job: Job = unpickler.load()
+        return unpickler.load()  # type: ignore[no-any-return]
     except (AttributeError, ImportError, TypeError) as error:  # a checkout changed after the worker started
         raise _failure(
             f"its modules differ from the command's ({error}), though both are {key.version}. Install the same version "
             "on all workers and restart them."
         ) from None
-    job.check_sight()
-    return job
 
 
 def program_version() -> str:

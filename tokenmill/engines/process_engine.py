@@ -3,8 +3,7 @@
 - A worker that dies is named and replaced. Each worker has its own pipe, so the engine knows which task it had, and a
   dead worker leaves neither a locked lock nor half of a message in a queue that others use.
 - The task of a dead worker runs once more, alone, in case memory was short.
-- A worker that hangs is killed: one that waits for a lock or a dead disk uses no CPU time, and one in an endless loop
-  uses CPU time but reports no step (`take_step`). Wall time would mistake a busy machine for a hang.
+- A worker that hangs is killed: it reports no step (`take_step`) for a while in which this process runs too.
 - Workers end with their parent, however it ends: their pipe closes, and long tasks look for it.
 - Ctrl-C reaches the parent alone.
 
@@ -24,7 +23,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from multiprocessing.context import BaseContext
@@ -33,13 +32,13 @@ from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
-from tokenmill.engines.engine import Call, Engine, Notice, pickled, resolve
+from tokenmill.engines.engine import Call, Engine, Notice, Task
 from tokenmill.engines.errors import WorkerLost
 from tokenmill.engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
 from tokenmill.engines.worker_process import serve
 from tokenmill.stores.system import held_back, start_thread
 
-_TICK_SECONDS = 1.0  # between two looks at a worker's CPU time
+_TICK_SECONDS = 1.0  # of waiting for a step; one such wait may include a stop of all processes
 _END_SECONDS = 5.0  # for a process to end; one that the kernel holds ends later
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
 _starting = threading.Lock()  # held while the main module is hidden
@@ -51,16 +50,6 @@ def may_fork() -> bool:
         return sys.platform.startswith("linux") and len(list(Path("/proc/self/task").iterdir())) == 1
     except OSError:
         return False
-
-
-class _Task(Future[Any]):
-    """The future of a pickled call. done_bytes: the last report of the task."""
-
-    done_bytes = 0
-
-    def __init__(self, call: bytes) -> None:
-        super().__init__()
-        self.call = call
 
 
 class _Worker:
@@ -82,15 +71,20 @@ class _Worker:
         # Process.start() would wait forever for a child that died before it had read a large argument.
         self._first_message = b"" if is_forked else pickle.dumps(prepare, pickle.HIGHEST_PROTOCOL)
 
-    def run(self, task: _Task, limit: float) -> tuple[bool, Any]:
+    def run(self, task: Task, limit: float) -> tuple[bool, Any]:
         """Return the answer to a task; EOFError or OSError if the process died. limit: see `stall_seconds`."""
         if self._first_message:
             self.pipe.send_bytes(self._first_message)
             self._first_message = b""
         self.pipe.send_bytes(task.call)
         while True:
-            if limit:
-                self._wait(limit)
+            silent = 0.0
+            while limit and not self.pipe.poll(_TICK_SECONDS):
+                silent += _TICK_SECONDS
+                if silent > limit:
+                    self.hang = f"made no progress in {limit:g} s and was stopped"
+                    self.kill()
+                    raise EOFError
             message = self.pipe.recv_bytes()
             try:
                 answer = pickle.loads(message)
@@ -100,31 +94,6 @@ class _Worker:
             if not isinstance(answer, int):
                 return answer  # type: ignore[no-any-return]
             task.done_bytes = answer
-
-    def _wait(self, limit: float) -> None:
-        """Wait for a message. Kill the process and raise EOFError if it hangs."""
-        first = before = self._cpu_seconds()
-        idle = 0.0  # seconds in which this thread ran too: all processes may have been stopped for a while
-        while not self.pipe.poll(_TICK_SECONDS):
-            now = self._cpu_seconds()
-            idle = idle + _TICK_SECONDS if now == before else 0.0
-            before = now
-            if now >= 0 and idle >= limit:
-                self.hang = f"used no CPU time for {limit:g} s and was stopped"
-            elif now - first >= limit:
-                self.hang = f"made no progress in {limit:g} s of CPU time and was stopped"
-            if self.hang:
-                self.kill()
-                raise EOFError
-
-    def _cpu_seconds(self) -> float:
-        """Return the CPU time of the process; -1 if it is unknown, as on macOS."""
-        try:
-            text = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii", errors="replace")
-        except OSError:
-            return -1.0
-        fields = text.rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         self._process.kill()
@@ -148,11 +117,11 @@ class _Worker:
 
 
 class ProcessEngine(Engine):
-    """`workers` processes.
+    """`workers` processes, with tasks from one thread of the caller.
 
     start_method: auto, fork, spawn or forkserver. Except with fork, functions of the main module cannot be tasks.
     notice: takes a warning, in a thread, when a worker was lost.
-    stall_seconds: kill a worker that uses no CPU time for this long, or this much without a step; 0: never.
+    stall_seconds: kill a worker that reports no step for this long; 0: never.
     """
 
     inherits = True
@@ -170,8 +139,7 @@ class ProcessEngine(Engine):
         self._prepare: Call = (bool, (), {})
         self._workers: list[_Worker | None] = []  # None: lost, and not yet replaced
         self._threads: list[threading.Thread] = []
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()  # None ends a thread
-        self._lock = threading.Lock()  # so that no task follows the end of the queue
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()  # None ends a thread
         self._is_closed = self._is_cancelled = self._is_killed = False
         self._turns = threading.Condition()
         self._running = self._retries = 0  # tasks that run; tasks that run alone, or wait to
@@ -207,19 +175,10 @@ class ProcessEngine(Engine):
             finally:
                 gc.unfreeze()
 
-    def __enter__(self) -> ProcessEngine:
-        """Start the workers, if they are not started."""
-        if not self._threads:
-            self.start(self._count)
-        return self
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
-        task = _Task(pickled(fn, *args, **kwargs))
-        with self._lock:
-            if self._is_closed:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            self._tasks.put(task)
-        return task
+    def _send(self, task: Task) -> None:
+        if self._is_closed:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        self._tasks.put(task)
 
     def check(self) -> None:
         """Raise MemoryError if a thread ended for lack of memory."""
@@ -228,34 +187,29 @@ class ProcessEngine(Engine):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._is_cancelled = self._is_cancelled or cancel_futures
-        with self._lock:
-            if not self._is_closed:
-                self._is_closed = True
-                for _ in self._threads:
-                    self._tasks.put(None)
+        if not self._is_closed:
+            self._is_closed = True
+            for _ in self._threads:
+                self._tasks.put(None)
         if wait and not self._is_killed:
-            self._join(None)
+            for thread in self._threads:
+                thread.join()
 
-    def stop(self, seconds: float) -> None:
-        """See Engine. Tasks that take longer are killed: only results count, not the files that tasks have written."""
+    def stop(self, running: Sequence[Future[Any]], seconds: float) -> None:
+        """See Engine. Lost workers are not replaced: a signal may have ended all processes."""
         self.shutdown(wait=False, cancel_futures=True)
-        if not self._join(seconds):
-            self.kill()
+        super().stop(running, seconds)
 
     def kill(self) -> None:
+        """See Engine. Only the results of tasks count, not the files that killed tasks have written."""
         self._is_killed = True
+        self.shutdown(wait=False, cancel_futures=True)
         for worker in list(self._workers):
             if worker is not None:
                 worker.kill()
-        self.shutdown(wait=False, cancel_futures=True)
-        self._join(_END_SECONDS)
-
-    def _join(self, seconds: float | None) -> bool:
-        """Wait for the threads, and return whether all have ended."""
-        end = None if seconds is None else time.monotonic() + seconds
+        end = time.monotonic() + _END_SECONDS
         for thread in self._threads:
-            thread.join(None if end is None else max(0.0, end - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+            thread.join(max(0.0, end - time.monotonic()))
 
     # The methods below run in the threads.
 
@@ -269,11 +223,11 @@ class ProcessEngine(Engine):
                     answer = self._answer(index, task)
                 except BaseException as error:
                     answer = (False, error)
-                resolve(task, answer)
+                task.resolve(answer)
         if (worker := self._workers[index]) is not None:
             worker.end()
 
-    def _answer(self, index: int, task: _Task) -> tuple[bool, Any]:
+    def _answer(self, index: int, task: Task) -> tuple[bool, Any]:
         """Run a task, and once more if its worker dies."""
         for is_retry in (False, True):
             with self._turn(is_retry):

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tokenmill.engines.cluster_engine import CONNECT_SECONDS, LOOK_SECONDS, ClusterEngine
-from tokenmill.engines.engine import Notice, attempt, package_of
+from tokenmill.engines.engine import Notice, Task, attempt, package_of
 from tokenmill.engines.errors import EngineFailure, WorkerLost, cause_of
 
 
@@ -38,9 +38,9 @@ class RayEngine(ClusterEngine):
         self._begin()
 
     def kill(self) -> None:
-        for task in list(self._tasks.values()) if self._silent < self.silent_seconds else ():
+        for future in list(self._tasks.values()) if self._silent < self.silent_seconds else ():
             with suppress(Exception):
-                self._ray.cancel(task.object_ref, force=True)
+                self._ray.cancel(future.object_ref, force=True)
         self.shutdown()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -62,8 +62,8 @@ class RayEngine(ClusterEngine):
         except (OSError, ValueError, RuntimeError) as error:
             raise EngineFailure(f"{self._where}: cannot connect: {cause_of(error)}") from None
 
-    def _send(self, name: str, call: bytes) -> Any:
-        return self._attempt.options(name=name, **self._options).remote(call).future()
+    def _submit(self, task: Task) -> Any:
+        return self._attempt.options(name=task.name, **self._options).remote(task.call).future()
 
     def _count_workers(self) -> int:
         """Return the number of CPUs of all nodes."""

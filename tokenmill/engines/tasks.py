@@ -3,6 +3,9 @@
 A task that fails with a transient error (`is_transient`, such as a store that answers 503) runs again after a delay
 that doubles with each failure. Half of the delay is random, so that workers do not return to a busy store all at once.
 Engines themselves retry the tasks of lost workers.
+
+After an error, or the first Ctrl-C, SIGTERM or SIGHUP, workers have a few seconds to finish their tasks, so that little
+work is lost. The second signal ends them at once. No task runs when the pool is closed.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from heapq import heappop, heappush
-from itertools import count, islice
+from itertools import islice
 from queue import Empty, SimpleQueue
+from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
 from tokenmill.engines.choose import RETRIES
@@ -27,6 +31,7 @@ from tokenmill.errors import with_sentence
 SHOW_SECONDS = 0.5  # between two updates of the progress of running tasks
 RETRY_SECONDS = 5.0  # before the first retry
 MAX_RETRY_SECONDS = 120.0
+GRACE_SECONDS = 3.0
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -34,34 +39,45 @@ _R = TypeVar("_R")
 
 @dataclass(eq=False)
 class _Call:
-    """A task, its name in errors, and how to submit it."""
+    """A task, its name in errors, and how to submit it. due: time of its next retry."""
 
     task: Any
     describe: Callable[[], str]
     submit: Callable[[], Future[Any]]
     failures: int = 0
+    due: float = 0.0
 
 
 class TaskPool:
-    """Tasks on an engine. As a context manager it cancels waiting tasks at its end.
+    """Tasks on an engine. As a context manager it cancels waiting tasks, and after an error it stops the engine.
 
-    retries: how often a task may run again. notice: takes a warning when tasks are delayed by a transient error.
+    retries: how often a task may run again. notice: takes messages on delayed tasks and on the end of a run.
     """
 
-    def __init__(self, engine: Engine, retries: int = RETRIES, notice: Notice | None = None) -> None:
+    def __init__(self, engine: Engine, retries: int = RETRIES, notice: Notice = lambda text: None) -> None:
         self.engine = engine
         self._retries, self._notice = retries, notice
         self._calls: dict[Future[Any], _Call] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
-        self._delayed: list[tuple[float, int, _Call]] = []  # a heap, by the time of the retry
-        self._numbers = count()
+        self._delayed: list[_Call] = []
 
     def __enter__(self) -> TaskPool:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for future in self._calls:
-            future.cancel()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(Exception):  # the error that ended the run is the one to report
+            try:
+                running = [future for future in self._calls if not future.cancel()]
+                if isinstance(error, KeyboardInterrupt):
+                    self._notice(
+                        f"stopping: workers have {GRACE_SECONDS:g} s to finish. Interrupt again to stop at once."
+                    )
+                if error is not None:
+                    self.engine.stop(running, GRACE_SECONDS)
+            except KeyboardInterrupt:  # the second one, which may arrive during the notice
+                self.engine.kill()
 
     def __len__(self) -> int:
         return len(self._calls) + len(self._delayed)
@@ -72,7 +88,7 @@ class TaskPool:
         describe: Callable[[], str],
         function: Callable[..., Any],
         *args: Any,
-        name: str | None = None,
+        name: str = "",
     ) -> None:
         """Start function(*args).
 
@@ -80,7 +96,7 @@ class TaskPool:
         describe: returns the name of the task for error messages.
         name: name on the dashboard of a cluster.
         """
-        self._submit(_Call(task, describe, partial(self.engine.submit, function, *args, name=name or "")))
+        self._submit(_Call(task, describe, partial(self.engine.submit, function, *args, name=name)))
 
     def done(self, seconds: float | None = None) -> Iterator[tuple[Any, Any]]:
         """Yield (task, result) of finished tasks, after waiting for the first one at most this long."""
@@ -88,8 +104,9 @@ class TaskPool:
         is_waiting = True
         while is_waiting:
             self.engine.check()
-            while self._delayed and self._delayed[0][0] <= time.monotonic():
-                self._submit(heappop(self._delayed)[2])
+            for call in [call for call in self._delayed if call.due <= time.monotonic()]:
+                self._delayed.remove(call)
+                self._submit(call)
             for future in self._finished(min(SHOW_SECONDS, max(0.0, end - time.monotonic()))):
                 call = self._calls.pop(future)
                 try:
@@ -100,6 +117,27 @@ class TaskPool:
                     is_waiting = False
                     yield call.task, result
             is_waiting = is_waiting and time.monotonic() < end
+
+    def run(
+        self,
+        function: Callable[[_T], _R],
+        tasks: Iterable[_T],
+        window: int,
+        describe: Callable[[_T], str],
+        show: Callable[[int], None] = lambda done_bytes: None,
+    ) -> Iterator[tuple[_T, _R]]:
+        """Yield (task, result) of function(task) for all tasks, with at most `window` of them in flight.
+
+        The pool must have no other tasks. show: takes the bytes done by the tasks in flight, about twice per second.
+        """
+        remaining = iter(tasks)
+        while True:
+            for task in islice(remaining, window - len(self)):
+                self.submit(task, partial(describe, task), function, task)
+            if not len(self):
+                return
+            yield from self.done(SHOW_SECONDS)
+            show(sum(done for _, done in self.running()))
 
     def finished(self) -> Iterator[tuple[Any, Any]]:
         """Yield (task, result) of tasks that succeeded after an error ended `done`, without waiting."""
@@ -134,9 +172,10 @@ class TaskPool:
             _raise(call, error)
         delay = min(RETRY_SECONDS * 2**call.failures, MAX_RETRY_SECONDS) * random.uniform(0.5, 1)
         call.failures += 1
-        if self._notice is not None and not self._delayed:  # one warning for all tasks while a store is down
+        call.due = time.monotonic() + delay
+        if not self._delayed:  # one warning for all tasks while a store is down
             self._notice(with_sentence(f"warning: {error}", f"Retrying in {delay:.0f} s."))
-        heappush(self._delayed, (time.monotonic() + delay, next(self._numbers), call))
+        self._delayed.append(call)
 
 
 def _raise(call: _Call, error: Exception) -> NoReturn:
@@ -150,27 +189,3 @@ def _raise(call: _Call, error: Exception) -> NoReturn:
     if not hasattr(error, "exit_code") and not isinstance(error, (OSError, ImportError, MemoryError)):
         error.add_note(f"while a worker processed {call.describe()}")
     raise error
-
-
-def run_tasks(
-    engine: Engine,
-    function: Callable[[_T], _R],
-    tasks: Iterable[_T],
-    window: int,
-    describe: Callable[[_T], str],
-    show: Callable[[int], None] = lambda done_bytes: None,
-    retries: int = RETRIES,
-) -> Iterator[tuple[_T, _R]]:
-    """Yield (task, result) of function(task) for all tasks, with at most `window` of them in flight.
-
-    show: takes the bytes done by the tasks in flight, about twice per second.
-    """
-    remaining = iter(tasks)
-    with TaskPool(engine, retries) as pool:
-        while True:
-            for task in islice(remaining, window - len(pool)):
-                pool.submit(task, partial(describe, task), function, task)
-            if not len(pool):
-                return
-            yield from pool.done(SHOW_SECONDS)
-            show(sum(done for _, done in pool.running()))

@@ -114,13 +114,11 @@ def _check_address(container: Location, settings: dict[str, str]) -> None:
         for name in found:
             if not places[name]:
                 del places[name]
-    given = {name: settings[name] for name in options & settings.keys()}
-    for name, value in (given or {name: os.environ[name] for name in variables & os.environ.keys()}).items():
-        if not _is_address(value):
-            raise UnknownScheme(
-                f"{container.shown}: {name}: must begin with https:// or http:// and contain a host "
-                f"(got {printable(value)})"
-            )
+            elif not _is_address(places[name]) and (places is settings or not options & settings.keys()):
+                raise UnknownScheme(
+                    f"{container.shown}: {name}: must begin with https:// or http:// and contain a host "
+                    f"(got {printable(places[name])})"
+                )
 
 
 def _is_address(url: str) -> bool:
