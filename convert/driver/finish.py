@@ -166,10 +166,11 @@ def known_facts(facts: Mapping[str, TokenFacts]) -> dict[str, TokenFacts]:
 def summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -> Summary:
     """Return the summary, and show warnings about the result."""
     ledger, sources = work.ledger, context.plan.sources
+    left_out = sum(source.size_bytes for source in sources if source.is_left_out)
     summary = Summary(
         output=context.options.output,
         source_count=context.plan.source_count,
-        source_bytes=context.plan.total_bytes - sources.left_out()[1],
+        source_bytes=context.plan.total_bytes - left_out,
         disk_bytes=sum(file.bytes for file in files),
         array_bytes=sum(written.byte_count for written in ledger.files),
         splits=ledger.counts,

@@ -17,8 +17,6 @@ from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from store_runs import OPTIONS, Output, expired_leases
 from strategies import END, compressed
 
-from flat_tokens import verify_dataset
-from flat_tokens.storage.places import StorePath
 from tokenmill.stores import AlreadyThere, Entry, lease, open_store
 from tokenmill.stores.object import ObjectStore
 
