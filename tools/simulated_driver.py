@@ -20,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
@@ -47,7 +47,6 @@ from tokenmill.engines.engine import Engine
 from tokenmill.engines.job import JobKey
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.source_list import Source, SourceList
-from tokenmill.stores.durability import Syncer
 
 CHUNK_BYTES = 32 << 20
 TOKENS, VALIDATION_TOKENS = 7_900_000, 40_000  # of a text chunk of English
@@ -174,7 +173,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
         engine,
         JobKey("1"),
         TaskPool(engine),
-        cast(Syncer, NoDisk()),
+        None,
         deque(),
     )
     before, started = resident_bytes(), time.process_time()
@@ -204,13 +203,6 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
         f"{used / engine.tasks:.0f} a task\n"
         f"  log       {log_bytes / 1e6:,.0f} MB, {log_bytes / chunks:.0f} bytes a text chunk"
     )
-
-
-class NoDisk:
-    """In place of what syncs: there are no files."""
-
-    def add(self, paths: Any, stays: bool = False) -> None:
-        """Nothing."""
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tokenmill.engines.engine import Engine
 from tokenmill.engines.job import JobKey
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.rules import IntakeRules
-from tokenmill.stores.durability import Syncer
+from tokenmill.stores.durability import DiskSync
 
 # Options that, with the sources and the tokenizer, decide the bytes of the dataset. on_error is not one of them: a run
 # that failed at a bad record can resume with --on-error skip.
@@ -68,7 +68,7 @@ class Context(Setup):
 
     job_key: by which tasks find the facts that are the same for all of them.
     pool: tasks in flight.
-    syncer: writes files through to the disk.
+    disk: the file system of the dataset, or None on a store.
     warnings: the last ones about workers and stores.
     """
 
@@ -78,7 +78,7 @@ class Context(Setup):
     engine: Engine
     job_key: JobKey
     pool: TaskPool
-    syncer: Syncer
+    disk: DiskSync | None
     warnings: deque[str]
 
     @property

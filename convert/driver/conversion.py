@@ -49,7 +49,7 @@ from tokenmill.inputs.source_list import Source, SourceList
 from tokenmill.inputs.sources import refuse, search_sources
 from tokenmill.inputs.standard_input import spool
 from tokenmill.stores import is_url
-from tokenmill.stores.durability import Syncer
+from tokenmill.stores.durability import disk_of
 
 # In format 2 each Zarr chunk is a file, and the manifest has space for about 52 million files.
 MAX_CHUNK_FILES = 50_000_000
@@ -169,6 +169,7 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             workspace.dataset,
             layout,
             has_template=options.template,
+            syncs=not engine.inherits,
         )
         # Compressed text may give any number of tasks.
         is_decoded = any(kind.is_decoded for kind in plan.sources.kinds)
@@ -183,7 +184,7 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             engine=engine,
             job_key=key,
             pool=pool,
-            syncer=Syncer(),
+            disk=opened.enter_context(disk_of(workspace.dataset)),
             warnings=warnings,
         )
         threshold = choose_threshold(context, finished)

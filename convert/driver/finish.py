@@ -25,7 +25,7 @@ from convert.errors import BrokenInvariant, StorageError, WorkerLost, with_sente
 from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from flat_tokens.errors import DatasetError
 from flat_tokens.sources import SOURCE_COUNTS
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
+from flat_tokens.storage.manifest import FileRecord, SplitRecord
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import Destination, create_split, write_file, write_root
@@ -70,7 +70,7 @@ def write_metadata(
         files += create_split(workspace.dataset, split, *sizes, layout, has_mask=has_mask)
         splits[split] = SplitRecord(*sizes, counts.tokens - counts.not_trained if has_mask else None)
     arrays = [record for written in ledger.files for record in written.records()]
-    manifest = write_root(
+    write_root(
         workspace.dataset,
         splits,
         [*files, *arrays],
@@ -80,10 +80,8 @@ def write_metadata(
         options=_recorded_options(context, ledger),
         versions={"tokenmill": _core.__version__},
     )
-    # Files that are not on the disk yet get there while verification reads them from memory.
-    merged = {file.path for file in arrays}
-    rest = [file.path for file in manifest.files if file.path not in merged]
-    context.syncer.add(workspace.on_disk([*rest, MANIFEST_NAME]))
+    if context.disk is not None:  # while verification reads the files from memory
+        context.disk.start()
     return [*files, *arrays]
 
 
@@ -143,7 +141,8 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
             raise WorkerLost(message) from error
         except DatasetError as error:  # not an error of the input, which DatasetError would report
             raise StorageError(with_sentence(f"{failed}: {error}", "Run the same command again.")) from error
-    context.syncer.wait()  # raises the error of a file that could not be written through
+    if context.disk is not None:
+        context.disk.wait()
     if not report.ok:
         advice = "Check the disk, then run the same command again."
         raise StorageError(with_sentence(f"{failed}: {report.problems[0]}", advice))

@@ -90,6 +90,8 @@ class EncodeAndMerge:
         self._open: dict[int, _OpenChunk] = {}
         self._unneeded: list[str] = []  # files of merged shards, to be deleted by the next tasks
         self._entries: list[dict[str, Any]] = []  # for the log
+        self._written: list[dict[str, Any]] = []  # entries of files since the start of the last sync
+        self._syncing: list[dict[str, Any]] = []  # entries of files that the last sync includes
         self._next_sync = self._next_show = 0.0
         self._encoding = Stage("encode", 0)
 
@@ -118,7 +120,7 @@ class EncodeAndMerge:
         while len(self._context.pool):
             for task in self._take_results(SHOW_SECONDS):
                 stage.advance(task.raw_bytes, task.item_count if task.array == "tokens" else 0)
-        self._log.flush()
+        self._finish_log()
 
     @property
     def run_bytes(self) -> int:
@@ -138,11 +140,10 @@ class EncodeAndMerge:
             with suppress(OSError, StoreError):  # the error may prevent this, too
                 for task, outcome in self._context.pool.finished():
                     if isinstance(task, MergeTask):
-                        self._entries.append(merge_entry(task, outcome))
+                        self._written.append(merge_entry(task, outcome))
                     elif not isinstance(outcome, int):
                         self._entries += (record.as_json() for record in outcome.records)
-                self._note()
-                self._log.flush()
+                self._finish_log()
                 of_data = (BadInput.exit_code, DataLost.exit_code, StorageError.exit_code)
                 if getattr(error, "exit_code", 0) in of_data:
                     self._log.confirm()
@@ -237,7 +238,7 @@ class EncodeAndMerge:
         try:
             for task, outcome in self._context.pool.done(seconds):
                 if isinstance(task, MergeTask):
-                    self._entries.append(merge_entry(task, outcome))
+                    self._written.append(merge_entry(task, outcome))
                     self._unneeded += self.ledger.written(task, outcome)
                     written.append(task)
                     continue
@@ -265,9 +266,30 @@ class EncodeAndMerge:
             self.seconds[step] = self.seconds.get(step, 0.0) + seconds
 
     def _note(self) -> None:
-        """Append the entries since the last call to the log, and sync it about once per second."""
+        """Append the entries since the last call to the log, and start a sync of the disk about once per second.
+
+        The entry of a file is only appended when a sync has written the file to disk.
+        """
+        disk, now = self._context.disk, time.monotonic()
+        if disk is None:
+            self._entries += self._written
+            self._written = []
+        elif not disk.is_running:
+            disk.wait()  # raises its error
+            self._entries += self._syncing
+            self._syncing = []
         entries, self._entries = self._entries, []
         self._log.append(entries)
-        if entries and (now := time.monotonic()) >= self._next_sync:
+        if disk is not None and not disk.is_running and (entries or self._written) and now >= self._next_sync:
             self._next_sync = now + LOG_SYNC_SECONDS
-            self._context.syncer.add(self._log.files, stays=True)
+            self._syncing, self._written = self._written, []
+            disk.start()
+
+    def _finish_log(self) -> None:
+        """Append all entries to the log."""
+        while self._entries or self._written or self._syncing:
+            self._next_sync = 0.0
+            self._note()
+            if self._context.disk is not None:
+                self._context.disk.wait()
+        self._log.flush()

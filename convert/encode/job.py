@@ -32,6 +32,7 @@ class Job(NamedTuple):
     shards: where temporary shards are.
     temporary: a folder on the file system of the dataset, for files that are not complete.
     has_template: `ends` come from the tokenizer's template, so chats get none.
+    syncs: whether merge tasks write files to disk, because they may run on other machines than the driver.
     folder: the current folder if inputs are relative to it and workers may run elsewhere, else None.
     """
 
@@ -48,6 +49,7 @@ class Job(NamedTuple):
     dataset: Destination
     layout: ArrayLayout
     has_template: bool = False
+    syncs: bool = False
     folder: Path | None = None
 
     @property

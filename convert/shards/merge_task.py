@@ -22,7 +22,7 @@ from flat_tokens.writer import place_of, write_mask, write_starts, write_tokens_
 from tokenmill.engines.job import JobKey, find_job
 from tokenmill.engines.worker_process import take_step
 from tokenmill.inputs.buffers import thread_buffer
-from tokenmill.stores.durability import Syncer
+from tokenmill.stores.durability import disk_of
 
 if TYPE_CHECKING:
     from convert.encode.job import Job
@@ -34,22 +34,19 @@ Files = list[tuple[FileRecord, TokenFacts | None]]
 def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFiles]:
     """Write one part of an array, and the loss mask of its tokens. unneeded: files of merged shards to delete.
 
-    Files are on disk when this returns. They get their names when they are complete, and every attempt writes the same
-    bytes, so a late attempt does no harm. DataLost if a shard is missing or damaged.
+    Files get their names when they are complete, and every attempt writes the same bytes, so a late attempt does no
+    harm. DataLost if a shard is missing or damaged.
     """
     job: Job = find_job(key)
     job.shards.store.delete(unneeded)
     place = place_of(job.dataset)
     written: dict[str, Files] = {}
-    syncer = Syncer()
-    try:
-        with naming(f"{place}/{task.split}"):
-            for files in _write(job, task):
-                written.setdefault(files[0][0].path.rpartition("/")[0], []).extend(files)
-                if isinstance(place, Path):
-                    syncer.add(f"{place}/{record.path}" for record, _ in files)
-    finally:
-        syncer.wait()
+    with naming(f"{place}/{task.split}"), disk_of(place if job.syncs else None) as disk:
+        for files in _write(job, task):
+            written.setdefault(files[0][0].path.rpartition("/")[0], []).extend(files)
+        if disk is not None:
+            disk.start()
+            disk.wait()
     return [WrittenFiles.pack(files) for files in written.values()]
 
 

@@ -110,11 +110,6 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @property
-    def files(self) -> list[Path]:
-        """The files to sync, none on a store."""
-        return [self._folder / (FOLDER if self.task is None else f"{FOLDER}.{self.task}")]
-
     def begin(self, run: str, is_new: bool = False) -> None:
         """Read and write lines of one run only.
 
@@ -152,7 +147,7 @@ class Journal:
                 yield json.loads(text), text
 
     def _write(self, lines: bytearray) -> None:
-        (path,) = self.files
+        path = self._folder / (FOLDER if self.task is None else f"{FOLDER}.{self.task}")
         with naming(path):
             write_all(path, lines, os.O_APPEND)
 
@@ -180,10 +175,6 @@ class StoreJournal(Journal):
         self._claim: Entry | None = None
         self._waiting = bytearray()
         self._next_put = 0.0
-
-    @property
-    def files(self) -> list[Path]:
-        return []
 
     @property
     def claimed(self) -> str:

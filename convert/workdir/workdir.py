@@ -123,10 +123,6 @@ class WorkDir(ABC):
         self._is_open = True
         return is_resumed
 
-    def on_disk(self, paths: Iterable[str]) -> list[str]:
-        """Return the files to sync for these paths in the dataset: none on a store."""
-        return [f"{self.dataset}/{path}" for path in paths] if isinstance(self.dataset, Path) else []
-
     def clean_dataset(self, keep: set[str]) -> None:
         """Delete all files of the unfinished dataset except `keep`, paths in it."""
         self._delete(self._objects, (entry.key for entry in self._objects.list() if entry.key not in keep))

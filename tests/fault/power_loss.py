@@ -127,7 +127,8 @@ class Record:
             if kind == SYNC_BEGINS:
                 syncs[thread] = self.operations
             elif kind == SYNC_ENDS:
-                self._sync(inode, syncs[thread])
+                for number in [*self._numbers] if offset else [inode]:
+                    self._sync(number, syncs[thread])
             elif kind in (WRITE, SIZE):
                 self._inode(inode).changes.append((self.operations, offset, block if kind == WRITE else None))
             else:

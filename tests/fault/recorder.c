@@ -28,7 +28,7 @@ enum { CREATE = 1, WRITE, SIZE, RENAME, LINK, UNLINK, RMDIR, MKDIR, SYNC_BEGINS,
 typedef struct {
   uint32_t kind, thread;
   uint64_t inode;
-  int64_t offset; // of a write; the size of a truncation; whether a file was made empty
+  int64_t offset; // of a write; the size of a truncation; whether a file was made empty, or all files synced
   uint32_t path_bytes, other_bytes;
   uint64_t data_bytes;
 } Entry;
@@ -233,18 +233,19 @@ static int resized(int fd, off_t size, int failed) {
 int ftruncate(int fd, off_t size) { return resized(fd, size, NEXT(ftruncate)(fd, size)); }
 int ftruncate64(int fd, off_t size) { return resized(fd, size, NEXT(ftruncate64)(fd, size)); }
 
-#define SYNC(name)                                                                                                     \
+#define SYNC(name, whole)                                                                                              \
   int name(int fd) {                                                                                                   \
     const uint64_t inode = inode_of(fd);                                                                               \
     if (inode)                                                                                                         \
-      note(SYNC_BEGINS, inode, 0, NULL, NULL, NULL, 0);                                                                \
+      note(SYNC_BEGINS, inode, whole, NULL, NULL, NULL, 0);                                                            \
     const int failed = NEXT(name)(fd);                                                                                 \
     if (inode && !failed)                                                                                              \
-      note(SYNC_ENDS, inode, 0, NULL, NULL, NULL, 0);                                                                  \
+      note(SYNC_ENDS, inode, whole, NULL, NULL, NULL, 0);                                                              \
     return failed;                                                                                                     \
   }
-SYNC(fsync)
-SYNC(fdatasync)
+SYNC(fsync, 0)
+SYNC(fdatasync, 0)
+SYNC(syncfs, 1)
 
 int rename(const char *from, const char *to) {
   const int failed = NEXT(rename)(from, to);

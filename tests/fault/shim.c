@@ -373,6 +373,11 @@ int fdatasync(int fd) {
   return NEXT(fdatasync)(fd);
 }
 
+int syncfs(int fd) {
+  FAIL_IF(on_descriptor("fsync", fd, 1));
+  return NEXT(syncfs)(fd);
+}
+
 int ftruncate64(int fd, off64_t size) {
   FAIL_IF(on_descriptor("truncate", fd, 1));
   return NEXT(ftruncate64)(fd, size);
