@@ -39,7 +39,9 @@ INVALID = [b"\xff", b"\xe6\x9d", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xa
 NOT_WHAT_THEY_SEEM = {
     "plain.txt.gz": b"no gzip data",
     "utf-16.txt": "text".encode("utf-16"),
+    "utf-16.jsonl": '{"text": "a"}'.encode("utf-16"),
     "gzip.txt": gzip.compress(b"text", mtime=0),
+    "gzip.jsonl": gzip.compress(b'{"text": "a"}', mtime=0),
     "pointer.jsonl": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n",
     "short.parquet": b"PAR1",
     "other.csv": b"id;words\n1;a\n",
@@ -54,6 +56,10 @@ BAD_LINES = [
     b'{"text": "a", "text": "b"}',
     b'{"text": "a"} {}',
     b'{"text": "a", "x": 01}',
+    b'{"text": "a", "x": nan}',
+    b'{"text": "a\tb"}',
+    rb'{"text": "\x41"}',
+    rb'{"text": "\ud800"}',
 ]
 
 
@@ -291,10 +297,7 @@ _SPLITS = st.one_of(
 
 @dataclass(frozen=True)
 class Conversion:
-    """A corpus with the options that determine the content of its dataset, and with those of its layout.
-
-    content["replace_invalid"] is True or False, whatever the option is called.
-    """
+    """A corpus with options of its dataset. content: options that decide the tokens. layout: options of the arrays."""
 
     corpus: Corpus
     content: dict[str, Any]

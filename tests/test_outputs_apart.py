@@ -1,27 +1,19 @@
-"""No command of any package replaces what it reads, nor one of its outputs by another: one table of all of them.
-
-Each option of each command that takes text is in the table, as an output, an input or neither: a new one fails
-`test_the_table_has_every_option` until it is there, and an output that is there is tried against every input.
-"""
+"""No command replaces one of its inputs, nor one of its outputs by another."""
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import os
 import subprocess
 import sys
 from array import array
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import bpe
 from bpe.__main__ import main as run_bpe
-from bpe.pretoken_counts.counting import count_pretokens
 from convert.__main__ import main as run_convert
 from convert.retokenize.__main__ import main as run_retokenize
 from flat_tokens.__main__ import main as run_flat_tokens
@@ -30,167 +22,40 @@ END = "<|endoftext|>"
 MAINS: dict[str, Callable[[list[str]], int]] = {
     "bpe": run_bpe,
     "convert": run_convert,
-    "convert.retokenize": run_retokenize,
+    "retokenize": run_retokenize,
     "flat_tokens": run_flat_tokens,
 }
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command that works as it stands here. Options: name -> a value of the folder that `here` makes.
-
-    outputs that are files; folders that are outputs; inputs; what is neither, though it takes text.
-    """
-
-    package: str
-    name: str
-    words: tuple[str, ...]
-    outputs: dict[str, str]
-    inputs: dict[str, str]
-    neither: frozenset[str] = frozenset()
-    folders: dict[str, str] | None = None
-
-
-COUNTED = frozenset(
-    {"--special-token", "--pattern", "--temp-dir", "--text-field", "--separator", "--exclude"}
-)
-RANKS = frozenset({"--pattern", "--special-token"})
-FIELD = frozenset({"--text-field"})
-MARKED = frozenset(
-    {"--prompt-field", "--completion-field", "--messages-field", "--chat-template", "--chat-date"}
-)  # a template needs a field
-CLUSTER = frozenset({"--scheduler", "--address", "--scratch"})
-ENDS = frozenset({"--prepend-token", "--append-token"})
+# Commands that work. <: an input, >: an output file, /: an output folder.
+TRAIN = "bpe train <en.txt --vocab-size=300 --quiet --output >t.json --keep-counts >k.counts --report >r.txt"
 COMMANDS = [
-    Command(
-        "bpe",
-        "train",
-        ("--vocab-size=300", "--quiet"),
-        {"--output": "t.json", "--keep-counts": "k.counts", "--report": "r.txt"},
-        {"inputs": "en.txt", "--counts": "en.counts", "--held-out": "other.txt"},
-        COUNTED | {"--initial-alphabet"},
-    ),
-    Command(
-        "bpe",
-        "train",
-        ("--vocab-size=300", "--quiet"),
-        {"--output": "t.json", "--keep-counts": "k.counts", "--report": "r.txt"},
-        {"inputs": "en.txt", "--like": "tok.json"},
-    ),
-    Command(
-        "bpe",
-        "train",
-        ("--vocab-size=300", "--quiet"),
-        {"--output": "t.json", "--keep-counts": "k.counts", "--report": "r.txt"},
-        {"inputs": "en.txt", "--continue-from": "tok.json"},
-    ),
-    Command(
-        "bpe",
-        "count",
-        ("--quiet",),
-        {"--output": "c.counts"},
-        {"inputs": "en.txt", "--counts": "en.counts"},
-        COUNTED | CLUSTER,
-    ),
-    Command(
-        "bpe", "count", ("--quiet",), {"--output": "c.counts"}, {"inputs": "en.txt", "--like": "tok.json"}
-    ),
-    Command(
-        "bpe",
-        "report",
-        (),
-        {"--output": "r.txt"},
-        {"tokenizer": "tok.json", "inputs": "en.txt"},
-        RANKS | FIELD,
-    ),
-    Command(
-        "bpe",
-        "report",
-        (),
-        {"--output": "r.txt"},
-        {"tokenizer": "tok.json", "--counts": "tok.counts"},
-        RANKS | FIELD,
-    ),
-    Command(
-        "bpe",
-        "compare",
-        (),
-        {"--output": "c.html"},
-        {"first": "tok.json", "second": "other.json"},
-        RANKS | {"--text"},
-    ),
-    Command(
-        "bpe",
-        "encode",
-        (),
-        {"--output": "ids"},
-        {"--tokenizer": "tok.json", "input": "en.txt"},
-        RANKS | ENDS | FIELD,
-    ),
-    Command("bpe", "decode", (), {"--output": "text"}, {"--tokenizer": "tok.json", "input": "en.ids"}, RANKS),
-    Command("bpe", "info", (), {}, {"tokenizer": "tok.json"}, RANKS),
-    Command(
-        "convert",
-        "",
-        ("--quiet", "--workers=1", "--overwrite"),
-        {},
-        {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        FIELD | MARKED | CLUSTER | ENDS | {"--separator", "--exclude"},
-        folders={"--output": "d.zarr"},
-    ),
-    Command(
-        "convert.retokenize",
-        "",
-        ("--overwrite",),
-        {},
-        {"dataset": "own.zarr", "--tokenizer": "tok.json", "--from-tokenizer": "tok.json"},
-        ENDS | {"--scheduler", "--address"},
-        folders={"--output": "d.zarr"},
-    ),
-    Command(
-        "flat_tokens",
-        "export",
-        ("--to=jsonl", "--text", "--overwrite"),
-        {},
-        {"dataset": "own.zarr", "--tokenizer": "tok.json"},
-        frozenset({"--dtype", "--source"}),
-        folders={"--output": "d.zarr"},
-    ),
-    Command(
-        "flat_tokens",
-        "import",
-        ("--from=nanogpt", "--separator-token=none", "--overwrite"),
-        {},
-        {"inputs": "ids.bin", "--validation": "more.bin", "--tokenizer": "tok.json"},
-        frozenset({"--dtype", "--column"}),
-        folders={"--output": "d.zarr"},
-    ),
-    Command(
-        "flat_tokens",
-        "compact",
-        ("--overwrite",),
-        {},
-        {"dataset": "own.zarr"},
-        folders={"--output": "d.zarr"},
-    ),
-    Command("flat_tokens", "info", (), {}, {"dataset": "own.zarr"}, frozenset({"--source"})),
-    Command("flat_tokens", "verify", ("--workers=1",), {}, {"dataset": "own.zarr"}),
-    Command(
-        "flat_tokens",
-        "head",
-        (),
-        {},
-        {"dataset": "own.zarr", "--tokenizer": "tok.json"},
-        frozenset({"--source"}),
-    ),
-    Command(
-        "flat_tokens",
-        "report",
-        ("--overwrite",),
-        {"--output": "r.html"},
-        {"dataset": "own.zarr", "--tokenizer": "tok.json"},
-    ),
+    f"{TRAIN} --counts <en.counts --held-out <other.txt",
+    f"{TRAIN} --like <tok.json",
+    f"{TRAIN} --continue-from <tok.json",
+    "bpe count <en.txt --quiet --output >c.counts --counts <en.counts",
+    "bpe count <en.txt --quiet --output >c.counts --like <tok.json",
+    "bpe report <tok.json <en.txt --output >r.txt",
+    "bpe report <tok.json --output >r.txt --counts <tok.counts",
+    "bpe compare <tok.json <other.json --output >c.html",
+    "bpe encode <en.txt --output >ids --tokenizer <tok.json",
+    "bpe decode <en.ids --output >text --tokenizer <tok.json",
+    "flat_tokens report <own.zarr --overwrite --output >r.html --tokenizer <tok.json",
+    "convert <en.txt --quiet --workers=1 --overwrite --output /d.zarr --tokenizer <tok.json --validation <other.txt",
+    "retokenize <own.zarr --overwrite --output /d.zarr --tokenizer <tok.json --from-tokenizer <tok.json",
+    "flat_tokens export <own.zarr --to=jsonl --text --overwrite --output /d.zarr --tokenizer <tok.json",
+    "flat_tokens import <ids.bin --from=nanogpt --separator-token=none --overwrite --output /d.zarr "
+    "--validation <more.bin --tokenizer <tok.json",
 ]
+
+
+def marked(command: str, mark: str) -> list[int]:
+    """The positions of the words with a mark."""
+    return [at for at, word in enumerate(command.split()) if word.startswith(mark)]
+
+
+def run(command: str, changed: dict[int, str]) -> int:
+    """Run a command with other words at some positions."""
+    package, *words = (changed.get(at, word.lstrip("<>/")) for at, word in enumerate(command.split()))
+    return MAINS[package](words)
 
 
 @pytest.fixture(scope="session")
@@ -200,22 +65,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = f"the mill by the river{END}" * 20
     for name in ("en.txt", "other.txt"):
         (folder / name).write_text(name + text)
-    count_pretokens([folder / "en.txt"]).save(folder / "en.counts")
     tokenizer = bpe.train([folder / "en.txt"], 270, [END])
-    tokenizer.save(folder / "tok.json")
-    tokenizer.save(folder / "other.json")
-    count_pretokens([folder / "en.txt"], [END]).save(folder / "tok.counts")
+    for name in ("tok.json", "other.json"):
+        tokenizer.save(folder / name)
+    for name, more in ("en.counts", []), ("tok.counts", ["--special-token", END]):
+        assert (
+            run_bpe(["count", str(folder / "en.txt"), "--output", str(folder / name), "--quiet", *more]) == 0
+        )
     (folder / "en.ids").write_text(" ".join(map(str, tokenizer.encode("the mill"))))
     for name in ("ids.bin", "more.bin"):
         (folder / name).write_bytes(array("H", tokenizer.encode("the mill")).tobytes())
-    made_dataset = ["--tokenizer", str(folder / "tok.json"), "--output", str(folder / "own.zarr"), "--quiet"]
-    assert run_convert([str(folder / "en.txt"), *made_dataset]) == 0
+    words = ["--tokenizer", str(folder / "tok.json"), "--output", str(folder / "own.zarr"), "--quiet"]
+    assert run_convert([str(folder / "en.txt"), *words]) == 0
     return folder
 
 
 @pytest.fixture
 def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, a copy of it, and a second name of each input by each kind of link."""
+    """The current folder, a copy of it, with a second name of each input by each kind of link."""
     subprocess.run(["cp", "-r", f"{made}/.", str(tmp_path)], check=True)
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -226,82 +93,46 @@ def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def words_of(command: Command, changed: dict[str, str]) -> list[str]:
-    """The command line, with other values for some options."""
-    values = command.inputs | command.outputs | (command.folders or {}) | changed
-    options = [word for name, value in values.items() if name[0] == "-" for word in (name, value)]
-    words = [value for name, value in values.items() if name[0] != "-"]
-    return [*filter(None, [command.name]), *words, *command.words, *options]
-
-
-def refused(command: Command, changed: dict[str, str], capfd: pytest.CaptureFixture[str], here: Path) -> str:
-    """What a command says that is refused with exit code 2 and changes nothing."""
+def rejected(command: str, changed: dict[int, str], capfd: pytest.CaptureFixture[str], here: Path) -> str:
+    """The error of a command that ends with exit code 2 and changes nothing."""
     before = contents(here)
-    words = words_of(command, changed)
-    assert MAINS[command.package](words) == 2, words
+    assert run(command, changed) == 2, (command, changed)
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1), err
-    assert contents(here) == before, words
+    assert contents(here) == before, (command, changed)
     return err
 
 
-def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
-    """(package, command, its parser) of all there are."""
-    for package in MAINS:
-        parser = importlib.import_module(f"{package}.__main__").build_parser()
-        for name, own in parser.commands().items() or [("", parser)]:
-            yield package, name, own
-
-
-def takes_text(action: argparse.Action) -> bool:
-    """Whether an option takes a name or a text: no number, no choice, no flag."""
-    kind: Any = action.type
-    is_text = (
-        kind is None or kind is str or getattr(kind, "__name__", "") in ("path_word", "unescaped", "_dataset")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_work(command: str, here: Path) -> None:
+    before = contents(here)
+    assert run(command, {}) == 0
+    assert before.items() <= contents(here).items()
+    assert all(
+        Path(command.split()[at][1:]).exists() for at in (*marked(command, ">"), *marked(command, "/"))
     )
-    return is_text and action.choices is None and action.nargs != 0
 
 
-def test_the_table_has_every_option() -> None:
-    found = {
-        (package, name): {
-            f"--{action.dest.replace('_', '-')}" if action.option_strings else action.dest
-            for action in parser._actions
-            if takes_text(action)
-        }
-        for package, name, parser in parsers()
-    }
-    table: dict[tuple[str, str], set[str]] = {}
-    for command in COMMANDS:
-        known = {*command.outputs, *command.inputs, *command.neither, *(command.folders or {})}
-        table.setdefault((command.package, command.name), set()).update(known)
-    assert found == table, "a new option: say above whether it is an output, an input or neither"
-
-
-ROWS = [
-    pytest.param(command, output, source, id=f"{command.package}-{command.name}-{output}-{source}")
-    for command in COMMANDS
-    for output in command.outputs
-    for source in command.inputs
-]
-
-
-@pytest.mark.parametrize(("command", "output", "source"), ROWS)
-def test_an_output_that_is_an_input_replaced_it(
-    command: Command, output: str, source: str, here: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("command", "output", "source"),
+    [
+        (line, output, source)
+        for line in COMMANDS
+        for output in marked(line, ">")
+        for source in marked(line, "<")
+    ],
+)
+def test_an_output_file_that_is_an_input(
+    command: str, output: int, source: int, here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    value = command.inputs[source]
-    if Path(value).is_dir():  # a dataset: what lies in it
-        names = [f"{value}/manifest.json", f"{value}/new"]
+    value = command.split()[source][1:]
+    if Path(value).is_dir():  # a dataset
         Path("into").symlink_to(f"{value}/manifest.json")
-        names.append("into")
+        names = [f"{value}/manifest.json", f"{value}/new", "into"]
     else:
         names = [
             value,
@@ -311,154 +142,116 @@ def test_an_output_that_is_an_input_replaced_it(
             f"hard-{value}",
             f"soft-{value}",
         ]
+        for link in names[4:]:
+            rejected(command, {output: value, source: link}, capfd, here)
     for name in names:
-        message = refused(command, {output: name}, capfd, here)
-        assert Path(name).name in message, message
-    if not Path(value).is_dir():  # the input is the other name
-        for link in (f"hard-{value}", f"soft-{value}"):
-            refused(command, {output: value, source: link}, capfd, here)
+        assert Path(name).name in rejected(command, {output: name}, capfd, here)
 
 
-@pytest.mark.parametrize(
-    "command", [row for row in COMMANDS if len(row.outputs) > 1], ids=lambda row: row.name
-)
-def test_outputs_of_one_name_replaced_each_other(
-    command: Command, here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("command", [line for line in COMMANDS if len(marked(line, ">")) > 1])
+def test_outputs_of_one_name(command: str, here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("old").write_text("old")
     Path("hard-old").hardlink_to("old")
     Path("soft-old").symlink_to("old")
     Path("soft-new").symlink_to("new")
-    flags = list(command.outputs)
-    for place, flag in enumerate(flags):
-        for other in flags[:place]:
-            pairs = [("new", "new"), ("new", "folder/../new"), ("new", "soft-new")]
-            pairs += [("old", "old"), ("old", "hard-old"), ("soft-old", "old")]
-            for name, second in pairs:
-                message = refused(command, {flag: name, other: second}, capfd, here)
-                assert flag in message
-                assert other in message
+    names = [("new", "new"), ("new", "folder/../new"), ("new", "soft-new")]
+    names += [("old", "old"), ("old", "hard-old"), ("soft-old", "old")]
+    for first, second in combinations(marked(command, ">"), 2):
+        for name, other in names:
+            error = rejected(command, {first: name, second: other}, capfd, here)
+            assert all(command.split()[at - 1] in error for at in (first, second))
+    if "--output" in command:  # a size may make the name of another output
+        first, *others = marked(command, ">")
+        for other_at in others:
+            rejected(command, {first: "t-{vocab_size}.json", other_at: "t-300.json"}, capfd, here)
 
 
-def test_a_size_that_makes_the_name_of_another_output(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    command = COMMANDS[0]
-    for flag in ("--keep-counts", "--report"):
-        refused(command, {"--output": "t-{vocab_size}.json", flag: "t-300.json"}, capfd, here)
-
-
-@pytest.mark.parametrize("command", [row for row in COMMANDS if row.folders], ids=lambda row: row.package)
-def test_a_dataset_that_is_an_input_or_has_it(
-    command: Command, here: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", [line for line in COMMANDS if marked(line, "/")])
+def test_an_output_folder_that_contains_an_input(
+    command: str, here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """An output that exists is one of ours: `--overwrite` would remove it with what lies in it."""
-    assert command.folders is not None
-    (output,) = command.folders
+    """An output that exists is one of ours: --overwrite would remove it with the input."""
+    (output,) = marked(command, "/")
     Path("d.zarr.partial").mkdir()
     Path("d.zarr.partial/stdin").write_text("text")
     own = "own.zarr/tokenizer.json"
     Path("into").symlink_to(own)
     Path("into-partial").symlink_to("d.zarr.partial/stdin")
-    for source, value in command.inputs.items():
-        before = contents(here)
+    for source in marked(command, "<"):
+        value, before = command.split()[source][1:], contents(here)
         for name in (value, f"./{value}", str(here / value)):
-            code = MAINS[command.package](words_of(command, {output: name}))
-            assert code in (2, 6)  # 6: it exists, and is no dataset of ours
+            assert run(command, {output: name}) in (2, 6)  # 6: it exists and is no dataset
         assert contents(here) == before
         capfd.readouterr()
-        refused(command, {output: "own.zarr", source: own}, capfd, here)
-        refused(command, {output: "own.zarr", source: "into"}, capfd, here)
-        if source != "--tokenizer":
-            refused(command, {source: "d.zarr.partial/stdin"}, capfd, here)
-            refused(command, {source: "into-partial"}, capfd, here)
+        for link in (own, "into"):
+            rejected(command, {output: "own.zarr", source: link}, capfd, here)
+        if command.split()[source - 1] != "--tokenizer":
+            for link in ("d.zarr.partial/stdin", "into-partial"):
+                rejected(command, {source: link}, capfd, here)
 
 
-STREAMS = [
-    ("train -", "--vocab-size 300 --output {}"),
-    ("train -", "--vocab-size 300 --output t.json --keep-counts {}"),
-    ("train -", "--vocab-size 300 --output t.json --report {}"),
-    ("count -", "--output {}"),
-    ("report tok.json -", "--output {}"),
-    ("encode --tokenizer tok.json", "--output {}"),
-    ("decode --tokenizer tok.json", "--output {}"),
-]
+# -- standard streams
 
 
-def by_shell(line: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(Path(bpe.__file__).parents[1])}
-    line = line.replace("python", f"'{sys.executable}'")
-    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, env=environment)
-
-
-@pytest.mark.parametrize(("begin", "end"), STREAMS, ids=lambda text: text)
-def test_standard_input_is_the_output(begin: str, end: str, here: Path) -> None:
-    text = "en.ids" if begin.startswith("decode") else "en.txt"
+def fails_in_shell(line: str, text: str, here: Path) -> None:
+    """The command of a shell ends with exit code 2 and changes nothing."""
     before = contents(here)
-    ended = by_shell(f"python -m bpe {begin} {end.format(f'hard-{text}')} < {text}")
+    environment = os.environ | {"PYTHONPATH": str(Path(bpe.__file__).parents[1])}
+    line = f"ulimit -f 1000; {line}".replace("python", f"'{sys.executable}'")
+    ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, env=environment)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
-    assert "stdin" in ended.stderr
+    assert text in ended.stderr
+    Path("own.zarr/new.txt").unlink(missing_ok=True)  # the shell makes it
     assert contents(here) == before
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "python -m bpe encode --tokenizer tok.json en.txt >> en.txt",
-        "python -m bpe encode --tokenizer tok.json < en.txt >> en.txt",
-        "python -m bpe decode --tokenizer tok.json en.ids >> en.ids",
-        "python -m bpe report tok.json en.txt >> en.txt",
-        "python -m bpe report tok.json --counts tok.counts >> tok.counts",
-        "python -m bpe info tok.json >> hard-tok.json",
+        "train - --vocab-size 300 --output hard-en.txt",
+        "train - --vocab-size 300 --output t.json --keep-counts hard-en.txt",
+        "train - --vocab-size 300 --output t.json --report hard-en.txt",
+        "count - --output hard-en.txt",
+        "report tok.json - --output hard-en.txt",
+        "encode --tokenizer tok.json --output hard-en.txt",
+        "decode --tokenizer tok.json --output hard-en.ids",
     ],
 )
-def test_what_goes_to_stdout_came_back_as_input(line: str, here: Path) -> None:
-    """It went on for ever where more was written than read."""
-    before = contents(here)
-    ended = by_shell(f"ulimit -f 1000; {line}")
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
-    assert ended.stderr.startswith("tokenmill: error: stdout")
-    assert contents(here) == before
+def test_standard_input_is_the_output(line: str, here: Path) -> None:
+    name = line.rpartition("hard-")[2]
+    fails_in_shell(f"python -m bpe {line} < {name}", "stdin", here)
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["info own.zarr", "head own.zarr", "verify --workers=1 linked.zarr", "report own.zarr --output -"],
+    "line",
+    [
+        "bpe encode --tokenizer tok.json en.txt >> en.txt",
+        "bpe encode --tokenizer tok.json < en.txt >> en.txt",
+        "bpe decode --tokenizer tok.json en.ids >> en.ids",
+        "bpe report tok.json en.txt >> en.txt",
+        "bpe report tok.json --counts tok.counts >> tok.counts",
+        "bpe info tok.json >> hard-tok.json",
+        "flat_tokens info own.zarr >> own.zarr/manifest.json",
+        "flat_tokens head own.zarr >> own.zarr/train/seq_starts/0",
+        "flat_tokens verify --workers=1 soft.zarr >> own.zarr/new.txt",
+        "flat_tokens report own.zarr --output - >> own.zarr/manifest.json",
+    ],
 )
-@pytest.mark.parametrize("name", ["manifest.json", "train/seq_starts/0", "new.txt"])
-def test_what_is_told_of_a_dataset_does_not_go_into_it(command: str, name: str, here: Path) -> None:
-    Path("linked.zarr").symlink_to("own.zarr")
-    before = contents(here)
-    ended = by_shell(f"python -m flat_tokens {command} >> own.zarr/{name}")
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
-    assert ended.stderr.startswith("tokenmill: error: stdout: ")
-    Path("own.zarr/new.txt").unlink(missing_ok=True)  # the shell had made it
-    assert contents(here) == before
+def test_standard_output_is_the_input(line: str, here: Path) -> None:
+    """Such a command never ended if it wrote more than it read."""
+    Path("soft.zarr").symlink_to("own.zarr")
+    fails_in_shell(f"python -m {line}", "tokenmill: error: stdout", here)
 
 
-def test_standard_input_out_of_the_folder_it_is_put_into(here: Path) -> None:
-    """It was cut to nothing before it was read."""
+def test_standard_input_from_the_folder_that_it_is_copied_to(here: Path) -> None:
+    """It was truncated before it was read."""
     Path("d.zarr.partial").mkdir()
     Path("d.zarr.partial/stdin").write_text("text")
     line = "python -m convert - --tokenizer tok.json --output d.zarr < d.zarr.partial/stdin"
-    ended = by_shell(line)
-    assert ended.returncode == 2
-    assert "standard input" in ended.stderr
-    assert Path("d.zarr.partial/stdin").read_text() == "text"
+    fails_in_shell(line, "standard input", here)
 
 
-def test_devices_and_pipes_are_no_files_that_are_replaced(
-    here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    nothing = dict.fromkeys(COMMANDS[0].outputs, "/dev/null")
-    assert run_bpe(words_of(COMMANDS[0], nothing)) == 0
+def test_devices_are_not_replaced(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(COMMANDS[0], dict.fromkeys(marked(COMMANDS[0], ">"), "/dev/null")) == 0
     assert Path("/dev/null").is_char_device()
     assert "note: training: " in capfd.readouterr().err.splitlines()[-1]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda row: f"{row.package}-{row.name}")
-def test_the_commands_of_the_table_work(command: Command, here: Path) -> None:
-    """Else they would be refused for another reason."""
-    before = contents(here)
-    assert MAINS[command.package](words_of(command, {})) == 0
-    after = contents(here)
-    assert before.items() <= after.items()
-    assert all(Path(value).exists() for value in (command.outputs | (command.folders or {})).values())

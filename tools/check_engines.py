@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "convert"), str(ROOT / "tests" / "inputs")]
+sys.path[:0] = [str(ROOT / name) for name in ("", "tests", "tests/convert/contract", "tests/inputs")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
 
 from input_kinds import KINDS, write_kind  # noqa: E402 - found on the path above
-from naive_conversion import make_documents, train_tokenizer, tree  # noqa: E402
+from runs import sample_documents, tokenizer_bytes, tree  # noqa: E402
 
 from convert import ConvertOptions, convert  # noqa: E402
 from tokenmill.engines.engine import package_of  # noqa: E402
@@ -134,10 +134,10 @@ def main() -> int:
     }
     wrong = 0
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        train_tokenizer(Path("tok.json"))
+        Path("tok.json").write_bytes(tokenizer_bytes())
         Path("in").mkdir()
         for number, kind in enumerate(KINDS):
-            write_kind(Path("in") / f"{number}", make_documents(200, seed=number), kind)
+            write_kind(Path("in") / f"{number}", sample_documents(200, seed=number), kind)
         base: dict[str, Any] = {
             "inputs": [Path(folder) / "in" / "*"],
             "tokenizer": "tok.json",

@@ -20,10 +20,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "convert"), str(ROOT / "tests" / "inputs")]
+sys.path[:0] = [str(ROOT / name) for name in ("", "tests", "tests/convert/contract", "tests/inputs")]
 
 from input_kinds import KINDS, write_kind  # noqa: E402 - found on the path above
-from naive_conversion import END, make_documents, train_tokenizer  # noqa: E402
+from runs import sample_documents, tokenizer_bytes  # noqa: E402
+from strategies import END  # noqa: E402
 
 import flat_tokens  # noqa: E402
 from bpe.tokenizer import Tokenizer  # noqa: E402
@@ -46,11 +47,13 @@ def main() -> int:
     seed = options.seed
     with tempfile.TemporaryDirectory() as folder:
         tokenizer_path = options.tokenizer or Path(folder, "tokenizer.json")
-        tokenizer = Tokenizer.load(tokenizer_path) if options.tokenizer else train_tokenizer(tokenizer_path)
+        if not options.tokenizer:
+            tokenizer_path.write_bytes(tokenizer_bytes())
+        tokenizer = Tokenizer.load(tokenizer_path)
         text = (
             options.text.read_text("utf-8", "replace")
             if options.text
-            else "".join(make_documents(50_000, seed=1))
+            else "".join(sample_documents(50_000, seed=1))
         )
         while seed == options.seed or time.monotonic() < stop:
             with tempfile.TemporaryDirectory(dir=folder) as own:

@@ -31,7 +31,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [
     str(ROOT),
-    *(str(ROOT / "tests" / name) for name in ("convert", "inputs", "fault", "stores")),
+    *(
+        str(ROOT / "tests" / name)
+        for name in ("", "convert", "convert/contract", "inputs", "fault", "stores")
+    ),
 ]
 
 from race_driver import EXECUTORS, PLANTED  # noqa: E402 - found on the path above

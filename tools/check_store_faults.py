@@ -24,7 +24,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), *(str(ROOT / "tests" / name) for name in ("convert", "inputs", "fault", "stores"))]
+sys.path[:0] = [
+    str(ROOT),
+    *(
+        str(ROOT / "tests" / name)
+        for name in ("", "convert", "convert/contract", "inputs", "fault", "stores")
+    ),
+]
 
 from servers import moto_server, rclone_server  # noqa: E402 - found on the path above
 from store_faults import KINDS  # noqa: E402

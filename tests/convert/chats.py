@@ -1,4 +1,4 @@
-"""Chats, the templates that write them, and the files that hold them."""
+"""Chats, their templates, and the files that hold them."""
 
 from __future__ import annotations
 
@@ -7,76 +7,70 @@ import random
 from pathlib import Path
 from typing import Any
 
-from naive_conversion import END, make_documents
+from runs import Inline, convert, masked_sequences, sample_documents, tokenizer
 
-import flat_tokens
+from convert import Summary
 
-CHATML = """\
-{%- for message in messages %}
-    {{- '<|im_start|>' + message['role'] + '\\n' }}
-    {%- if message['role'] == 'assistant' %}
-        {%- generation %}{{- message['content'] + '<|endoftext|>' }}{%- endgeneration %}
-    {%- else %}
-        {{- message['content'] + '<|endoftext|>' }}
-    {%- endif %}
-    {{- '\\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\\n' }}
-{%- endif %}
-"""
+# Llama, Qwen and Mistral have the structure of the published templates.
+_FILES = Path(__file__).parents[1].joinpath("data", "chat_templates").glob("*.jinja")
+TEMPLATES = {path.stem: path.read_text(encoding="utf-8").rstrip("\n") for path in _FILES}
+CHATML, INLINE, TOOLS = (TEMPLATES[name] for name in ("chatml", "inline", "tools"))
 PLAIN = CHATML.replace("{%- generation %}", "").replace("{%- endgeneration %}", "")
-INLINE = """\
-{{ bos_token }}{% for message in messages %}{% if message.role == 'user' %}[INST] {{ message.content | trim }} [/INST]
-{% elif message.role == 'assistant' %}{% generation %} {{ message.content | trim }}{{ eos_token }}{% endgeneration %}
-{% else %}{{ raise_exception('no ' ~ message.role) }}{% endif %}{% endfor %}"""
+USER = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
 
 
 def make_chats(count: int, seed: int) -> list[list[dict[str, Any]]]:
-    """Turns in many scripts, less the texts of special tokens."""
-    rng = random.Random(seed)
-    texts = iter(make_documents(count * 8, seed))
-    chats = []
+    """Chats of one to three turns, without the text of special tokens."""
+    rng, chats = random.Random(seed), []
+    texts = iter([text.replace("<|", "~") for text in sample_documents(count * 8, seed)])
     for _ in range(count):
-        turns: list[dict[str, Any]] = []
-        for _ in range(rng.randint(1, 3)):
-            for role in ("user", "assistant"):
-                text = next(texts)
-                for special in (END, "<|im_start|>", "<|endoftext"):
-                    text = text.replace(special, "~")
-                turns.append({"role": role, "content": text})
-        chats.append(turns)
+        roles = ["user", "assistant"] * rng.randint(1, 3)
+        chats.append([{"role": role, "content": next(texts)} for role in roles])
     return chats
 
 
-def write_chats(path: Path, chats: list[Any], **more: Any) -> None:
-    path.write_text("".join(json.dumps({"messages": chat, **more}) + "\n" for chat in chats))
+def write_records(name: str, records: list[Any]) -> None:
+    """Write JSON Lines, or a table with a column per field."""
+    if name.endswith(("parquet", "arrow")):
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.Table.from_pylist(records)
+        if name.endswith("parquet"):
+            pyarrow.parquet.write_table(table, name, row_group_size=5)
+        else:
+            with pyarrow.ipc.new_stream(name, table.schema) as writer:
+                writer.write_table(table, max_chunksize=5)
+    else:
+        Path(name).write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
-def write_template(folder: Path, template: str) -> None:
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"chat_template": template, "eos_token": {"content": END}, "bos_token": "<|im_start|>"})
-    )
+def write_chats(name: str, chats: list[Any], **more: Any) -> None:
+    write_records(name, [{"messages": chat, **more} for chat in chats])
 
 
-def rows_of(path: Path) -> list[Any]:
-    array = flat_tokens.open(path).train
-    return [(array.sequence(at).tolist(), array.trained_of(at).tolist()) for at in range(len(array))]
+def write_template(template: str, folder: str = ".") -> None:
+    tokens = {"eos_token": {"content": "<|endoftext|>"}, "bos_token": "<|im_start|>"}
+    Path(folder, "tokenizer_config.json").write_text(json.dumps({"chat_template": template, **tokens}))
 
 
-CHATS = {"messages_field": "messages", "inputs": ["c.jsonl"], "validation_fraction": 0.0}
+CHATS: dict[str, Any] = {"inputs": ["c.jsonl"], "messages_field": "messages", "validation_fraction": 0.0}
+PAIRS: dict[str, Any] = {
+    "prompt_field": "prompt",
+    "completion_field": "completion",
+    "validation_fraction": 0.0,
+}
 
 
-def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    table = pyarrow.Table.from_pylist(rows)
-    if path.suffix == ".parquet":
-        pyarrow.parquet.write_table(table, path, row_group_size=5)
-        return
-    with pyarrow.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=5)
+def convert_chats(name: str = "c.jsonl", **more: Any) -> Summary:
+    """Convert the chats of a file to `out`."""
+    return convert(Inline(), **CHATS | {"inputs": [name]} | more)
 
 
-USER = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+def convert_pairs(name: str = "p.jsonl", **more: Any) -> Summary:
+    """Convert the prompts and completions of a file to `out`."""
+    return convert(Inline(), **PAIRS | {"inputs": [name]} | more)
+
+
+def texts(output: str = "out") -> list[str]:
+    return [tokenizer().decode(ids) for ids, _ in masked_sequences(output)]

@@ -1,8 +1,8 @@
-"""One run of a race: attempts that are killed, stopped and overtaken until one comes to its end, and what is wrong.
+"""One run of a race: attempts that are killed, stopped and overtaken until one is complete.
 
-No attempt may hang, tell a traceback or end with another code than its fault has; of two drivers at one output one at
-most ends with 0. What is there at last must be the expected files and nothing beside them, by a listing and MD5 of a
-stranger; on a store, where requests come late, one more command must clear what they left.
+No attempt may hang, print a traceback or end with a code that its fault does not allow. Of two drivers at one output,
+one at most ends with 0. The result must be exactly the expected files, by a listing and the MD5 of an independent
+reader. On a store, where requests may arrive late, one more command must remove the late objects.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from store_faults import BATCH, Ended, Happening, Run
 
 DRIVER = Path(__file__).with_name("race_driver.py")
 _REFUSED = 6
-# Their workers outlive a killed parent, which is Python's way, and those that were forked hold its lock.
+# Workers of standard pools outlive a killed parent, and forked ones hold its lock.
 _OUTLIVING = ("fork-pool", "spawn-pool")
 _LOCKED_SECONDS = 30.0
-_LATE_SECONDS = 2.0  # for what was held, and for requests that the network has
+_LATE_SECONDS = 2.0  # for requests that were held or are in the network
 
 
 class Problem(NamedTuple):
-    """kind: a word or two for it."""
+    """kind: one or two words."""
 
     kind: str
     text: str
 
 
 class Attempts:
-    """The run with these settings. expected: path -> MD5; planted: of race_driver.py; stopped: how often it was ended
-    by a fault."""
+    """The run with these settings. expected: path -> MD5. planted: see race_driver.py. stopped: attempts that a fault
+    ended."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class Attempts:
         self.stopped, self._planted = 0, planted
         self._corpus, self._injector, self._place, self._expected = corpus, injector, place, expected
         self._settings, self._hang_seconds = settings, hang_seconds
-        self._is_calm = True  # no attempt but one that nothing happened to
+        self._is_calm = True  # there was one attempt, without a fault
         self._groups: list[int] = []
         self._happenings: list[Happening] = []
         self._others: list[tuple[Run, Path]] = []
 
     def run(self) -> Problem | None:
-        """The first thing that is wrong."""
+        """Return the first problem."""
         try:
             found = self._attempts()
             for happening in self._happenings:
@@ -74,7 +74,7 @@ class Attempts:
         return found or self._finished()
 
     def _attempts(self) -> Problem | None:
-        """None when the output is there."""
+        """Return None when the output is complete."""
         locked_until = 0.0
         faults = list(self._settings.faults)
         while True:
@@ -83,13 +83,12 @@ class Attempts:
             others = self._ended_others()
             if problem := self._problem_of(ended, fault, others):
                 return problem
-            if self._place.is_published():  # perhaps one was killed while it cleaned up, as the next run does
+            if self._place.is_published():  # an attempt may have been killed while it cleaned up
                 return None
             if ended.code == 0:
                 return Problem("no output", "exit code 0, and there is no output")
             if ended.code == _REFUSED and (fault is None or fault.mode != REQUEST):
-                # The killed run's workers end with their tasks, and have the folder till then; on a store it has its
-                # lease for a while.
+                # The workers of the killed run keep the folder until their tasks end; on a store its lease remains.
                 locked_until = locked_until or time.monotonic() + _LOCKED_SECONDS
                 if time.monotonic() > locked_until:
                     return Problem("locked", ended.output)
@@ -104,7 +103,7 @@ class Attempts:
                 time.sleep(LEASE_SECONDS)
             if faults:
                 faults.pop(0)
-            # Whoever goes on may have another number of workers.
+            # A resumed run may have another number of workers.
             self._settings = replace(self._settings, workers=1 + self._settings.workers * 7 % 5)
 
     def _problem_of(self, ended: Outcome, fault: Fault | None, others: Sequence[Ended]) -> Problem | None:
@@ -123,7 +122,7 @@ class Attempts:
         return None
 
     def _attempt(self, fault: Fault | None, at: int) -> Outcome:
-        """Begin it, have the fault happen, and wait for its end."""
+        """Start an attempt, with its fault, and wait for its end."""
         place, is_shim = self._place, fault is not None and fault.mode != REQUEST
         happening = None
         if isinstance(place, StorePlace):
@@ -154,7 +153,7 @@ class Attempts:
         return started.wait(self._hang_seconds, settles=False)
 
     def _take_over(self, fault: Fault, at: int) -> Callable[[], None]:
-        """What is done while the driver stands still: another, whose lease is over, takes what it has."""
+        """Return a function that runs another driver while the first one is stopped and its lease expires."""
 
         def take_over() -> None:
             assert isinstance(self._place, StorePlace)
@@ -183,7 +182,7 @@ class Attempts:
         found = []
         for other, elsewhere in self._others:
             found.append(other.wait())
-            with suppress(OSError):  # else what is left there is told
+            with suppress(OSError):  # `_finished` reports the rest
                 if not temporary_files(elsewhere):
                     shutil.rmtree(elsewhere)
         self._others.clear()
@@ -191,7 +190,7 @@ class Attempts:
 
     def _command(self) -> list[str | Path]:
         settings = self._settings
-        told = {
+        driver = {
             "executor": settings.executor,
             "flush_bytes": settings.flush_bytes,
             "shard_bytes": settings.shard_bytes,
@@ -199,7 +198,7 @@ class Attempts:
             "lease_seconds": LEASE_SECONDS,
             "planted": self._planted,
         }
-        command = [sys.executable, DRIVER, json.dumps(told), *self._corpus.command]
+        command = [sys.executable, DRIVER, json.dumps(driver), *self._corpus.command]
         command += [
             "--output",
             self._place.output,
@@ -209,7 +208,7 @@ class Attempts:
         return [*command, "--text-chunk-bytes", str(settings.chunk_bytes)]
 
     def _finished(self) -> Problem | None:
-        """What is wrong with the output, or lies beside it."""
+        """Return the problem of the output or of files next to it."""
         place = self._place
         if isinstance(place, StorePlace) and place.remains():
             if self._is_calm and not place.proxy.struck["late"]:
@@ -235,7 +234,7 @@ class Attempts:
 
 
 def _end_of_traceback(output: str) -> str:
-    """The last place in it and the error."""
+    """Return the last frame and the error."""
     lines = output[output.rindex("Traceback") :].splitlines()
     end = next((place for place, line in enumerate(lines[1:], 1) if not line.startswith(" ")), len(lines) - 1)
     return "\n".join(lines[max(1, end - 4) : end + 1])

@@ -1,9 +1,10 @@
-"""`python -m convert` with tasks, shards and runs as small as is wanted, on any executor:
+"""`python -m convert` with tasks, shards and merge tasks of given sizes, on any executor:
 
     python race_driver.py '{"executor": "threads", "flush_bytes": 60, "shard_bytes": 700, "run_tokens": 512}' ARGUMENTS
 
-executor: own, or one of EXECUTORS; with as many workers as --workers says. lease_seconds: a run that is silent for so
-long is taken over. planted: "", or one of PLANTED, which the runs must find.
+executor: own, or one of EXECUTORS, with --workers workers.
+lease_seconds: a run that is silent for longer is taken over.
+planted: "", or one of PLANTED, a deliberate fault that the races must find.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from tokenmill.stores import lease
 
 
 class TwiceExecutor(ThreadPoolExecutor):
-    """Runs many tasks twice, beside each other, and takes either answer; of some the second ends much later."""
+    """Runs many tasks twice at the same time, and returns either result."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """The future of one of them."""
+        """Return the future of one of them."""
         futures = [
             super(TwiceExecutor, self).submit(fn, *args, **kwargs) for _ in range(random.choice([1, 2]))
         ]
@@ -45,7 +46,7 @@ def _pool(method: str, workers: int) -> Executor:
 
 
 def _dask(processes: bool, workers: int) -> Executor:
-    """As a caller has it: that of a client. `--executor dask` is tried with processes."""
+    """Return the executor of a client. Other tests run `--executor dask`."""
     from distributed import Client, LocalCluster
 
     cluster = LocalCluster(
@@ -70,7 +71,7 @@ EXECUTORS: dict[str, Callable[[int], Executor]] = {
 
 
 def _replaces(is_chosen: Callable[[str], bool]) -> None:
-    """Puts of some keys are done whatever is there."""
+    """Make puts of some keys replace existing objects."""
     from tokenmill.stores.object import ObjectStore
 
     put = ObjectStore.put
@@ -81,7 +82,7 @@ def _replaces(is_chosen: Callable[[str], bool]) -> None:
     ObjectStore.put = replace_it  # type: ignore[method-assign]
 
 
-def _nobody_looks() -> None:
+def _without_claims() -> None:
     _replaces(lambda key: True)
     journal.StoreJournal._check_claim = lambda self: None  # type: ignore[method-assign]
 
@@ -97,7 +98,7 @@ def _one_name() -> None:
 PLANTED: dict[str, Callable[[], None]] = {
     "the manifest replaces another": lambda: _replaces(lambda key: key == "manifest.json"),
     "the journal replaces another": lambda: _replaces(lambda key: key.startswith("journal/")),
-    "no driver looks whether it is the one": _nobody_looks,
+    "no driver checks its claim": _without_claims,
     "attempts at a shard share its files": _one_name,
 }
 
@@ -126,15 +127,14 @@ def _set(settings: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    told, *words = sys.argv[1:]
-    settings = json.loads(told)
+    given, *words = sys.argv[1:]
+    settings = json.loads(given)
     _set(settings)
     if settings["executor"] != "own":
         workers = int(words[words.index("--workers") + 1])
         executor = EXECUTORS[settings["executor"]](workers)
         convert.driver.conversion.convert = partial(convert.driver.conversion.convert, executor=executor)
-        # The command alone has handlers of signals, and an executor of its own. A worker that is being forked loses a
-        # signal that has one, such as that with which a broken pool ends it.
+        # A worker that is being forked would lose a signal that has a handler, such as the one from a broken pool.
         stop_signals.stop_signals = nullcontext
     code = main(words)
     if settings["executor"].endswith("pool"):
@@ -146,4 +146,4 @@ if __name__ == "__main__":
             client = default_client()
             client.cluster.close()
             client.close()
-    flush_and_leave(code)  # as `python -m convert`; tasks of an interrupted run may go on in threads
+    flush_and_leave(code)  # as `python -m convert`; threads may still run tasks of an interrupted run

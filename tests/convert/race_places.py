@@ -1,8 +1,6 @@
-"""Where the runs of a race have their output: a folder, or a store behind a proxy that does harm; what a stranger sees
-there.
+"""Outputs of races: a folder, or a store that is reached through a proxy with faults, as an independent reader sees it.
 
-Both: `words()` for the command; `clear()`, `is_published()`; `found()`, path -> MD5 of what the output has;
-`remains()`, what lies beside it.
+words(): options of the command. found(): path -> MD5 of the output. remains(): files next to the output.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from faulty_proxy import Proxy
-from naive_conversion import tree
+from runs import tree
 from servers import BUCKET, client_of_another_make, s3_options
 
 from flat_tokens import verify_dataset
@@ -36,7 +34,7 @@ class FolderPlace:
         self.output = NAME
 
     def words(self, scratch: str) -> list[str]:
-        """Options beside the output. scratch: "" or "folder"."""
+        """Return further options. scratch: "" or "folder"."""
         if scratch:
             (self._root / "scratch").mkdir(exist_ok=True)
         return ["--scratch", "scratch"] if scratch else []
@@ -56,14 +54,14 @@ class FolderPlace:
         return left + [f"scratch/{path.name}" for path in (self._root / "scratch").glob("*")]
 
     def problems(self) -> list[str]:
-        """What `flat_tokens verify` tells."""
+        """Return the problems that `flat_tokens verify` finds."""
         return list(verify_dataset(self._root / NAME).problems)
 
 
 class StorePlace:
-    """`<prefix>/out` in a bucket of the server at `endpoint`, which runs reach by way of the proxy.
+    """`<prefix>/out` in a bucket of the server at `endpoint`, which runs reach through the proxy.
 
-    temporary: folder for the temporary files of the runs, where nothing may be left.
+    temporary: the folder for temporary files of the runs, which must be empty at the end.
     """
 
     def __init__(self, endpoint: str, prefix: str, root: Path, proxy: Proxy) -> None:
@@ -125,13 +123,13 @@ class StorePlace:
         return left + temporary_files(self.temporary)
 
     def problems(self) -> list[str]:
-        """What `flat_tokens verify` tells."""
+        """Return the problems that `flat_tokens verify` finds."""
         store = open_store(self.output, s3_options(self._endpoint))
         return list(verify_dataset(StorePath(store)).problems)
 
 
 def temporary_files(folder: Path) -> list[str]:
-    """What is left there; not what dask leaves, nor the file by which Python tries whether it can write there."""
+    """Return remaining files, except from dask and from Python's test whether the folder is writable."""
     return [f"temporary/{path.name}" for path in folder.glob("*") if not _OF_OTHERS.fullmatch(path.name)]
 
 

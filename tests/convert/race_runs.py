@@ -1,8 +1,8 @@
-"""Conversions of one corpus whose system calls are delayed, that are killed and go on, on any executor, each compared
-byte for byte with that of one undisturbed worker.
+"""Races: conversions with delayed system calls, killed and resumed, on any executor. Each result is compared byte for
+byte with the result of one undisturbed worker.
 
-`Races(folder, seed).group(3)` yields the outcomes of the runs over corpus number 3. A run is a function of the seed and
-its number alone, but for the order of events, which is the machine's.
+`Races(folder, seed).group(3)` yields the results of the runs over corpus number 3. The seed and the number determine a
+run, except for the order of events.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from typing import NamedTuple, Protocol
 
 from faulty_proxy import faulty_proxy
 from injector import Delays, Injector
-from naive_conversion import train_tokenizer
 from race_attempts import Attempts, Problem
-from race_corpora import Corpus, Stranger, make_corpus
+from race_corpora import Corpus, make_corpus
 from race_places import NAME, FolderPlace, Place, StorePlace
 from race_settings import Settings, choose_settings, default_executors
 from servers import BUCKET, s3_options
 
-from bpe.tokenizer import Tokenizer
 from tokenmill.stores import open_store
 
 RUNS_OF_A_CORPUS = 8
@@ -43,7 +41,7 @@ class Shown(Protocol):
 
 
 class Result(NamedTuple):
-    """Of one run; problem: "" if there is none; kind: a word or two for it."""
+    """The result of one run. problem, kind: "" if there is none."""
 
     settings: Shown
     seconds: float
@@ -54,11 +52,11 @@ class Result(NamedTuple):
 
 
 class Races:
-    """Runs in folders of their own below `folder`.
+    """Runs in separate folders below `folder`.
 
-    seed, workers: lowest and highest number of workers, executors: of race_driver.py, decide the runs. endpoint: of a
-    server, where a share of the corpora has the outputs of its runs; else all are folders. planted: a fault on purpose,
-    of race_driver.py.
+    workers: the lowest and the highest number of workers.
+    executors, planted: see race_driver.py.
+    endpoint: a server with the outputs of a share of the corpora; "": all outputs are folders.
     """
 
     def __init__(
@@ -77,19 +75,16 @@ class Races:
         self._hang_seconds, self._endpoint, self._share = hang_seconds, endpoint, share
         self._planted = planted
         self._executors = list(executors) or default_executors()
-        self._tokenizer_path = folder / "tok.json"
-        train_tokenizer(self._tokenizer_path)
-        self._stranger = Stranger(Tokenizer.load(self._tokenizer_path))
         (folder / "build").mkdir()
         Injector(folder / "build", folder)  # compiled before others need it at once
 
     def group(self, group: int, numbers: Sequence[int] = ()) -> Iterator[Result]:
-        """The runs over corpus number `group`, or those of them, as often as they are named."""
+        """Yield the results of the runs over corpus number `group`, or of the given numbers only."""
         root = self._folder / f"corpus-{group}"
         place = random.Random(f"{self._seed} place {group}")
         endpoint = self._endpoint if self._endpoint and place.random() < self._share else ""
         rng = random.Random(f"{self._seed} corpus {group}")
-        corpus = make_corpus(rng, root, self._tokenizer_path, for_store=bool(endpoint))
+        corpus = make_corpus(rng, root, for_store=bool(endpoint))
         if endpoint and place.random() < 0.5:
             _put_inputs(corpus, endpoint)
         job = _Job(
@@ -110,7 +105,7 @@ class Races:
         corpus = job.corpus
         plain = Settings(numbers[0], "own", 1, "auto", 0, 0, 0, 0, Delays(), (), True)
         started = time.monotonic()
-        problem = job.undisturbed(plain, self._stranger)
+        problem = job.undisturbed()
         if problem:
             yield Result(plain, time.monotonic() - started, "one worker", problem, corpus.what, 0)
             return
@@ -123,7 +118,7 @@ class Races:
 
 
 def _put_inputs(corpus: Corpus, endpoint: str) -> None:
-    """On the server, from where all runs read them."""
+    """Copy the inputs to the server, from where all runs read them."""
     store = open_store(f"s3://{BUCKET}/{corpus.root.name}", s3_options(endpoint))
     for path in corpus.root.glob("*/*"):
         store.put(path.relative_to(corpus.root).as_posix(), path.read_bytes())
@@ -131,8 +126,7 @@ def _put_inputs(corpus: Corpus, endpoint: str) -> None:
 
 
 class _Job:
-    """Conversions of one corpus. stopped: how often the last run was ended by a fault. endpoint: of the server where
-    the outputs are, "" if they are folders."""
+    """Conversions of one corpus. stopped: attempts of the last run that a fault ended."""
 
     def __init__(
         self, corpus: Corpus, injector: Injector, hang_seconds: float, endpoint: str, planted: str
@@ -142,8 +136,8 @@ class _Job:
         self._folder = FolderPlace(corpus.root)
         self._expected: dict[str, str] = {}
 
-    def undisturbed(self, settings: Settings, stranger: Stranger) -> str:
-        """Convert with one worker and nothing in its way; what is wrong with that, "" if nothing."""
+    def undisturbed(self) -> str:
+        """Convert with one worker and without faults. Return the problem, "" if there is none."""
         command = [sys.executable, "-m", "convert", *self.corpus.command, "--output", NAME, "--workers", "1"]
         if self._endpoint:
             command += [
@@ -152,15 +146,15 @@ class _Job:
         ended = self._injector.start(command).wait(self._hang_seconds)
         if ended.code or ended.hung or ended.orphans:
             return f"it ends with {ended.code}: {ended.output[-1000:]}"
-        if told := stranger.difference(self.corpus, self.corpus.root / NAME):
-            return f"not what the documents are: {told}"
+        if difference := self.corpus.difference(self.corpus.root / NAME):
+            return f"not the naive conversion: {difference}"
         if problems := self._folder.problems():
             return f"flat_tokens verify: {problems[0]}"
         self._expected = self._folder.found()
         return ""
 
     def run(self, settings: Settings) -> Problem | None:
-        """What is wrong with a run."""
+        """Return the problem of a run."""
         with ExitStack() as stack:
             place: Place = self._folder
             if self._endpoint:

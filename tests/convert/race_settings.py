@@ -1,4 +1,4 @@
-"""How the runs of a race go about it: what one of a corpus is, as a function of the seed and its number."""
+"""The settings of the runs of a race, as a function of the seed and the number of the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEASE_SECONDS = 1.5
 
 
 class Fault(NamedTuple):
-    """What the shim does at an operation; codes: with which the run may end then, beside 0. signal: of the process."""
+    """A fault of the shim at a file operation. codes: exit codes that the run may have, besides 0."""
 
     name: str
     mode: str
@@ -27,7 +27,7 @@ class Fault(NamedTuple):
     codes: tuple[int, ...]
 
 
-# A pool of others ends with its first lost worker (5), ours starts a fresh one.
+# A standard pool ends with its first lost worker (5). Our engine starts a new worker.
 FAULTS = [
     Fault("worker killed", "kill", "worker", (5,)),
     Fault("parent killed", "kill", "main", (-signal.SIGKILL,)),
@@ -37,8 +37,8 @@ FAULTS = [
 ]
 
 REQUEST = "request"
-# At the n-th of some requests, see Happening. Where a driver is stopped it looks next whether it still is the one: no
-# store makes that look and what follows it one.
+# At the n-th of some requests, see Happening. A stopped driver checks its claim next, because no store can make that
+# check and the request that follows atomic.
 REQUEST_KINDS = {
     **{name: KINDS[name] for name in KINDS if name.startswith(("driver killed", "worker killed"))},
     "driver stopped, another takes over": Kind((6,), "after", "stop_driver", f"{BATCH}|{SHARD}|{OUTPUT}"),
@@ -49,15 +49,14 @@ TWO_AT_ONCE = "two at once"
 
 @dataclass(frozen=True)
 class OnStore:
-    """Of runs whose output is on a store. scratch: where shards lie, "": beside the output, "folder" or "store";
-    network: what happens to requests."""
+    """An output on a store. scratch: the place of the shards: "" (next to the output), "folder" or "store"."""
 
     scratch: str
     network: Faults
 
     @property
     def text(self) -> str:
-        """In some words."""
+        """Describe it."""
         net = (
             f"{', '.join(self.network.kinds)} at {self.network.rate:g}" if self.network.rate else "no faults"
         )
@@ -66,8 +65,8 @@ class OnStore:
 
 @dataclass(frozen=True)
 class Settings:
-    """How one run does it; executor: see race_driver.py. waits: before it goes on, until the killed run's processes are
-    gone. store: None where the output is a folder."""
+    """The settings of one run. executor: see race_driver.py. waits: resume only when the processes of the killed run
+    have ended. store: None if the output is a folder."""
 
     number: int
     executor: str
@@ -84,7 +83,7 @@ class Settings:
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """Describe it in one line."""
         faults = "".join(f", {fault.name} at {at}" for fault, at in self.faults)
         delays = f"{self.delays.rate / 1e6:g} x {self.delays.microseconds} us {self.delays.only}".rstrip()
         small = f"{self.flush_bytes}/{self.shard_bytes}/{self.run_tokens}"
@@ -95,7 +94,7 @@ class Settings:
 
 
 def default_executors() -> list[str]:
-    """Those that are tried, ours most often."""
+    """Return the executors to choose from, ours most often."""
     dask = ["dask-threads", "dask-processes"] if importlib.util.find_spec("distributed") else []
     return [
         *["own"] * 16,
@@ -110,15 +109,14 @@ def default_executors() -> list[str]:
 def choose_settings(
     rng: random.Random, number: int, corpus: Corpus, workers: tuple[int, int], executors: Sequence[str]
 ) -> Settings:
-    """A run of up to some hundred tasks. Delays of one kind of operation alone keep open the time between two others,
-    where those of all kinds only make all slow."""
+    """Return a run of up to a few hundred tasks. Delays of one kind of operation widen the time between two others."""
     low, high = workers
     count = rng.choice([rng.randint(low, high), rng.randint(low, min(high, low + 4))])
     executor = rng.choice(executors)
     if executor != "own":
         count = min(count, 8)
     if corpus.is_overtaken and rng.random() < 0.7:
-        # Each small file is a text chunk, and its shards are merged while the large one is still read.
+        # Each small file is a text chunk. Its shards are merged while the large file is still read.
         chunks, shards, runs, flush_bytes = rng.choice([150, 400]), rng.choice([400, 800]), 300, 0
         count = min(count, rng.choice([4, 5, 8]))
         rate, microseconds = rng.choice([(0, 0), (100_000, 300), (500_000, 60), (500_000, 150)])
@@ -137,7 +135,7 @@ def choose_settings(
         faults.append((rng.choice(FAULTS), int(10 ** rng.uniform(0.5, 3))))
     if executor in ("threads", "twice"):  # all is one process
         faults = [(fault, at) for fault, at in faults if fault.who != "worker"]
-    if executor.startswith("dask"):  # which tells of an interrupt by tracebacks of its own
+    if executor.startswith("dask"):  # prints a traceback when it is interrupted
         faults = [(fault, at) for fault, at in faults if fault.name != "interrupted"]
     settings = Settings(
         number,
@@ -156,8 +154,8 @@ def choose_settings(
 
 
 def _on_store(rng: random.Random, settings: Settings, corpus: Corpus) -> Settings:
-    """The run with its output on a store, of fewer tasks; faults happen at requests, too, and to two runs at once."""
-    if settings.executor == "fork-pool":  # a child of a fork can't use a store, and says so
+    """Return the run with its output on a store, with fewer tasks, faults at requests, and two runs at a time."""
+    if settings.executor == "fork-pool":  # a forked process cannot use a store
         settings = replace(settings, executor="spawn-pool")
     faults = [found for found in settings.faults if rng.random() < 0.5]
     while rng.random() < 0.6 and len(faults) < ATTEMPTS - 1:

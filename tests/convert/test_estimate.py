@@ -2,96 +2,77 @@
 
 from __future__ import annotations
 
-import gzip
 import random
-import tempfile
-from collections import namedtuple
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from input_kinds import KINDS, PACKED, compressed, write_kind
-from naive_conversion import END, make_documents
-from test_input_kinds import run
+from input_kinds import KINDS, PACKED, write_kind
+from runs import Inline, convert, error_of, rejected, run_here, sample_documents
+from strategies import END, START, compressed
 
-from bpe.tokenizer import Tokenizer
-from convert import ConvertOptions
-from convert.__main__ import main
-from convert.document_ends import document_ends
-from convert.driver import conversion
-from convert.driver.conversion import layout_of
-from convert.driver.estimate import Estimate, estimate
-from convert.errors import StorageError, UsageError
-from convert.planning.plan import make_plan
-from flat_tokens.storage.layout import ArrayLayout
-from tokenmill.inputs.sources import find_sources
-
-DiskUsage = namedtuple("DiskUsage", "total used free")
+UNITS = {"": 1, "byte": 1, "bytes": 1, "token": 1, "tokens": 1, "k": 1e3, "kB": 1e3, "M": 1e6, "MB": 1e6}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_estimate_is_about_right(kind: str, tokenizer_path: Path, tmp_path: Path) -> None:
-    documents = [document + "." for document in make_documents(2000, seed=2)]
-    path = write_kind(tmp_path / "input", documents, kind)
-    found = estimate_of(path, tokenizer_path, tmp_path, workers=2)
-    summary = run(path, tokenizer_path, tmp_path / "out")
-    assert found.tokens == pytest.approx(summary.tokens, rel=0.2)
-    assert found.documents == pytest.approx(summary.documents, rel=0.2)
-    assert found.text_bytes == pytest.approx(summary.text_bytes, rel=0.2)
-    assert found.cpu_seconds > 0
+class Estimate(NamedTuple):
+    """The numbers of a dry run."""
+
+    documents: float
+    text_bytes: float
+    tokens: float
 
 
-@pytest.mark.parametrize("compression", PACKED)
-def test_decoders_that_read_ahead_are_not_counted_for_it(
-    compression: str, tokenizer_path: Path, tmp_path: Path
-) -> None:
-    """Of bz2 and xz a third and a half of the text were seen: what was read from the file was taken for used."""
-    text = hex_text(4 << 20)
-    path = tmp_path / f"input.txt.{compression}"
-    path.write_bytes(compressed(text, compression))
-    found = estimate_of(path, tokenizer_path, tmp_path)
-    assert found.text_bytes == pytest.approx(len(text), rel=0.05)
-
-
-def test_kinds_of_few_bytes_are_not_left_out(tokenizer_path: Path, tmp_path: Path) -> None:
-    """What lay between the places of samples was taken for nothing: here a 26th of the bytes on the disk and a fifth of
-    the text."""
-    folder = tmp_path / "inputs"
-    folder.mkdir()
-    text = bytes(random.Random(4).choices(b"ab", k=400_000))
-    (folder / "a.txt").write_bytes(hex_text(800_000))
-    (folder / "b.txt.gz").write_bytes(compressed(text, "gz"))
-    (folder / "c.txt").write_bytes(hex_text(800_000))
-    (folder / "c.txt.xz").write_bytes(compressed(text, "xz"))
-    (folder / "d.txt").write_bytes(hex_text(1_500_000))
-    (folder / "d.txt.xz").write_bytes(b"")
-    found = estimate_of(folder, tokenizer_path, tmp_path)
-    assert found.text_bytes == pytest.approx(3_100_000 + 2 * len(text), rel=0.03)
-    assert not found.faults
+def estimated(*inputs: str, **flags: Any) -> Estimate:
+    code, out, err = run_here(*inputs, dry_run=True, **flags)
+    assert (code, err) == (0, "")
+    assert not list(Path().glob("out*"))
+    documents = re.search(r"documents  about ([\d,]+) with ([\d,.]+) (\w+) of text", out)
+    tokens = re.search(r"tokens     about ([\d,.]+) (\w+)", out)
+    assert documents is not None
+    assert tokens is not None
+    numbers = [documents[1], "", documents[2], documents[3], tokens[1], tokens[2]]
+    pairs = zip(numbers[::2], numbers[1::2], strict=True)
+    return Estimate(*(float(number.replace(",", "")) * UNITS[unit] for number, unit in pairs))
 
 
 def hex_text(size: int) -> bytes:
     """Random documents that compress alike everywhere."""
     rng = random.Random(3)
-    return END.encode().join(rng.randbytes(200).hex().encode() for _ in range(size // (400 + len(END))))
+    return END.encode().join(rng.randbytes(200).hex().encode() for _ in range(size // 413))
 
 
-def estimate_of(path: Path, tokenizer_path: Path, tmp_path: Path, **more: Any) -> Estimate:
-    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"), **more)
-    plan = make_plan(find_sources(options.inputs), options.text_chunk_bytes)
-    tokenizer = Tokenizer.load(tokenizer_path)
-    ends = document_ends(options, tokenizer)
-    return estimate(tokenizer, plan, ArrayLayout.create(), options, ends, options.intake_rules)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_estimate_is_about_right(kind: str, folder: Path) -> None:
+    name = write_kind(folder / "in", [f"{text}." for text in sample_documents(2000)], kind).name
+    found, summary = estimated(name, workers=2), convert(Inline(), inputs=[name])
+    result = Estimate(summary.documents, summary.text_bytes, summary.tokens)
+    assert tuple(found) == pytest.approx(tuple(result), rel=0.2)
+
+
+@pytest.mark.parametrize("compression", PACKED)
+def test_decoders_that_read_ahead(compression: str, folder: Path) -> None:
+    """A third of the text was estimated for bz2: bytes that were read from the file counted as used."""
+    text = hex_text(4 << 20)
+    (folder / f"in.txt.{compression}").write_bytes(compressed(text, compression))
+    assert estimated(f"in.txt.{compression}").text_bytes == pytest.approx(len(text), rel=0.05)
+
+
+def test_kinds_of_few_bytes_count(folder: Path) -> None:
+    """Files between two samples were left out: here a 26th of the bytes on disk and a fifth of the text."""
+    text = bytes(random.Random(4).choices(b"ab", k=400_000))
+    files = {"a.txt": hex_text(800_000), "b.txt.gz": compressed(text, "gz"), "c.txt": hex_text(800_000)}
+    files |= {"c.txt.xz": compressed(text, "xz"), "d.txt": hex_text(1_500_000), "d.txt.xz": b""}
+    (folder / "in").mkdir()
+    for name, data in files.items():
+        (folder / "in" / name).write_bytes(data)
+    assert estimated("in").text_bytes == pytest.approx(3_100_000 + 2 * len(text), rel=0.03)
 
 
 @pytest.mark.parametrize("kind", ["txt.none", "jsonl.none"])
-def test_each_sample_of_one_long_document_was_a_document(
-    kind: str, tokenizer_path: Path, tmp_path: Path
-) -> None:
-    """Three documents of 300 MB were said to be about 1,144."""
-    documents = ["a", "".join(make_documents(4000, seed=2)) * 36, "b"]
-    path = write_kind(tmp_path / "input", documents, kind)
-    found = estimate_of(path, tokenizer_path, tmp_path)
+def test_each_sample_of_one_long_document_was_a_document(kind: str, folder: Path) -> None:
+    documents = ["a", "".join(sample_documents(4000)) * 20, "b"]
+    found = estimated(write_kind(folder / "in", documents, kind).name)
     assert found.text_bytes > 4 << 20
     assert found.documents <= 6
 
@@ -100,150 +81,112 @@ def test_each_sample_of_one_long_document_was_a_document(
     ("name", "data", "warning"),
     [
         ("in.jsonl", b'{"text": "a"}\n{"body": "b"}\n[]\n', "2 of 3 records "),
-        (
-            "in.jsonl.gz",
-            gzip.compress(b'{"body": "b"}\n', mtime=0),
-            "1 of 1 record ",
-        ),
-        ("in.jsonl.gz", gzip.compress(b'{"text": "some text"}\n' * 60_000, mtime=0), ""),
-        ("in.txt", gzip.compress(b"a", mtime=0), "in.txt: "),
+        ("in.jsonl.gz", compressed(b'{"body": "b"}\n', "gz"), "1 of 1 record "),
+        ("in.jsonl.gz", compressed(b'{"text": "some text"}\n' * 60_000, "gz"), ""),
+        ("in.txt", compressed(b"a", "gz"), "in.txt: "),
         ("in.txt.gz", b"no gzip", "in.txt.gz: "),
         ("in.parquet", b"no Parquet", "in.parquet: "),
         ("in.csv", b"id\n1\n", "in.csv: "),
         ("in.json", b'[{"text": "a"}, }', "in.json: byte 16: "),
         ("in.txt", b"text", ""),
     ],
-    ids=lambda value: "" if isinstance(value, bytes) else value[:40],
+    ids=str,
 )
-def test_a_dry_run_said_nothing_of_what_cannot_be_read(
-    name: str,
-    data: bytes,
-    warning: str,
-    tokenizer_path: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    path = tmp_path / name
-    path.write_bytes(data)
-    words = [str(path), "--tokenizer", str(tokenizer_path), "--output", str(tmp_path / "out"), "--dry-run"]
-    assert main(words) == 0
-    warnings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  warning ")]
+def test_a_dry_run_warns_of_unreadable_files(name: str, data: bytes, warning: str, folder: Path) -> None:
+    (folder / name).write_bytes(data)
+    code, out, _ = run_here(name, dry_run=True)
+    assert code == 0
+    warnings = [line for line in out.splitlines() if line.startswith("  warning ")]
     assert len(warnings) == bool(warning)
     assert warning in "".join(warnings)
 
 
-def test_a_dry_run_prints_and_writes_nothing(
-    tokenizer_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write_kind(tmp_path / "input", make_documents(50, seed=2), "jsonl.gz")
-    words = [str(path), "--tokenizer", str(tokenizer_path), "--output", str(tmp_path / "out"), "--dry-run"]
-    assert main(words) == 0
-    out = capsys.readouterr().out
-    for expected in (
-        "nothing written",
-        "1 file: 1 jsonl.gz",
-        "text chunk",
-        "documents  about",
-        "tokens",
-        "time",
-    ):
-        assert expected in out
-    assert sorted(item.name for item in tmp_path.iterdir()) == [path.name]
-    assert main([*words, "--validation-docs", "3"]) == 0
-    assert "validation 3 documents" in capsys.readouterr().out
-    assert main(["-", *words[1:]]) == 2
-    assert "error: -: " in capsys.readouterr().err
+@pytest.mark.usefixtures("here")
+def test_a_dry_run_describes_the_plan() -> None:
+    assert "validation 3 documents" in run_here(dry_run=True, validation_docs=3)[1]
+    assert "3 workers" in run_here(dry_run=True, workers=3)[1]
+    out = run_here(dry_run=True, scheduler="tcp://host:1")[1]
+    assert "the workers of dask" in out
+    assert "of CPU time, divided among the workers" in out
+    assert "error: -: " in rejected(2, "-", dry_run=True)
 
 
-def test_a_dry_run_deleted_what_a_killed_run_had_left(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["en.txt", "--tokenizer", "tok.json", "--output", "out", "--quiet"]
-    assert main(words) == 0
+def test_tokens_around_documents_count(folder: Path) -> None:
+    (folder / "in.txt").write_text(END.join(["a"] * 300))
+    assert estimated("in.txt").tokens == 300
+    assert estimated("in.txt", append_token=END, prepend_token=START).tokens == 900
+    (folder / "empty.txt").touch()
+    assert estimated("empty.txt")[::2] == (0, 0)
+
+
+def test_a_dry_run_deleted_the_remains_of_a_killed_run(here: Path) -> None:
+    convert(Inline())
     left = here / "out.partial/shards"
     left.mkdir(parents=True)  # killed between publishing and cleaning up
-    assert main([*words, "--dry-run"]) == 6
+    rejected(6, dry_run=True)
     assert left.exists()
-    assert main(words) == 6
+    rejected(6)
     assert not left.parent.exists()
 
 
+# -- space
+
+
+def give_space(monkeypatch: pytest.MonkeyPatch, free: dict[str, int] | int) -> None:
+    """Make `shutil.disk_usage` return the free bytes of a folder, or of all."""
+
+    def usage(path: object) -> Any:
+        return type("Usage", (), {"free": free if isinstance(free, int) else free[str(path)]})
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+
+
 @pytest.mark.parametrize("kind", ["txt.none", "jsonl.gz"])
-def test_too_little_space_is_told_before_anything_is_written(
-    kind: str, tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write_kind(tmp_path / "input", make_documents(300, seed=2), kind)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: DiskUsage(10**9, 10**9, 4000))
-    with pytest.raises(StorageError, match=r"4\.0"):
-        run(path, tokenizer_path, tmp_path / "out")
-    assert not (tmp_path / "out.partial").exists()
-    monkeypatch.setattr("shutil.disk_usage", lambda _: DiskUsage(10**9, 0, 10**7))
-    assert run(path, tokenizer_path, tmp_path / "out").tokens > 0
+def test_too_little_space(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = write_kind(folder / "in", sample_documents(300), kind).name
+    give_space(monkeypatch, 4000)
+    error = error_of(Inline(), inputs=[name])
+    assert error.exit_code == 4
+    assert "4.0 kB are free" in str(error)
+    assert not Path("out.partial").exists()
+    give_space(monkeypatch, 10**7)
+    assert convert(Inline(), inputs=[name]).tokens > 0
 
 
-def test_shards_were_charged_to_the_disk_of_the_output_and_never_to_that_of_scratch(
-    tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_standard_input_that_was_copied_is_not_finished_work(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shared_memory = Path("/dev/shm")
-    if not shared_memory.is_dir() or shared_memory.stat().st_dev == tmp_path.stat().st_dev:
+    (folder / "out.partial").mkdir()
+    (folder / "out.partial/stdin").write_bytes(bytes(100 << 20))
+    (folder / "in.txt").write_bytes(hex_text(100_000))
+    give_space(monkeypatch, 4000)
+    assert error_of(Inline(), inputs=["in.txt"]).exit_code == 4
+
+
+def test_shards_need_space_in_scratch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were charged to the disk of the output."""
+    scratch = Path("/dev/shm")
+    if not scratch.is_dir() or scratch.stat().st_dev == here.stat().st_dev:
         pytest.skip("needs a second file system")
-    path = write_kind(tmp_path / "input", make_documents(300, seed=2), "txt.none")
-    found = estimate_of(path, tokenizer_path, tmp_path, validation_fraction=0.3)
-    with tempfile.TemporaryDirectory(dir=shared_memory) as scratch:
-        free = {
-            scratch: int(1.1 * found.working_bytes) + 100,
-            str(tmp_path): int(1.1 * found.dataset_bytes) + 100,
-        }
-        monkeypatch.setattr("shutil.disk_usage", lambda folder: DiskUsage(10**9, 0, free[str(folder)]))
-        free[scratch] -= 200
-        with pytest.raises(StorageError, match=f"^.*{scratch}"):
-            run(path, tokenizer_path, tmp_path / "out", scratch=scratch)
-        free[scratch] += 200
-        assert run(path, tokenizer_path, tmp_path / "out", scratch=scratch).tokens > 0
-        free[str(tmp_path)] -= 200
-        with pytest.raises(StorageError, match=f"^.*{tmp_path}"):
-            run(path, tokenizer_path, tmp_path / "more", scratch=scratch)
-
-
-def test_spooled_standard_input_counted_as_work_that_is_done(
-    tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write_kind(tmp_path / "input", make_documents(300, seed=2), "txt.none")
-    (tmp_path / "out.partial").mkdir()
-    with (tmp_path / "out.partial/stdin").open("wb") as spooled:
-        spooled.truncate(100 << 20)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: DiskUsage(10**9, 10**9, 4000))
-    with pytest.raises(StorageError, match=r"4\.0"):
-        run(path, tokenizer_path, tmp_path / "out")
-
-
-def test_an_empty_corpus_is_estimated_too(tokenizer_path: Path, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").touch()
-    found = estimate_of(tmp_path / "in.txt", tokenizer_path, tmp_path)
-    assert (found.tokens, found.documents) == (0, 0)
-
-
-def test_a_dry_run_for_a_cluster_showed_local_cores(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["en.txt", "--tokenizer", "tok.json", "--dry-run", "--output", "out"]
-    assert main([*command, "--workers", "3"]) == 0
-    assert "3 workers" in capsys.readouterr().out
-    assert main([*command, "--scheduler", "tcp://host:1"]) == 0
-    out = capsys.readouterr().out
-    assert "the workers of dask" in out
-    assert "of CPU time, divided among the workers" in out
+    free = {str(scratch): 0, str(here.resolve()): 10**9}
+    give_space(monkeypatch, free)
+    error = error_of(Inline(), scratch=str(scratch))
+    assert error.exit_code == 4
+    assert str(error).startswith(f"{scratch}: ")
+    free |= {str(scratch): 10**6, str(here.resolve()): 0}
+    assert str(error_of(Inline(), scratch=str(scratch))).startswith(f"{here.resolve()}: ")
+    free[str(here.resolve())] = 10**8
+    assert convert(Inline(), scratch=str(scratch)).tokens > 0
 
 
 @pytest.mark.parametrize("name", ["in.txt", "in.txt.gz"])
-def test_format_2_failed_at_the_end_of_a_very_large_corpus(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The manifest has no space for so many files."""
-    monkeypatch.setattr(conversion, "MAX_CHUNK_FILES", 10)
-    (tmp_path / name).write_bytes(b"x" * 3000)
-    plan = make_plan(find_sources([str(tmp_path / name)]))
+def test_a_very_large_corpus_needs_format_3(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Format 2 failed at the end, because the manifest has no space for so many files."""
+    monkeypatch.setattr("convert.driver.conversion.MAX_CHUNK_FILES", 10)
+    (folder / name).write_bytes(bytes(3000))  # no gzip, so that the dry run counts each byte
     for tokens, formats in ((300, (2, 2, 3)), (50, (3, None, 3))):
-        for given, expected in zip((None, 2, 3), formats, strict=True):
-            options = ConvertOptions(["a"], "t", "o", zarr_format=given, chunk_tokens=tokens)
-            if expected is None:
-                with pytest.raises(UsageError, match="^--zarr-format: .*files"):
-                    layout_of(options, plan)
-            else:
-                assert layout_of(options, plan).zarr_format == expected
+        for given, expected in zip((False, 2, 3), formats, strict=True):
+            flags = {"chunk_tokens": tokens, "dry_run": True} | ({"zarr_format": given} if given else {})
+            code, out, err = run_here(name, **flags)
+            assert f"Zarr format {expected}, " in out if expected else "--zarr-format: " in err
+            assert code == (0 if expected else 2)

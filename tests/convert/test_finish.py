@@ -1,41 +1,28 @@
-"""What verification takes without decoding it, and that it does not take what the codec got wrong."""
+"""Faults that only the last checks can find: nothing is published, and the next run is right."""
 
 from __future__ import annotations
 
 import shutil
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
+from runs import Inline, convert, error_of, tree
 
-from convert import ConvertOptions, convert
-from convert.driver.finish import known_facts
-from convert.errors import StorageError
+from convert.encode import encode_task
+from convert.errors import BrokenInvariant
 from flat_tokens.storage.codecs import CodecChain
-from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
-from tokenmill.engines.inline_engine import InlineEngine
-
-
-@pytest.mark.parametrize(
-    ("count", "decoded"), [(0, 0), (1, 1), (63, 63), (64, 32), (100, 34), (1023, 33), (1024, 32), (5000, 157)]
-)
-def test_all_files_of_few_tokens_are_decoded_and_some_of_many(count: int, decoded: int) -> None:
-    facts = {str(number): TokenFacts(1 << 18, 1, 0, number) for number in range(count)}
-    known = known_facts(facts)
-    assert len(known) == count - decoded
-    assert known.items() <= facts.items()
-    taken = [number for number in range(count) if str(number) not in known]
-    assert len({after - before for before, after in pairwise(taken)}) <= 1
+from tokenmill.cli.failures import exit_code_of
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("which", [0, 3, 9])
-def test_bytes_that_the_codec_got_wrong_are_noticed(
-    which: int, zarr_format: int, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("here")
+def test_a_codec_that_damages_a_chunk(which: int, zarr_format: int) -> None:
     encode, made = CodecChain.encode, 0
 
     def encode_badly(chain: CodecChain, values: np.ndarray[Any, Any]) -> bytes:
@@ -46,27 +33,43 @@ def test_bytes_that_the_codec_got_wrong_are_noticed(
             payload[len(payload) // 2] ^= 8
         return bytes(payload)
 
-    monkeypatch.setattr(CodecChain, "encode", encode_badly)
-    options = ConvertOptions(
-        ["en.txt"], "tok.json", "out", progress="none", chunk_tokens=64, zarr_format=zarr_format
-    )
-    with pytest.raises(StorageError, match=".*encoded_tokens/"):
-        convert(options, InlineEngine())
+    with mock.patch.object(CodecChain, "encode", encode_badly):
+        error = error_of(Inline(), chunk_tokens=64, zarr_format=zarr_format)
+    assert error.exit_code == 4
+    assert "encoded_tokens/" in str(error)
     assert made > which
-    assert not (here / "out").exists()
+    assert not Path("out").exists()
 
 
-def test_a_dataset_that_is_gone_before_it_is_read_back_was_bad_input(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("here")
+def test_a_dataset_that_is_gone_before_it_is_read_back_was_bad_input() -> None:
     def remove_and_verify(root: Path, *given: Any) -> Any:
         shutil.rmtree(root)
         return verify_dataset(root, *given)
 
-    monkeypatch.setattr("convert.driver.finish.verify_dataset", remove_and_verify)
-    options = ConvertOptions(["en.txt"], "tok.json", "out", progress="none")
-    with pytest.raises(StorageError):
-        convert(options, InlineEngine())
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    convert(options, InlineEngine())
+    with mock.patch("convert.driver.finish.verify_dataset", remove_and_verify):
+        assert error_of(Inline()).exit_code == 4
+    convert(Inline())
+    convert(Inline(), output="clean")
+    assert tree("out") == tree("clean")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_lost_document_is_never_published() -> None:
+    encode = encode_task.encode_chunk
+
+    def lose_a_document(chunk: Any, *more: Any, **named: Any) -> Any:
+        result = encode(chunk, *more, **named)
+        if chunk.index != 4:
+            return result
+        (record,) = result.records
+        train = record.train._replace(documents=record.train.documents + 1)
+        return replace(result, records=(replace(record, train=train),))
+
+    with (
+        mock.patch.object(encode_task, "encode_chunk", lose_a_document),
+        pytest.raises(BrokenInvariant, match="chunk 4") as caught,
+    ):
+        convert(Inline(), text_chunk_bytes=200)
+    assert not Path("out").exists()
+    assert exit_code_of(caught.value) is None  # a command shows its traceback

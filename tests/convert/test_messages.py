@@ -1,23 +1,34 @@
-"""Messages in other forms, messages that a template drops, and runs that train nothing."""
+"""Chats as records: other forms of messages, messages that a template drops, and records that are refused."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chats import CHATML, CHATS, PLAIN, USER, rows_of, write_chats, write_table, write_template
-from naive_conversion import END
-from stopped_runs import options
+from chats import (
+    CHATML,
+    CHATS,
+    INLINE,
+    PAIRS,
+    PLAIN,
+    USER,
+    convert_chats,
+    convert_pairs,
+    texts,
+    write_chats,
+    write_records,
+    write_template,
+)
+from runs import Inline, error_of, masked_sequences, options_of, run_here
+from strategies import END
 
-import flat_tokens
-from convert import Summary, convert
-from convert.__main__ import main
-from convert.errors import BadInput
-from tokenmill.engines.inline_engine import InlineEngine
+from bpe import Tokenizer
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
+pytestmark = pytest.mark.usefixtures("folder")
 
 TALK = [
     ("system", "Be short."),
@@ -34,31 +45,24 @@ AS_MESSAGES = [
     {"role": "tool", "content": "2"},
     {"role": "assistant", "content": "It is 2."},
 ]
-WITH_TOOLS = PLAIN.replace("message['content'] +", "(message.content or message.tool_calls | tojson) +")
-# Of two roles alone; others are dropped without a word.
+# Of two roles alone. Others are dropped.
 STRICT = """\
 {%- for message in messages %}{% if message.role in ['user', 'assistant'] %}
 {{ message.role }}: {{ message.content | trim }}<|endoftext|>
 {% endif %}{% endfor %}"""
 
 
-def run(inputs: str = "c.jsonl", **more: Any) -> Summary:
-    return convert(options(**{**CHATS, "inputs": [inputs], **more}), InlineEngine())
-
-
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
-def test_chats_in_sharegpt_form_that_became_nothing(here: Path, form: str) -> None:
-    write_template(here, WITH_TOOLS)
-    write_chats(here / "c.jsonl", [AS_MESSAGES])
-    run(output="expected")
-    record = {"conversations": [{"from": name, "value": value, "weight": None} for name, value in TALK]}
-    if form == "parquet":
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-        write_table(here / "s.parquet", [record])
-    else:
-        (here / "s.jsonl").write_text(json.dumps(record) + "\n")
-    summary = run(f"s.{form}", messages_field="conversations")
-    assert rows_of(here / "out") == rows_of(here / "expected")
+def test_chats_in_sharegpt_form(form: str) -> None:
+    write_template(
+        PLAIN.replace("message['content'] +", "(message.content or message.tool_calls | tojson) +")
+    )
+    write_chats("c.jsonl", [AS_MESSAGES])
+    convert_chats(output="expected")
+    talk = [{"from": name, "value": value, "weight": None} for name, value in TALK]
+    write_records(f"s.{form}", [{"conversations": talk}])
+    summary = convert_chats(f"s.{form}", messages_field="conversations")
+    assert masked_sequences("out") == masked_sequences("expected")
     assert summary.intake.messages == {"assistant": 2, "system": 1, "tool": 1, "user": 1}
 
 
@@ -66,7 +70,7 @@ def test_chats_in_sharegpt_form_that_became_nothing(here: Path, form: str) -> No
     ("messages", "reason"),
     [
         ([{"role": "human", "content": "a"}, {"role": "gpt", "content": "b"}], "dropped"),
-        ([*USER, {"role": "gpt", "content": "a"}], "dropped"),  # its text is elsewhere, too
+        ([*USER, {"role": "gpt", "content": "a"}], "dropped"),  # another message has the same text
         ([{"role": "system", "content": "a"}], "dropped"),
         ([{"role": "user", "text": "a"}, {"role": "assistant", "text": "b"}], "dropped"),
         ([{"speaker": "user", "content": "a"}], "no role"),
@@ -74,29 +78,27 @@ def test_chats_in_sharegpt_form_that_became_nothing(here: Path, form: str) -> No
         (None, "no messages"),
     ],
 )
-def test_records_that_vanished_among_empty_ones(here: Path, messages: Any, reason: str) -> None:
-    """They were counted as empty documents, or written without a turn, and the dataset was verified."""
-    write_template(here, STRICT)
-    write_chats(here / "c.jsonl", [USER, messages])
-    with pytest.raises(BadInput, match=r"c\.jsonl.*line 2"):
-        run()
-    summary = run(on_error="quarantine", output="rest")
+def test_records_that_vanished_among_empty_ones(messages: Any, reason: str) -> None:
+    """They counted as empty documents, or were written without a turn."""
+    write_template(STRICT)
+    write_chats("c.jsonl", [USER, messages])
+    assert "c.jsonl: line 2 " in str(error_of(Inline(), **CHATS))
+    summary = convert_chats(on_error="quarantine", output="rest")
     assert summary.intake.skipped == {reason: 1}
-    assert len(rows_of(here / "rest")) == 1
-    assert len((here / "rest/quarantine.jsonl").read_text().splitlines()) == 1
+    assert len(texts("rest")) == 1
+    assert len(Path("rest/quarantine.jsonl").read_text().splitlines()) == 1
 
 
-def test_turns_that_a_template_drops_are_counted(here: Path) -> None:
-    write_template(here, STRICT)
-    chats = [[{"role": "system", "content": "user"}, *USER, {"role": "tool", "content": "c"}], USER]
-    write_chats(here / "c.jsonl", chats)
-    summary = run()
+def test_messages_that_a_template_drops_are_counted() -> None:
+    write_template(STRICT)
+    write_chats(
+        "c.jsonl", [[{"role": "system", "content": "x"}, *USER, {"role": "tool", "content": "c"}], USER]
+    )
+    summary = convert_chats()
     assert summary.intake.dropped == {"system": 1, "tool": 1}
     assert any("dropped " in line and "1 system, 1 tool" in line for line in summary.lines())
-    manifest = flat_tokens.open(here / "out").without_sources
-    assert manifest is not None
-    assert manifest.options["dropped_messages"] == {"system": 1, "tool": 1}
-    assert manifest.options["messages"] == {"assistant": 2, "system": 1, "tool": 1, "user": 2}
+    assert options_of("out")["dropped_messages"] == {"system": 1, "tool": 1}
+    assert options_of("out")["messages"] == {"assistant": 2, "system": 1, "tool": 1, "user": 2}
 
 
 @pytest.mark.parametrize(
@@ -111,81 +113,130 @@ def test_turns_that_a_template_drops_are_counted(here: Path) -> None:
         "{{ m.content[:1] if m.content | length > 10 else m.content }}{% endfor %}",
     ],
 )
-def test_turns_that_are_written_in_another_form_are_not_dropped(here: Path, template: str) -> None:
-    write_template(here, "{% if messages %}" + template + "{% endif %}")
-    chat = [
-        {"role": "user", "content": "a"},
-        {"role": "assistant", "content": "<think>b</think>b"},
-        {"role": "user", "content": " "},
-    ]
-    write_chats(here / "c.jsonl", [chat])
-    assert run().intake.dropped == {}
+def test_messages_in_another_form_are_not_dropped(template: str) -> None:
+    write_template("{% if messages %}" + template + "{% endif %}")
+    thinking = {"role": "assistant", "content": "<think>b</think>b"}
+    write_chats("c.jsonl", [[USER[0], thinking, {"role": "user", "content": " "}]])
+    assert convert_chats().intake.dropped == {}
 
 
-def test_images_are_no_dropped_turns(here: Path) -> None:
-    image = [{"type": "image", "url": "a.png"}]
-    write_template(
-        here,
-        "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}<image>{% endif %}{% endfor %}",
-    )
-    write_chats(here / "c.jsonl", [[{"role": "user", "content": image}, *USER]])
-    assert run().intake.dropped == {}
+def test_images_are_not_dropped() -> None:
+    text = "{% if m.content is string %}{{ m.content }}{% else %}<image>{% endif %}"
+    write_template("{% for m in messages %}" + text + "{% endfor %}")
+    write_chats("c.jsonl", [[{"role": "user", "content": [{"type": "image", "url": "a.png"}]}, *USER]])
+    assert convert_chats().intake.dropped == {}
 
 
-def test_prompts_that_are_messages_in_sharegpt_form(here: Path) -> None:
-    write_template(here, STRICT)
-    pairs = {"prompt_field": "p", "completion_field": "c", "messages_field": None}
+def test_prompts_that_are_messages_in_sharegpt_form() -> None:
+    write_template(STRICT)
     human, gpt = {"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}
-    (here / "p.jsonl").write_text(
-        json.dumps({"p": [human], "c": [gpt]})
-        + "\n"
-        + json.dumps({"p": USER[:1], "c": [{"role": "gpt", "content": "b"}]})
-        + "\n"
-    )
-    summary = run("p.jsonl", **pairs, on_error="skip")
-    assert summary.intake.skipped == {"dropped": 1}
-    write_chats(here / "c.jsonl", [USER])
-    run(output="expected")
-    assert rows_of(here / "out")[0][0] == rows_of(here / "expected")[0][0]
+    unknown = {"prompt": USER[:1], "completion": [{"role": "gpt", "content": "b"}]}
+    write_records("p.jsonl", [{"prompt": [human], "completion": [gpt]}, unknown])
+    assert convert_pairs(on_error="skip").intake.skipped == {"dropped": 1}
+    write_chats("c.jsonl", [USER])
+    convert_chats(output="expected")
+    assert texts() == texts("expected")
 
 
-WARNED: list[tuple[str, list[Any], list[str], list[str]]] = [
-    (CHATML, [{"messages": []}], [], ["no tokens", "1 document empty"]),
-    (STRICT, [{"m": USER}], ["--on-error", "skip"], ["no tokens", "1 record", "no such field"]),
-    (
-        PLAIN,
-        [{"messages": [{"role": "user", "content": "a"}, {"role": "bot", "content": "b"}]}],
-        [],
-        ["no token ", "1 bot, 1 user"],
-    ),
-]
-
-
-@pytest.mark.parametrize(("template", "records", "more", "parts"), WARNED)
-def test_a_run_that_trains_nothing_ended_without_a_word(
-    here: Path,
-    template: str,
-    records: list[Any],
-    more: list[str],
-    parts: list[str],
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    write_template(here, template)
-    (here / "c.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    command = "c.jsonl --messages-field messages --tokenizer tok.json --output out --workers 1".split()
-    assert main([*command, *more]) == 0
-    (line,) = [
-        line for line in capfd.readouterr().err.splitlines() if "warning: " in line and "token" in line
-    ]
+@pytest.mark.parametrize(
+    ("template", "records", "more", "parts"),
+    [
+        (CHATML, [{"messages": []}], {}, ["no tokens", "1 document empty"]),
+        (STRICT, [{"m": USER}], {"on_error": "skip"}, ["no tokens", "1 record", "no such field"]),
+        (
+            PLAIN,
+            [{"messages": [{"role": "user", "content": "a"}, {"role": "bot", "content": "b"}]}],
+            {},
+            ["no token ", "1 bot, 1 user"],
+        ),
+    ],
+)
+def test_a_run_that_trains_nothing_warns(template: str, records: Any, more: Any, parts: list[str]) -> None:
+    write_template(template)
+    write_records("c.jsonl", records)
+    code, _, err = run_here("c.jsonl", messages_field="messages", **more)
+    assert code == 0
+    (line,) = [line for line in err.splitlines() if "warning: " in line and "token" in line]
     assert all(part in line for part in parts)
 
 
-def test_completions_that_are_all_empty(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (here / "p.jsonl").write_text('{"p": "a", "c": ""}\n' * 2)
-    command = (
-        "p.jsonl --prompt-field p --completion-field c --tokenizer tok.json --workers 1 --output".split()
-    )
-    assert main([*command, "out"]) == 0
-    assert "warning: out: no token contributes to the loss" in capfd.readouterr().err
-    assert main([*command, "ends", "--append-token", END]) == 0
-    assert "no token contributes to the loss" not in capfd.readouterr().err
+def test_completions_that_are_all_empty() -> None:
+    write_records("p.jsonl", [{"p": "a", "c": ""}] * 2)
+    fields = {"prompt_field": "p", "completion_field": "c"}
+    assert "warning: out: no token contributes to the loss" in run_here("p.jsonl", **fields)[2]
+    assert "to the loss" not in run_here("p.jsonl", **fields, append_token=END, output="ends")[2]
+
+
+# -- refused
+
+
+@pytest.mark.parametrize(
+    ("template", "messages", "text"),
+    [
+        ("{{ messages[9].content.x }}", USER, "chat template"),
+        (INLINE, [{"role": "system", "content": "a"}], "no system"),
+        (PLAIN + "{{ messages | length }}", USER, "message 1 "),
+        (CHATML, "hello", "messages"),
+        (CHATML, ["hello"], "messages"),
+        (CHATML, [{"role": "user", "content": "\ufdd0"}], "U+FDD0"),
+        ("{{ messages.append(1) }}", USER, "append"),
+        ("{{ ''.__class__.__mro__ }}", USER, "unsafe"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", USER, "recursion"),
+    ],
+)
+def test_records_that_a_template_cannot_write(template: str, messages: Any, text: str) -> None:
+    write_template(template)
+    write_chats("c.jsonl", [messages])
+    error = error_of(Inline(), **CHATS)
+    assert error.exit_code == 3
+    assert text in str(error)
+
+
+@pytest.mark.parametrize(
+    ("special", "content"),
+    [(["\ue000"], "a\ue000"), (["<s>", "s>x"], "<s>x"), (["<s>", "<"], "<s>")],
+    ids=["one-character", "after-the-cut", "before-the-cut"],
+)
+def test_special_tokens_that_cannot_be_ordinary_text(special: list[str], content: str) -> None:
+    """They became the token."""
+    usual = Tokenizer.load("tok.json")
+    Tokenizer(usual.ordinary_entries, usual.merges, special).save("other.json")
+    write_template(CHATML)
+    write_chats("c.jsonl", [[{"role": "user", "content": content}, USER[1]]])
+    assert error_of(Inline(), **CHATS, tokenizer="other.json").exit_code == 3
+    convert_chats(tokenizer="other.json", special_in_text="encode")
+    assert Tokenizer.load("other.json").decode(masked_sequences("out")[0][0]).count(content) == 1
+
+
+def test_prompts_that_the_chat_does_not_begin_with() -> None:
+    write_records("p.jsonl", [{"prompt": USER[:1], "completion": USER[1:]}])
+    write_template("{{ messages | length }}" + PLAIN)
+    assert error_of(Inline(), **PAIRS, inputs=["p.jsonl"]).exit_code == 3
+    write_template(CHATML)
+    write_records("p.jsonl", [{"prompt": USER[:1], "completion": "b"}])
+    assert error_of(Inline(), **PAIRS, inputs=["p.jsonl"]).exit_code == 3
+
+
+def test_a_template_that_is_missing_or_no_template() -> None:
+    write_chats("c.jsonl", [USER])
+    assert "--messages-field: " in str(error_of(Inline(), **CHATS))
+    files = {"bad.jinja": "{% if %}", "empty.jinja": " \n"}
+    for name, content in files.items():
+        Path(name).write_text(content)
+    Path("long.jinja").write_bytes(b"x" * (16 << 20) + b"x")
+    os.mkfifo("pipe.jinja")
+    for name in ("bad", "empty", "long", "pipe", "absent"):
+        error = error_of(Inline(), **CHATS, chat_template=f"{name}.jinja")
+        assert (error.exit_code, f"{name}.jinja" in str(error)) == (2, True), error
+    Path("tokenizer_config.json").write_text("{")
+    assert "tokenizer_config.json" in str(error_of(Inline(), **CHATS))
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.jsonl"])
+def test_a_name_twice_in_a_message(name: str) -> None:
+    """In a table the last one counted."""
+    write_template(CHATML)
+    twice = '[{"role": "user", "role": "assistant", "content": "a"}]'
+    quoted = json.dumps(twice).replace('\\"', '""')
+    Path(name).write_text(f"messages\n{quoted}\n" if name == "c.csv" else f'{{"messages": {twice}}}\n')
+    assert error_of(Inline(), **CHATS | {"inputs": [name]}).exit_code == 3

@@ -1,181 +1,85 @@
-"""Every option outside its range is refused with the flag, the rule and the value; sizes and escapes are understood."""
+"""An option outside its range is an error that names the flag, in Python and on the command line."""
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from runs import rejected, run_here
 
+from convert import ConvertOptions
 from convert.cli.arguments import parse_arguments
 from convert.errors import UsageError
-from convert.options import ConvertOptions
-from tokenmill.cli.words import unescaped
 
-BAD = [
-    ({"workers": 0}, "--workers"),
-    ({"workers": -1}, "--workers"),
-    ({"workers": 10**6}, "--workers"),
-    ({"workers": 1.5}, "--workers"),
-    ({"workers": True}, "--workers"),
-    ({"seed": -1}, "--seed"),
-    ({"seed": 2**64}, "--seed"),
-    ({"text_chunk_bytes": 0}, "--text-chunk-bytes"),
-    ({"text_chunk_bytes": 2**63}, "--text-chunk-bytes"),
-    ({"chunk_tokens": 0}, "--chunk-tokens"),
-    ({"chunk_tokens": 2**40}, "--chunk-tokens"),
-    ({"validation_fraction": 1.1}, "--validation-fraction"),
-    ({"validation_fraction": -0.1}, "--validation-fraction"),
-    ({"validation_fraction": float("nan")}, "--validation-fraction"),
+BAD: list[tuple[dict[str, Any], str]] = [
+    *(({"workers": value}, "--workers") for value in (0, -1, 10**6, 1.5, True)),
+    *(({"seed": value}, "--seed") for value in (-1, 2**64)),
+    *(({"text_chunk_bytes": value}, "--text-chunk-bytes") for value in (0, 2**63)),
+    *(({"chunk_tokens": value}, "--chunk-tokens") for value in (0, 2**40)),
+    *(({"validation_fraction": x}, "--validation-fraction") for x in (1.1, -0.1, float("nan"), "0.1")),
+    *(({"separator": value}, "--separator") for value in (b"a", "", "\ud800", "x" * 5000)),
+    *(({"text_field": value}, "--text-field") for value in ("", "\ud800", "/a" * 65)),
+    *(({"append_token": value}, "--append-token") for value in ("", True, 1.5)),
+    *(({"output": value}, "--output") for value in ("", "a\0b")),
+    *(({"chat_date": x}, "--chat-date") for x in ("2024-7-26", "today", "2024-02-30", "2024-07-26")),
+    ({"separator": "a\ufffd", "replace_invalid": True}, "--separator"),
     ({"validation_fraction": 0.1, "validation": ["v"]}, "--validation"),
-    ({"validation_fraction": "0.1"}, "--validation-fraction"),
+    ({"validation_docs": 5, "validation_fraction": 0.1}, "--validation-fraction"),
+    ({"validation_docs": 5, "validation": ["v"]}, "--validation"),
+    ({"validation_docs": -1}, "--validation-docs"),
     ({"overwrite": "yes"}, "--overwrite"),
     ({"restart": 1}, "--restart"),
+    ({"template": "yes"}, "--template"),
+    ({"template": True, "append_token": "a"}, "--template"),
+    ({"template": True, "prepend_token": "a"}, "--template"),
+    ({"replace_invalid": "yes"}, "--replace-invalid"),
     ({"task_index": 1}, "--task-index"),
     ({"task_index": 2, "task_count": 2}, "--task-index"),
+    ({"task_index": 0, "task_count": 2, "validation_docs": 3}, "--task-index"),
+    ({"task_index": 0, "task_count": 2, "inputs": ["-"]}, "-"),
     ({"verify": "all"}, "--verify"),
     ({"retries": -1}, "--retries"),
-    ({"inputs": None}, "inputs"),
-    ({"separator": b"a"}, "--separator"),
-    ({"separator": ""}, "--separator"),
-    ({"separator": "\ud800"}, "--separator"),
-    ({"separator": "x" * 5000}, "--separator"),
-    ({"separator": "a\ufffd", "replace_invalid": True}, "--separator"),
     ({"zarr_format": 1}, "--zarr-format"),
+    ({"zarr_format": 2, "output": "s3://bucket/a"}, "--zarr-format"),
     ({"compression": "lz4"}, "--compression"),
-    ({"replace_invalid": "yes"}, "--replace-invalid"),
     ({"on_error": "x"}, "--on-error"),
     ({"max_errors": -1}, "--max-errors"),
     ({"special_in_text": "x"}, "--special-in-text"),
     ({"input_format": "xml"}, "--input-format"),
-    ({"text_field": ""}, "--text-field"),
-    ({"text_field": "\ud800"}, "--text-field"),
-    ({"text_field": "/a" * 65}, "--text-field"),
     ({"max_record_bytes": 0}, "--max-record-bytes"),
     ({"max_window_bytes": 10}, "--max-window-bytes"),
-    ({"validation_docs": -1}, "--validation-docs"),
-    ({"validation_docs": 5, "validation_fraction": 0.1}, "--validation-fraction"),
     ({"progress": "x"}, "--progress"),
     ({"start_method": "x"}, "--start-method"),
+    ({"stall_timeout": -1}, "--stall-timeout"),
     ({"inputs": []}, "INPUT"),
-    ({"output": ""}, "--output"),
-    ({"output": "a\0b"}, "--output"),
+    ({"inputs": None}, "inputs"),
     ({"tokenizer": None}, "--tokenizer"),
+    ({"prompt_field": "p"}, "--prompt-field"),
+    ({"completion_field": "c"}, "--completion-field"),
+    ({"prompt_field": "p", "completion_field": ""}, "--completion-field"),
+    ({"prompt_field": "p", "completion_field": "c", "messages_field": "m"}, "--prompt-field"),
+    ({"prompt_field": "p", "completion_field": "c", "text_field": "t"}, "--text-field"),
+    ({"prompt_field": "p", "completion_field": "c", "chunk_tokens": 12}, "--chunk-tokens"),
+    ({"chat_template": "f"}, "--chat-template"),
 ]
 
 
-@pytest.mark.parametrize("held_out", [{"validation_docs": 5}, {"validation": ["v"]}, {}], ids=str)
-def test_options_may_be_made_of_options(held_out: dict[str, Any]) -> None:
-    made = ConvertOptions("a", "t", "o", **held_out)
-    assert replace(made, seed=made.seed) == made
-
-
 @pytest.mark.parametrize(("change", "where"), BAD, ids=lambda value: str(value)[:40])
-def test_a_value_outside_its_range_is_refused(change: dict[str, Any], where: str) -> None:
+def test_a_value_outside_its_range(change: dict[str, Any], where: str) -> None:
     with pytest.raises(UsageError) as caught:
         ConvertOptions(**{"inputs": ["a"], "tokenizer": "t", "output": "o", **change})
     assert str(caught.value).startswith(where)
     assert caught.value.exit_code == 2
 
 
-def test_defaults_and_kinds_of_paths() -> None:
+def test_defaults_and_types_of_paths() -> None:
     options = ConvertOptions(Path("a"), Path("t"), b"o")  # type: ignore[arg-type]
     assert (options.inputs, options.tokenizer, options.output) == (("a",), "t", "o")
     assert options.fraction == 0.005
     assert options.worker_count >= 1
     assert ConvertOptions(["a"], "t", "o", validation=["v"]).fraction == 0
-
-
-def test_only_what_decides_the_bytes_is_recorded() -> None:
-    base = ConvertOptions(["a"], "t", "o")
-    same = ConvertOptions(["b"], "t", "p", workers=7, progress="json", overwrite=True, text_chunk_bytes=9)
-    assert base.recorded(2, None) == same.recorded(2, None)
-    assert base.recorded(2, None) != base.recorded(3, None)
-    for change in (
-        {"seed": 1},
-        {"separator": "x"},
-        {"compression": "none"},
-        {"replace_invalid": True},
-    ):
-        changed = ConvertOptions(["a"], "t", "o", **change)  # type: ignore[arg-type]
-        assert changed.recorded(2, None) != base.recorded(2, None)
-
-
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        (r"\n\n", "\n\n"),
-        (r"\t\r\0", "\t\r\0"),
-        (r"\\n", "\\n"),
-        (r"\x1e", "\x1e"),
-        (r"\u20ac", "€"),
-        ("€|", "€|"),
-        (r"\U0001F642", "🙂"),
-        ("<|endoftext|>", "<|endoftext|>"),
-    ],
-)
-def test_escapes(text: str, plain: str) -> None:
-    assert unescaped(text) == plain
-
-
-@pytest.mark.parametrize("text", ["\\", r"\q", r"\x1", r"\u12", r"\UFFFFFFFF"])
-def test_what_is_no_escape(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="escape"):
-        unescaped(text)
-
-
-def test_the_command_line_becomes_options() -> None:
-    arguments = [
-        "a",
-        "b",
-        "--tokenizer",
-        "t",
-        "--output",
-        "o",
-        "--validation",
-        "v",
-        "w",
-        "--separator",
-        r"\n\n",
-    ]
-    arguments += [
-        "--seed",
-        "5",
-        "--workers",
-        "3",
-        "--text-chunk-bytes",
-        "64Ki",
-        "--chunk-tokens",
-        "1k",
-        "--quiet",
-    ]
-    options, _ = parse_arguments(arguments)
-    assert options.inputs == ("a", "b")
-    assert options.validation == ("v", "w")
-    assert (options.separator, options.seed, options.workers) == ("\n\n", 5, 3)
-    assert (options.text_chunk_bytes, options.chunk_tokens, options.progress) == (65536, 1000, "none")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "where"),
-    [
-        (["a"], "--tokenizer, --output"),
-        (["--workers", "abc"], "--workers"),
-        (["--chunk-tokens", "lots"], "--chunk-tokens"),
-        (["--zarr-format", "4"], "--zarr-format"),
-        (["--separator", "\\q"], "--separator"),
-        (["--nonsense"], "--nonsense"),
-    ],
-    ids=lambda value: str(value)[:30],
-)
-def test_a_bad_command_line_is_one_line(arguments: list[str], where: str) -> None:
-    base = [] if arguments == ["a"] else ["a", "--tokenizer", "t", "--output", "o"]
-    with pytest.raises(UsageError) as caught:
-        parse_arguments([*base, *arguments])
-    assert where in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -186,12 +90,57 @@ def test_a_bad_command_line_is_one_line(arguments: list[str], where: str) -> Non
         {"validation": ["v"]},
         {"validation_docs": 3},
         {"output": "s3://bucket/a"},
+        {},
     ],
     ids=str,
 )
-def test_options_made_of_others_were_refused_for_their_own_defaults(given: dict[str, Any]) -> None:
-    """As parts are made, and what has a loss mask: on a cluster each of them ended with an error about --workers."""
+def test_options_made_of_options_were_refused_for_their_own_defaults(given: dict[str, Any]) -> None:
     options = ConvertOptions(**{"inputs": ["a"], "tokenizer": "t", "output": "b", **given})
     again = replace(options, seed=1)
-    assert (again, again.worker_count) == (replace(options, seed=1), options.worker_count)
+    assert again.worker_count == options.worker_count
     assert replace(again, seed=0) == options
+
+
+def test_the_command_line_becomes_options() -> None:
+    line = (
+        r"a b --tokenizer t --output o --validation v w --separator \n\n --seed 5 --workers 3 "
+        "--text-chunk-bytes 64Ki --chunk-tokens 1k --quiet"
+    )
+    options, _ = parse_arguments(line.split())
+    assert (options.inputs, options.validation) == (("a", "b"), ("v", "w"))
+    assert (options.separator, options.seed, options.workers) == ("\n\n", 5, 3)
+    assert (options.text_chunk_bytes, options.chunk_tokens, options.progress) == (65536, 1000, "none")
+
+
+NUMBERS = ["workers", "seed", "text-chunk-bytes", "chunk-tokens", "validation-fraction", "validation-docs"]
+NUMBERS += ["max-errors", "max-record-bytes", "max-window-bytes", "retries", "task-index", "task-count"]
+NUMBERS += ["zarr-format", "stall-timeout"]
+NO_NUMBERS = ["abc", "", " ", "-1", "nan", "-inf", "0x10", "1e400", "1,5", "--", "9" * 30, "9" * 5000]
+NO_NUMBERS += ["1\n2", "\x1b[31m", "٣x"]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_text_that_is_no_number_of_its_range(name: str, here: Path) -> None:
+    before = sorted(here.iterdir())
+    for value in NO_NUMBERS:
+        error = rejected(2, f"--{name}={value}", "en.txt")
+        assert f"--{name}" in error
+        assert len(error) < 500
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.mark.parametrize("line", [["--separator", "---"], ["--separator", "--quiet"], ["--separator"]])
+@pytest.mark.usefixtures("here")
+def test_a_value_that_begins_with_a_dash(line: list[str]) -> None:
+    assert "error: --separator: " in rejected(2, "en.txt", *line)
+
+
+def test_inputs_between_flags_and_names_that_begin_with_a_dash(here: Path) -> None:
+    for name in ("more.txt", "-a.txt", "--"):
+        (here / name).write_text("more")
+    assert ": -a.txt. Write -- " in rejected(2, "en.txt", "-a.txt")
+    rejected(2, "en.txt", "--quiet", "more.txt", "en.txt")
+    assert run_here("en.txt", "--quiet", "more.txt")[0] == 0
+    last = ["--quiet", "--", "-a.txt", "--"]
+    options, _ = parse_arguments(["en.txt", "--tokenizer", "tok.json", "--output", "out", *last])
+    assert options.inputs == ("en.txt", "-a.txt", "--")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
     ("executors", "numbers"),
     [(["own"], [25, 26, 28, 30]), (["threads", "threads", "threads", "spawn-pool"], [8, 9, 10, 11, 12])],
 )
-def test_whatever_the_order_of_events_the_bytes_are_those_of_one_worker(
+def test_the_order_of_events_does_not_change_the_bytes(
     executors: list[str], numbers: list[int], tmp_path: Path
 ) -> None:
     races = Races(tmp_path, seed=500, executors=executors)
@@ -41,16 +41,14 @@ def moto() -> Iterator[str]:
         yield address
 
 
-# Of seed 501: requests wait, come twice and late; a driver stands still while another takes over, and goes on.
-def test_on_a_store_whatever_the_order_of_requests_the_bytes_are_those_of_one_worker_on_a_disk(
-    moto: str, tmp_path: Path
-) -> None:
+# Runs of seed 501: requests wait, arrive twice or late, and a stopped driver continues after another took over.
+def test_the_order_of_requests_does_not_change_the_bytes(moto: str, tmp_path: Path) -> None:
     races = Races(tmp_path, seed=501, executors=["own"], endpoint=moto, share=1.0)
     for result in races.group(306 // RUNS_OF_A_CORPUS, [306]):
         assert not result.problem, f"{result.settings.text}: {result.kind}: {result.problem}"
 
 
-def test_a_store_where_no_driver_looks_whether_it_is_the_one_is_found(moto: str, tmp_path: Path) -> None:
-    planted = "no driver looks whether it is the one"
+def test_drivers_that_do_not_check_their_claim_are_found(moto: str, tmp_path: Path) -> None:
+    planted = "no driver checks its claim"
     races = Races(tmp_path, seed=501, executors=["own"], endpoint=moto, share=1.0, planted=planted)
     assert any(result.problem for result in races.group(306 // RUNS_OF_A_CORPUS, [306]))

@@ -1,4 +1,4 @@
-"""`--executor ray` where there is none; where there is one, tools/check_engines.py tries it: its start takes long."""
+"""--address without a Ray cluster. tools/check_engines.py tries one, because its start takes long."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ import socket
 from pathlib import Path
 
 import pytest
-
-from convert import ConvertOptions
-from convert import convert as run_conversion
-from convert.errors import EngineFailure
+from runs import error_of
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs the extra cluster (ray)"
@@ -19,15 +16,13 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("form", ["{}", "ray://{}", "nonsense"])
-def test_a_cluster_that_is_not_there_is_one_line(form: str, here: Path) -> None:
+@pytest.mark.usefixtures("here")
+def test_a_cluster_that_does_not_answer(form: str) -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        address = form.format(f"127.0.0.1:{nobody.getsockname()[1]}")
-        options = ConvertOptions(
-            ["en.txt"], "tok.json", "out", executor="ray", address=address, progress="none"
-        )
-        with pytest.raises(EngineFailure, match=f"{address}"):
-            run_conversion(options)
-    assert signal.getsignal(signal.SIGTERM) == before  # Ray's own was left in its place
-    assert not (here / "out.partial").exists()
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = form.format(f"127.0.0.1:{silent.getsockname()[1]}")
+        error = error_of(workers=None, address=address)
+    assert (error.exit_code, address in str(error)) == (5, True)
+    assert signal.getsignal(signal.SIGTERM) == before  # Ray's handler stayed installed
+    assert not Path("out.partial").exists()

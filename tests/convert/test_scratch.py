@@ -1,4 +1,4 @@
-"""Shards in --scratch: a resumed run finds them, and nothing stays there."""
+"""Temporary shards in --scratch: a resumed run finds them, and nothing stays there."""
 
 from __future__ import annotations
 
@@ -6,78 +6,69 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from naive_conversion import tree
-from stopped_runs import leave_partial, options
+from runs import Inline, convert, convert_by, error_of, exit_code, stopping_at, tree
 
-from convert import convert as run_conversion
-from convert.workdir.workdir import REMOVED, remove_folder
-from tokenmill.engines.inline_engine import InlineEngine
-from tokenmill.engines.process_engine import ProcessEngine
-
-MORE: dict[str, Any] = {"scratch": "elsewhere", "chunk_tokens": 64}
+OPTIONS: dict[str, Any] = {"text_chunk_bytes": 200, "chunk_tokens": 64}
 
 
 @pytest.fixture
-def expected(here: Path) -> dict[str, bytes]:
-    """The dataset, and a folder for shards."""
-    (here / "elsewhere").mkdir()
-    run_conversion(options(output="expected", chunk_tokens=64), InlineEngine())
-    return tree(here / "expected")
+def clean(here: Path) -> dict[str, bytes]:
+    """The dataset, and two folders for shards."""
+    for name in ("one", "two"):
+        (here / name).mkdir()
+    convert(Inline(), output="clean", **OPTIONS)
+    return tree("clean")
 
 
-def test_the_dataset_is_the_same_and_nothing_stays(here: Path, expected: dict[str, bytes]) -> None:
-    for number, engine in enumerate((InlineEngine(), ProcessEngine(2, "fork"))):
-        run_conversion(options(output=f"out-{number}", **MORE), engine)
-        assert tree(here / f"out-{number}") == expected
-        assert list((here / "elsewhere").iterdir()) == []
+def left() -> list[Path]:
+    return [*Path("one").iterdir(), *Path("two").iterdir(), *Path().glob("*.partial")]
 
 
-def test_whoever_goes_on_finds_the_shards(
-    here: Path, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (here / "third").mkdir()
-    for scratch in (None, "elsewhere", "third"):  # it goes on where the shards are, whatever is asked for
-        leave_partial(monkeypatch, **MORE)
-        assert len(list((here / "elsewhere").glob("out-*.shards/*.train"))) > 5
-        summary = run_conversion(options(**{**MORE, "scratch": scratch}), InlineEngine())
-        assert summary.reused_shards > 5
-        assert tree(here / "out") == expected
-        assert list((here / "elsewhere").iterdir()) == list((here / "third").iterdir()) == []
-        (here / "out").rename(here / f"out-{scratch}")
+def stop(scratch: str | None = "one", output: str = "out") -> None:
+    with pytest.raises(KeyboardInterrupt):
+        convert(stopping_at(12), output=output, scratch=scratch, **OPTIONS)
 
 
-def test_shards_that_were_swept_away_are_made_again(
-    here: Path, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leave_partial(monkeypatch, **MORE)
-    for folder in (here / "elsewhere").iterdir():
-        remove_folder(folder)
-    run_conversion(options(**MORE), InlineEngine())
-    assert tree(here / "out") == expected
+@pytest.mark.parametrize("engine", ["inline", "fork"])
+def test_the_dataset_is_the_same_and_nothing_stays(engine: str, clean: dict[str, bytes]) -> None:
+    convert_by(engine, scratch="one", **OPTIONS)
+    assert tree("out") == clean
+    assert left() == []
 
 
-def test_a_restart_with_another_plan_removes_the_former_folder(
-    here: Path, monkeypatch: pytest.MonkeyPatch, expected: dict[str, bytes]
-) -> None:
-    leave_partial(monkeypatch, **MORE)
-    run_conversion(options(restart=True, seed=5), InlineEngine())
-    assert list((here / "elsewhere").iterdir()) == []
+@pytest.mark.parametrize("scratch", [None, "one", "two"])
+def test_a_resumed_run_continues_where_the_shards_are(scratch: str | None, clean: dict[str, bytes]) -> None:
+    stop()
+    assert len(list(Path("one").glob("out-*.shards/*.train"))) > 5
+    summary = convert(Inline(), scratch=scratch, **OPTIONS)
+    assert summary.reused_shards > 5
+    assert tree("out") == clean
+    assert left() == []
 
 
-def test_two_outputs_of_one_name_do_not_meet(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "elsewhere").mkdir()
-    leave_partial(monkeypatch, **MORE)
-    (here / "out.partial").rename(here / "kept")
-    leave_partial(monkeypatch, **MORE)
-    assert len(list((here / "elsewhere").iterdir())) == 2
+def test_missing_shards_are_made_again(clean: dict[str, bytes]) -> None:
+    stop()
+    Path("one").rename("gone")  # as on another machine
+    Path("one").mkdir()
+    assert error_of(Inline(), scratch="nowhere", **OPTIONS, output="new").exit_code == 4
+    convert(Inline(), scratch="two", **OPTIONS)
+    assert tree("out") == clean
+    assert left() == []
 
 
-def test_a_run_that_was_killed_while_it_removed_a_folder_leaves_nothing_for_the_next(
-    here: Path, monkeypatch: pytest.MonkeyPatch, expected: dict[str, bytes]
-) -> None:
-    leave_partial(monkeypatch, **MORE)
-    (folder,) = (here / "elsewhere").iterdir()
-    folder.rename(folder.with_name(folder.name + REMOVED))
-    (here / "out.partial/dataset").rename(here / f"out.partial/dataset{REMOVED}")
-    run_conversion(options(restart=True, seed=5), InlineEngine())
-    assert list((here / "elsewhere").iterdir()) == list(here.glob("out.partial*")) == []
+@pytest.mark.usefixtures("clean")
+def test_outputs_of_one_name_have_folders_of_their_own() -> None:
+    stop()
+    Path("out.partial").rename("kept")
+    stop()
+    assert len(list(Path("one").iterdir())) == 2
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_restart_removes_the_former_folders() -> None:
+    stop()
+    (folder,) = Path("one").iterdir()
+    folder.rename(f"{folder}.removed")  # as if the next run was killed while it removed them
+    Path("out.partial/dataset").rename("out.partial/dataset.removed")
+    assert exit_code(Inline(), restart=True, seed=5) == 0
+    assert left() == []

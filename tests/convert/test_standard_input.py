@@ -9,118 +9,109 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from uuid import uuid4
 
 import pytest
-from input_kinds import compressed, json_lines
-from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset, tree
-from stopped_runs import encode_or_fail, options
-from store_runs import MORE, Place
+from runs import (
+    ENVIRONMENT,
+    Inline,
+    arrays,
+    convert,
+    error_of,
+    options_of,
+    sample_documents,
+    sample_text,
+    stopping_at,
+    tree,
+    words,
+)
+from strategies import compressed
 
-import convert.encode.encode_task
-from convert import convert as run_conversion
-from convert.errors import BadInput, Refused
-from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.inputs import standard_input
-from tokenmill.stores import StoreError
+from tokenmill.stores import open_store
 
 
-def convert_piped(
-    tokenizer: Path, output: Path, data: bytes, *words: str
-) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "convert", "-", "--tokenizer", str(tokenizer), "--output", str(output)]
-    command += ["--workers", "1", "--validation-fraction", "0.3", "--chunk-tokens", "64", *words]
-    return subprocess.run(command, input=data, capture_output=True, check=False)
+def piped_command(data: bytes, *more: str, output: str = "out") -> subprocess.CompletedProcess[bytes]:
+    line = [
+        sys.executable,
+        "-m",
+        "convert",
+        *words("-", output=output, workers=1, text_chunk_bytes=300),
+        *more,
+    ]
+    return subprocess.run(line, input=data, capture_output=True, check=False, env=ENVIRONMENT)
 
 
-@pytest.mark.parametrize(("form", "compression"), [("text", "none"), ("text", "gz"), ("jsonl", "zst")])
-def test_equal_to_the_naive_conversion(
-    form: str, compression: str, tokenizer_path: Path, naive: Naive, tmp_path: Path
-) -> None:
-    documents = [*make_documents(20, seed=4), "end"]
-    data = END.join(documents).encode() if form == "text" else json_lines(documents)
-    words = [] if form == "text" else ["--input-format", "jsonl"]
-    output = tmp_path / "out"
-    done = convert_piped(tokenizer_path, output, compressed(data, compression), *words)
+@pytest.mark.parametrize("compression", ["none", "gz", "zst"])
+@pytest.mark.parametrize("form", ["text", "jsonl"])
+def test_piped_text_gives_the_dataset_of_a_file(form: str, compression: str, folder: Path) -> None:
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in sample_documents(20)).encode()
+    data = sample_text(20) if form == "text" else lines
+    (folder / f"in.{form}").write_bytes(data)
+    done = piped_command(compressed(data, compression), "--input-format", form)
     assert done.returncode == 0, done.stderr
-    expected = naive.convert_documents([d.encode() for d in documents], form == "text", fraction=0.3)
-    assert read_dataset(output) == expected_dataset(expected)
-    assert not (tmp_path / "out.partial").exists()
-    source = json.loads((output / "manifest.json").read_text())["sources"][0]
-    assert source["path"] == "-"
+    convert(Inline(), inputs=[f"in.{form}"], output="file")
+    assert arrays("out") == arrays("file")
+    assert json.loads((folder / "out/manifest.json").read_bytes())["sources"][0]["path"] == "-"
+    assert options_of("out")["documents"] == options_of("file")["documents"]
+    assert not Path("out.partial").exists()
 
 
-def test_an_interrupted_run_goes_on_with_the_same_bytes_only(tokenizer_path: Path, tmp_path: Path) -> None:
-    lines = [json.dumps({"text": f"document {index}"}) for index in range(50)]
-    bad = "\n".join([*lines[:40], "bad", *lines[40:]]).encode()
-    words = ["--input-format", "jsonl", "--text-chunk-bytes", "100"]
-    output = tmp_path / "out"
-    assert convert_piped(tokenizer_path, output, bad, *words).returncode == 3
-    assert (tmp_path / "out.partial").exists()
-    other = convert_piped(tokenizer_path, output, bad + b"\n", *words)
+@pytest.mark.usefixtures("folder")
+def test_an_interrupted_run_resumes_with_the_same_bytes_only() -> None:
+    lines = [json.dumps({"text": f"document {number}"}) for number in range(50)]
+    data = "\n".join([*lines[:40], "bad", *lines[40:]]).encode()
+    form = ["--input-format", "jsonl"]
+    assert piped_command(data, *form).returncode == 3
+    other = piped_command(data + b"\n", *form)
     assert other.returncode == 6
     assert b"size of - " in other.stderr
-    done = convert_piped(tokenizer_path, output, bad, *words, "--on-error", "skip")
+    done = piped_command(data, *form, "--on-error", "skip")
     assert done.returncode == 0, done.stderr
     assert b"resuming from" in done.stderr
     assert b"reused" in done.stdout
-    assert (
-        convert_piped(tokenizer_path, tmp_path / "at-once", bad, *words, "--on-error", "skip").returncode == 0
-    )
-    assert tree(output) == tree(tmp_path / "at-once")
-
-
-def test_what_standard_input_cannot_be(tokenizer_path: Path, tmp_path: Path) -> None:
-    held_out = convert_piped(tokenizer_path, tmp_path / "out", b"a", "--validation", "-")
-    assert held_out.returncode == 2
-    assert not (tmp_path / "out.partial").exists()
+    assert piped_command(data, *form, "--on-error", "skip", output="whole").returncode == 0
+    assert tree("out") == tree("whole")
+    assert piped_command(b"a", "--validation", "-", output="held").returncode == 2
+    assert not Path("held.partial").exists()
 
 
 @pytest.fixture
-def piped(here: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
-    """Make bytes the standard input."""
+def pipe(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """Make bytes the standard input of this process."""
 
-    def pipe(data: bytes) -> None:
-        (here / "piped").write_bytes(data)
+    def make(data: bytes) -> None:
+        (folder / "piped").write_bytes(data)
         monkeypatch.setattr(standard_input, "_descriptor", lambda: os.open("piped", os.O_RDONLY))
 
-    return pipe
+    return make
 
 
-def test_on_a_store_every_worker_can_read_it(
-    here: Path,
-    place: Place,
-    piped: Callable[[bytes], None],
-    at_once: None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It went to the temporary folder of the driver's machine, which no other machine can read."""
-    text = (here / "en.txt").read_bytes()
-    piped(text)
-    more: dict[str, Any] = {"inputs": ("-",), **MORE}
-    run_conversion(options(output="expected", **more), InlineEngine())
-    with monkeypatch.context() as patch:
-        patch.setattr(convert.encode.encode_task, "encode_chunk", encode_or_fail)
-        with pytest.raises(BadInput):
-            place.run(**more)
-    assert place.partial.read("stdin") == text
-    piped(text[:-1])
-    with pytest.raises(Refused, match="size of - "):
-        place.run(**more)
-    piped(text)
-    assert place.run(**more).reused_shards > 0
-    assert place.debris() == []
-    made, expected = place.dataset(), tree(here / "expected")
-    assert json.loads(made.pop("manifest.json"))["sources"][0]["path"] == "-"
-    assert made == {name: data for name, data in expected.items() if name != "manifest.json"}
+def test_on_a_store_every_worker_can_read_it(pipe: Callable[[bytes], None]) -> None:
+    """It was copied to the temporary folder of the driver's machine."""
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    url, data = f"memory://{uuid4().hex}/out", sample_text(60)
+    options = {"inputs": ["-"], "zarr_format": 3, "text_chunk_bytes": 300, "validation_fraction": 0.2}
+    pipe(data)
+    convert(Inline(), output="local", **options)
+    with pytest.raises(KeyboardInterrupt):
+        convert(stopping_at(12), output=url, **options)
+    assert bytes(open_store(f"{url}.partial").read("stdin")) == data
+    pipe(data[:-1])
+    assert "size of - " in str(error_of(Inline(), output=url, **options))
+    pipe(data)
+    assert convert(Inline(), output=url, **options).reused_shards > 0
+    assert list(open_store(f"{url}.partial").list()) == []
+    store = open_store(url)
+    made = {entry.key: bytes(store.read(entry.key)) for entry in store.list() if "manifest" not in entry.key}
+    assert made == arrays("local")
 
 
-def test_a_file_that_the_disk_has_no_room_for_is_refused(
-    here: Path, piped: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    piped(b"text" * 1000)
-    full = shutil.disk_usage(here)._replace(free=3999)
-    monkeypatch.setattr(standard_input.shutil, "disk_usage", lambda _: full)
-    with pytest.raises(StoreError, match="standard input has 4.0 kB"):
-        run_conversion(options(inputs=["-"]), InlineEngine())
-    assert not (here / "out.partial").exists()
+def test_a_disk_without_room_for_it(pipe: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe(b"text" * 1000)
+    full = shutil.disk_usage(".")._replace(free=3999)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: full)
+    error = error_of(Inline(), inputs=["-"])
+    assert error.exit_code == 4
+    assert "standard input has 4.0 kB" in str(error)
+    assert not Path("out.partial").exists()

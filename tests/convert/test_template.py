@@ -1,4 +1,4 @@
-"""Documents with the begin and end tokens of the tokenizer's own files, against `tokenizers` and transformers."""
+"""--template: documents with the begin and end tokens of the tokenizer's own files, as tokenizers writes them."""
 
 from __future__ import annotations
 
@@ -7,29 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chats import CHATML, USER, rows_of, write_template
-from naive_conversion import END, make_documents
-from stopped_runs import leave_partial, options
+from chats import CHATML, USER, convert_chats, convert_pairs, write_chats, write_records, write_template
+from limits import small
+from runs import (
+    Inline,
+    convert,
+    convert_by,
+    error_of,
+    masked_sequences,
+    options_of,
+    run_here,
+    sample_documents,
+    sequences,
+    stopping_at,
+)
+from strategies import END, START
 
-import flat_tokens
+from bpe import Tokenizer
 from bpe.__main__ import main as bpe_main
-from bpe.tokenizer import Tokenizer
-from convert import Summary, convert
-from convert.__main__ import main
-from convert.driver.conversion import dry_run
-from convert.errors import Refused, UsageError
 from convert.retokenize.__main__ import main as retokenize_main
-from flat_tokens.__main__ import main as flat_tokens_main
-from tokenmill.engines.inline_engine import InlineEngine
 
-START = "<|im_start|>"
-
-
-def special(text: str) -> dict[str, Any]:
-    return {"SpecialToken": {"id": text, "type_id": 0}}
+MODEL = {"tokenizer": "model.json", "validation_fraction": 0.0}
 
 
 def template(front: list[str], back: list[str], ids: dict[str, list[int]]) -> dict[str, Any]:
+    def special(text: str) -> dict[str, Any]:
+        return {"SpecialToken": {"id": text, "type_id": 0}}
+
     text = {"Sequence": {"id": "A", "type_id": 0}}
     pair = [*map(special, front), text, {"Sequence": {"id": "B", "type_id": 1}}]
     tokens = {name: {"id": name, "ids": own, "tokens": [name] * len(own)} for name, own in ids.items()}
@@ -63,203 +67,137 @@ NAMES = list(processors(0, 0))
 
 
 @pytest.fixture
-def model(request: pytest.FixtureRequest, here: Path) -> Path:
-    """tok.json with the post-processor that the test names."""
-    return with_processor(here, request.param)
-
-
-def with_processor(here: Path, name: str) -> Path:
-    root = json.loads((here / "tok.json").read_text())
+def model(request: pytest.FixtureRequest, here: Path) -> Tokenizer:
+    """model.json: tok.json with the post-processor that the test names."""
+    root = json.loads((here / "tok.json").read_bytes())
     ids = {token["content"]: token["id"] for token in root["added_tokens"]}
-    root["post_processor"] = processors(ids[START], ids[END])[name]
-    path = here / "model.json"
-    path.write_text(json.dumps(root))
-    return path
-
-
-def run(inputs: str, **more: Any) -> Summary:
-    given = {
-        "inputs": [inputs],
-        "tokenizer": "model.json",
-        "template": True,
-        "validation_fraction": 0.0,
-        **more,
-    }
-    return convert(options(**given), InlineEngine() if given.get("workers", 1) == 1 else None)
-
-
-def all_ids(path: str) -> list[list[int]]:
-    array = flat_tokens.open(path).train
-    return [array.sequence(at).tolist() for at in range(len(array))]
+    root["post_processor"] = processors(ids[START], ids[END])[request.param]
+    (here / "model.json").write_text(json.dumps(root))
+    return Tokenizer.load("model.json")
 
 
 @pytest.mark.parametrize("model", NAMES, indirect=True)
 @pytest.mark.parametrize("form", ["txt", "jsonl"])
-def test_ids_are_those_of_tokenizers_with_special_tokens(
-    model: Path, form: str, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A long document is encoded in pieces, and the rest of its batch is not."""
-    tokenizers = pytest.importorskip("tokenizers")
-    their = tokenizers.Tokenizer.from_file(str(model))
-    documents = [text.replace(END, "") for text in make_documents(40, seed=3)]
-    documents = [*documents[:20], "", "long " * 3000, *documents[20:], "z"]
-    if form == "txt":
-        (here / "in.txt").write_text(END.join(documents), newline="")
-    else:
-        (here / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in documents))
-    expected = [their.encode(text, add_special_tokens=True).ids for text in documents if text]
-    monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 4096)
-    monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 4096)
-    for workers in (1, 2):
-        summary = run(
-            f"in.{form}",
-            output=f"out-{workers}",
-            workers=workers,
-            text_chunk_bytes=3000,
-            special_in_text="encode",
-        )
-        assert all_ids(f"out-{workers}") == expected
-        assert sum(counts.empty for counts in summary.splits.values()) == documents.count("")
+def test_ids_are_those_of_tokenizers(form: str, model: Tokenizer) -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    their = tokenizers.Tokenizer.from_file("model.json")
+    texts = [*sample_documents(20), "", "long " * 300, *sample_documents(20, seed=1), "z"]
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+    Path(f"in.{form}").write_text(END.join(texts) if form == "txt" else lines, newline="")
+    expected = [their.encode(text, add_special_tokens=True).ids for text in texts if text]
+    for engine, sizes in ("inline", {}), ("fork", None):
+        with small() if sizes is None else small(sizes):
+            options = {"inputs": [f"in.{form}"], "output": engine, "text_chunk_bytes": 3000}
+            summary = convert_by(engine, **MODEL, **options, template=True, special_in_text="encode")
+        assert sequences(engine) == expected
+        assert summary.splits["train"].empty == texts.count("")
         assert not any("differs" in line for line in summary.lines())
 
 
-LLAMA3 = "llama3"
-
-
-@pytest.mark.parametrize("model", [LLAMA3], indirect=True)
-def test_a_begin_token_that_was_lost_without_a_word(
-    model: Path, here: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("model", ["llama3"], indirect=True)
+@pytest.mark.parametrize(
+    "given", [{}, {"append_token": END}, {"prepend_token": START}, {"template": True}], ids=str
+)
+def test_a_begin_token_that_is_left_out_is_reported(
+    given: dict[str, Any], model: Tokenizer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more: list[dict[str, Any]] = [{}, {"append_token": END}, {"prepend_token": START}, {"template": True}]
-    for number, given in enumerate(more):
-        chosen = {"template": False, **given}
-        summary = run("en.txt", output=f"out{number}", **chosen)
-        asked = options(tokenizer="model.json", output="new", **chosen)
-        for lines in (summary.lines(), dry_run(asked)):
-            said = [line for line in lines if "template" in line]
-            assert len(said) == (number < 2)
-            assert all(START in line and "--template" in line for line in said)
-        manifest = flat_tokens.open(f"out{number}").without_sources
-        assert manifest is not None
-        start = Tokenizer.load(model).special_tokens[START]
-        assert manifest.options["tokenizer_template"] == {
-            "front": [{"id": start, "text": START}],
-            "back": [],
-            "is_added": number >= 2,
-        }
-    capfd.readouterr()
+    is_added = bool(given.keys() & {"prepend_token", "template"})
+    for lines in (
+        run_here(tok="model.json", dry_run=True, **given)[1].splitlines(),
+        run_here(tok="model.json", **given)[1].splitlines(),
+    ):
+        found = [line for line in lines if "template" in line]
+        assert len(found) == (not is_added)
+        assert all(START in line and "--template" in line for line in found)
+    front = [{"id": model.special_tokens[START], "text": START}]
+    assert options_of("out")["tokenizer_template"] == {"front": front, "back": [], "is_added": is_added}
     assert bpe_main(["info", "model.json"]) == 0
-    assert f"begins with {START} ({start})" in capfd.readouterr().out
-    assert flat_tokens_main(["info", "out0"]) == 0
-    assert "tokenizer template" in capfd.readouterr().out
-
-
-def test_template_and_named_tokens_exclude_each_other(here: Path) -> None:
-    for name in ("prepend_token", "append_token"):
-        with pytest.raises(UsageError, match="--template"):
-            options(template=True, **{name: END})
-    with pytest.raises(UsageError, match="template"):
-        options(template="yes")
+    assert f"begins with {START} ({front[0]['id']})" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("model", ["several"], indirect=True)
-def test_a_run_without_the_template_is_not_resumed_with_it(
-    model: Path, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = {"tokenizer": "model.json", "validation_fraction": 0.0}
-    leave_partial(monkeypatch, **given, template=True)
-    with pytest.raises(Refused, match="--template"):
-        convert(options(**given), InlineEngine())
-    assert convert(options(**given, template=True), InlineEngine()).reused_shards
-    run("en.txt", output="whole")
-    assert all_ids("out") == all_ids("whole")
+def test_a_run_without_the_template_is_not_resumed_with_it(model: Tokenizer) -> None:
+    options = MODEL | {"text_chunk_bytes": 200}
+    with pytest.raises(KeyboardInterrupt):
+        convert(stopping_at(9), template=True, **options)
+    assert "--template" in str(error_of(Inline(), **options))
+    assert convert(Inline(), template=True, **options).reused_shards
+    convert(Inline(), template=True, output="whole", **MODEL)
+    assert sequences("out") == sequences("whole")
 
 
 @pytest.mark.parametrize("model", ["several", "both"], indirect=True)
-def test_retokenized_documents_keep_the_template(model: Path, here: Path) -> None:
-    added = Tokenizer.load(model)
-    assert added.post_processor is not None
-    run("en.txt", output="old")
-    root = json.loads(model.read_text())
-    root["post_processor"] = {
-        "type": "BertProcessing",
-        "sep": [START, added.special_tokens[START]],
-        "cls": ["a", 5],
-    }
-    (here / "new.json").write_text(json.dumps(root))
+def test_retokenized_documents_keep_the_template(model: Tokenizer) -> None:
+    convert(Inline(), template=True, output="old", **MODEL)
+    root = json.loads(Path("model.json").read_bytes())
+    start = model.special_tokens[START]
+    root["post_processor"] = {"type": "BertProcessing", "sep": [START, start], "cls": ["a", 5]}
+    Path("new.json").write_text(json.dumps(root))
     assert retokenize_main(["old", "--tokenizer", "new.json", "--output", "new"]) == 0
-    new = Tokenizer.load("new.json")
-    old_texts = [
-        ids[len(added.post_processor.front) : -len(added.post_processor.back)] for ids in all_ids("old")
-    ]
-    assert all_ids("new") == [[5, *ids, new.special_tokens[START]] for ids in old_texts]
-    manifest = flat_tokens.open("new").without_sources
-    assert manifest is not None
-    assert manifest.options["template"] is True
+    added = model.post_processor
+    assert added is not None
+    texts = [ids[len(added.front) : -len(added.back)] for ids in sequences("old")]
+    assert sequences("new") == [[5, *ids, start] for ids in texts]
+    assert options_of("new")["template"] is True
 
 
 @pytest.mark.parametrize("model", ["several"], indirect=True)
-def test_begin_tokens_are_not_trained_and_end_tokens_are(model: Path, here: Path) -> None:
-    (here / "p.jsonl").write_text(
-        json.dumps({"p": "what", "c": " that"}) + "\n" + json.dumps({"p": "", "c": ""})
-    )
-    summary = run("p.jsonl", prompt_field="p", completion_field="c")
-    ((ids, bits),) = rows_of(here / "out")
-    tokenizer = Tokenizer.load(model)
-    assert ids == tokenizer.encode("what that", add_special_tokens=True)
+def test_begin_tokens_are_not_trained_and_end_tokens_are(model: Tokenizer) -> None:
+    pairs = [{"prompt": "what", "completion": " that"}, {"prompt": "", "completion": ""}]
+    write_records("p.jsonl", pairs)
+    summary = convert_pairs(template=True, **MODEL)
+    ((ids, bits),) = masked_sequences("out")
+    assert ids == model.encode("what that", add_special_tokens=True)
     assert bits[:2] == [False, False]
     assert bits[-3:] == [True, True, True]
     assert summary.trained_tokens == sum(bits)
 
 
 @pytest.mark.parametrize("model", ["both"], indirect=True)
-def test_chats_do_not_get_the_template_as_well(
-    model: Path, here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_chats_do_not_get_the_template_too(model: Tokenizer) -> None:
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
-    write_template(here, CHATML)
-    (here / "c.jsonl").write_text(json.dumps({"messages": USER}) + "\n")
-    run("c.jsonl", messages_field="messages", template=False, output="plain")
-    command = "c.jsonl --messages-field messages --tokenizer model.json --workers 1 --validation-fraction 0"
-    assert main([*command.split(), "--template", "--output", "out"]) == 0
-    assert rows_of(here / "out") == rows_of(here / "plain")
-    output = capfd.readouterr()
-    assert "warning: --template: " in output.err
-    assert "differs" not in output.out
+    write_template(CHATML)
+    write_chats("c.jsonl", [USER])
+    convert_chats(output="plain", **MODEL)
+    chats = {"messages_field": "messages", "tok": "model.json", "validation_fraction": 0}
+    code, out, err = run_here("c.jsonl", **chats, template=True)
+    assert code == 0
+    assert masked_sequences("out") == masked_sequences("plain")
+    assert "warning: --template: " in err
+    assert "differs" not in out
+    assert (
+        f"begins with {START} twice" in run_here("c.jsonl", **chats, prepend_token=START, output="twice")[2]
+    )
     # Text records next to chats get the template.
-    pairs = [{"p": USER[:1], "c": USER[1:]}, {"p": "a", "c": "b"}]
-    (here / "p.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    run("p.jsonl", prompt_field="p", completion_field="c", output="pairs")
-    first, second = rows_of(here / "pairs")
-    assert first[0] == rows_of(here / "plain")[0][0]
-    assert second[0] == Tokenizer.load(model).encode("ab", add_special_tokens=True)
-    assert main([*command.split(), "--prepend-token", START, "--output", "twice"]) == 0
-    assert f"begins with {START} twice" in capfd.readouterr().err
+    write_records("p.jsonl", [{"prompt": USER[:1], "completion": USER[1:]}])
+    with Path("p.jsonl").open("a") as file:
+        file.write('{"prompt": "a", "completion": "b"}\n')
+    convert_pairs(template=True, output="pairs", **MODEL)
+    first, second = masked_sequences("pairs")
+    assert first[0] == masked_sequences("plain")[0][0]
+    assert second[0] == model.encode("ab", add_special_tokens=True)
 
 
-FLAGS = [{}, {"add_bos_token": True}, {"add_bos_token": False, "add_eos_token": True}, dict.fromkeys(
-    ("add_bos_token", "add_eos_token"), True
-)]  # fmt: skip
+FLAGS: list[dict[str, bool]] = [
+    {},
+    {"add_bos_token": True},
+    {"add_bos_token": False, "add_eos_token": True},
+    {"add_bos_token": True, "add_eos_token": True},
+]
 
 
 @pytest.mark.parametrize("flags", FLAGS)
-def test_flags_of_a_configuration_without_a_tokenizer_json(flags: dict[str, bool], here: Path) -> None:
-    folder = here / "folder"
-    folder.mkdir()
-    tokenizer = Tokenizer(
-        {id_: bytes([id_]) for id_ in range(256)} | {256: b"th"}, [(b"t", b"h")], ["<s>", "</s>"]
-    )
-    tokenizer.export_gpt2(folder)
-    names = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<s>"}
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "GPT2Tokenizer", **names, **flags})
-    )
-    (here / "in.txt").write_text("the end")
-    run("in.txt", tokenizer="folder")
-    expected = [256, *b"e end"]
-    loaded = Tokenizer.load(folder).special_tokens
-    expected = [loaded["<s>"]] * flags.get("add_bos_token", False) + expected
-    expected += [loaded["</s>"]] * flags.get("add_eos_token", False)
-    assert all_ids("out") == [expected]
+def test_flags_of_a_configuration_without_a_tokenizer_json(flags: dict[str, bool], folder: Path) -> None:
+    entries = {id_: bytes([id_]) for id_ in range(256)} | {256: b"th"}
+    Path("model").mkdir()
+    Tokenizer(entries, [(b"t", b"h")], ["<s>", "</s>"]).export_gpt2(folder / "model")
+    names = {"tokenizer_class": "GPT2Tokenizer", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<s>"}
+    Path("model/tokenizer_config.json").write_text(json.dumps(names | flags))
+    Path("in.txt").write_text("the end")
+    convert(Inline(), inputs=["in.txt"], tokenizer="model", template=True, validation_fraction=0.0)
+    special = Tokenizer.load("model").special_tokens
+    front = [special["<s>"]] * flags.get("add_bos_token", False)
+    expected = [*front, 256, *b"e end", *[special["</s>"]] * flags.get("add_eos_token", False)]
+    assert sequences("out") == [expected]
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    assert transformers.AutoTokenizer.from_pretrained("folder")("the end")["input_ids"] == expected
+    assert transformers.AutoTokenizer.from_pretrained("model")("the end")["input_ids"] == expected

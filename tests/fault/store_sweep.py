@@ -6,7 +6,7 @@ the whole dataset; then the same command, undisturbed, ends with the objects tha
 SHA-256 of their bytes, and nothing else is left in the bucket or on the machine.
 
 Not tried, since no store makes two requests one: a driver that stands still between its last look whether it is the one
-that writes and the request that follows (tests/convert/test_store_model.py).
+that writes and the request that follows.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from pathlib import Path
 import dask_cluster
 from faulty_proxy import faulty_proxy
 from injector import end_group
-from naive_conversion import END, make_documents, train_tokenizer
+from runs import sample_documents, tokenizer_bytes
 from servers import client_of_another_make, s3_options
 from store_faults import KILLED, KINDS, ROOT, Ended, Happening, Kind, Run
+from strategies import END
 
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
@@ -68,8 +69,8 @@ class StoreSweep:
         self._points = self.missed = 0
         self._cluster: subprocess.Popen[str] | None = None
         self._scheduler = ""
-        train_tokenizer(folder / "tok.json")
-        documents = make_documents(30, seed=4)
+        (folder / "tok.json").write_bytes(tokenizer_bytes())
+        documents = sample_documents(30, seed=4)
         lines = "".join(json.dumps({"text": text}) + "\n" for text in documents[:20])
         self._inputs = {
             "in/bad.txt": END.join(documents[:3]).encode() + b"<|endoftext|>bad \xff<|endoftext|>good",

@@ -18,8 +18,9 @@ import pytest
 from bounded_run import Target
 from mutations import change_bytes, change_json
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
-from naive_conversion import END, make_documents, train_tokenizer, tree
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "convert" / "contract"))
+from runs import sample_text, tokenizer_bytes, tree
 
 import convert.shards.merge_task
 from convert import ConvertOptions
@@ -70,8 +71,8 @@ def sound(stage: int, attempt: int) -> dict[str, bytes]:
 def expected() -> dict[str, bytes]:
     """The dataset; makes the corpus too."""
     folder = Path(_kept.name)
-    train_tokenizer(folder / "tok.json")
-    (folder / "en.txt").write_text(END.join(make_documents(40, seed=5)), newline="")
+    (folder / "tok.json").write_bytes(tokenizer_bytes())
+    (folder / "en.txt").write_bytes(sample_text(40))
     run_conversion(options(folder / "clean"), InlineEngine())
     return tree(folder / "clean")
 

@@ -62,7 +62,7 @@ NATIVE_TESTS = {
         "bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_entry_files bpe/test_ids_file"
     ),
     "tokenmill/inputs/native": ("inputs/test_json_texts inputs/test_json_array inputs/test_sources"),
-    "convert/native": ("convert/test_splitting convert/test_pipeline"),
+    "convert/native": ("convert/contract/test_naive"),
     "flat_tokens/native": (
         "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/test_token_facts "
         "flat_tokens/test_token_matches flat_tokens/test_bounded flat_tokens/test_loader "

@@ -15,6 +15,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -91,12 +92,16 @@ class Split:
 
 @dataclass
 class Expected:
-    """skipped: bad records. replaced: U+FFFD inserted. unreadable: files without any readable record."""
+    """skipped: bad records. replaced: U+FFFD inserted. unreadable: files without any readable record.
+
+    special: documents with the text of a special token that is encoded as ordinary text.
+    """
 
     splits: dict[str, Split] = field(default_factory=lambda: {"train": Split(), "validation": Split()})
     skipped: int = 0
     replaced: int = 0
     unreadable: int = 0
+    special: int = 0
 
 
 class _BadFileError(Exception):
@@ -130,6 +135,8 @@ class Naive:
         form = next(suffix for suffix in reversed(path.suffixes) if suffix in _READERS or suffix == ".txt")
         try:
             data = _decompressed(path.read_bytes(), path.suffix)
+            if form in (".txt", ".jsonl") and data.startswith((b"\xff\xfe", b"\x1f\x8b")):  # UTF-16, gzip
+                raise _BadFileError
             for record in self._texts(data) if form == ".txt" else _READERS[form](data, self._repair):
                 document = self._document(record, is_text=form == ".txt")
                 if document is None:
@@ -140,8 +147,6 @@ class Naive:
             self._expected.unreadable += 1
 
     def _texts(self, data: bytes) -> Iterator[dict[str, bytes]]:
-        if data.startswith((b"\xff\xfe", b"\x1f\x8b")):  # UTF-16, gzip
-            raise _BadFileError
         texts = (self._repair(data) if self._rules.replace_invalid else data).split(
             self._rules.separator.encode()
         )
@@ -160,7 +165,7 @@ class Naive:
         if not all(isinstance(value, (str, bytes)) for value in values):
             return None
         try:
-            texts = [self._repair(value.encode() if isinstance(value, str) else value) for value in values]
+            texts = [self._repair(self._bytes(value)) for value in values]
         except ValueError:
             return None
         text = b"".join(texts)
@@ -168,6 +173,12 @@ class Naive:
             return None
         special = rules.special_in_text == "encode" or (is_text and rules.special_in_text is None)
         return Document(text, special, None if len(texts) == 1 else [(len(texts[0]), len(text))])
+
+    def _bytes(self, value: str | bytes) -> bytes:
+        if isinstance(value, str) and self._rules.replace_invalid:
+            value, count = re.subn("[\ud800-\udfff]", "\ufffd", value)
+            self._expected.replaced += count
+        return value.encode() if isinstance(value, str) else value
 
     def _repair(self, data: bytes) -> bytes:
         if not self._rules.replace_invalid:
@@ -192,6 +203,8 @@ class Naive:
     def _add(self, name: str, document: Document) -> None:
         split, tokens, rules = self._expected.splits[name], self._tokenizer, self._rules
         split.documents += 1
+        if not document.special:
+            self._expected.special += any(token in document.text for token in self._special)
         ids = tokens.encode(document.text.decode(), allowed_special="all" if document.special else ())
         if not ids:
             return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import os
 import re
 import subprocess
@@ -10,25 +12,25 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
 
+import pytest
 from strategies import END, SPECIAL_TOKENS
 
 import bpe
+import flat_tokens
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
+from convert.__main__ import main
+from tokenmill.engines.inline_engine import InlineEngine
 
-OPTIONS = {field.name for field in fields(ConvertOptions)}
-# Options that were renamed, as this version spells them.
-RESTART = "restart" if "restart" in OPTIONS else "overwrite"
-REPLACE_INVALID: dict[str, Any] = (
-    {"replace_invalid": True} if "replace_invalid" in OPTIONS else {"invalid": "replace"}
-)
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 TRAINING_TEXT = (
     "the quick brown fox and the lazy dog; it's of the naïve façade, привет 東京都 aa ab aba " * 20
@@ -106,17 +108,9 @@ def executor_named(name: str) -> Iterator[Executor | None]:
 
 
 def convert(executor: Executor | None = None, **more: Any) -> Summary:
-    """Convert to `out` unless `more` says otherwise. replace_invalid: True or False, whatever the option is called."""
-    given: dict[str, Any] = {
-        "tokenizer": "tok.json",
-        "output": "out",
-        "progress": "none",
-        "workers": 2,
-        **more,
-    }
-    if given.pop("replace_invalid", False):
-        given |= REPLACE_INVALID
-    return run_conversion(ConvertOptions(**given), executor)
+    """Convert en.txt to out with tok.json, unless `more` says otherwise."""
+    usual = {"inputs": ["en.txt"], "tokenizer": "tok.json", "output": "out", "progress": "none", "workers": 2}
+    return run_conversion(ConvertOptions(**usual | more), executor)
 
 
 def convert_by(engine: str, workers: int = 2, **more: Any) -> Summary:
@@ -127,8 +121,17 @@ def convert_by(engine: str, workers: int = 2, **more: Any) -> Summary:
         return convert(executor, workers=workers, **more)
 
 
+def error_of(executor: Executor | None = None, **more: Any) -> Any:
+    """Convert and return the error, which must be one line and have an exit code."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - any that has an exit code
+        convert(executor, **more)
+    assert isinstance(getattr(caught.value, "exit_code", None), int), caught.value
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
 def exit_code(executor: Executor | None = None, **more: Any) -> int:
-    """Convert; 0, or the exit code of the error, which must have one and be one line."""
+    """Convert; 0, or the exit code of the error."""
     try:
         convert(executor, **more)
     except Exception as error:
@@ -142,13 +145,39 @@ def exit_code(executor: Executor | None = None, **more: Any) -> int:
 
 
 def tree(path: str | Path) -> dict[str, bytes]:
-    """Relative path -> bytes of each file below `path`; empty folders too, as b""."""
-    root = Path(path)
-    return {
-        str(entry.relative_to(root)): entry.read_bytes() if entry.is_file() else b""
-        for entry in sorted(root.rglob("*"))
-        if not entry.is_dir() or not any(entry.iterdir())
-    }
+    """Relative path -> bytes of each file below `path`."""
+    files = [entry for entry in sorted(Path(path).rglob("*")) if entry.is_file()]
+    return {str(entry.relative_to(path)): entry.read_bytes() for entry in files}
+
+
+def arrays(path: str | Path) -> dict[str, bytes]:
+    """The same for a dataset, without its manifest, which names the inputs."""
+    return {name: data for name, data in tree(path).items() if "manifest" not in name}
+
+
+def sequences(path: str | Path) -> list[list[int]]:
+    """The token IDs of each document, first of train and then of validation."""
+    return [ids.tolist() for split in _splits(path) for ids in split]
+
+
+def masked_sequences(path: str | Path) -> list[tuple[list[int], list[bool]]]:
+    """The same with the loss mask of each document."""
+    return [
+        (split.sequence(at).tolist(), split.trained_of(at).tolist())
+        for split in _splits(path)
+        for at in range(len(split))
+    ]
+
+
+def _splits(path: str | Path) -> list[Any]:
+    dataset = flat_tokens.open(path)
+    return [dataset.train, dataset.validation]
+
+
+def options_of(path: str | Path) -> dict[str, Any]:
+    """The options in the manifest of a dataset."""
+    found: dict[str, Any] = json.loads(Path(path, "manifest.json").read_bytes())["options"]
+    return found
 
 
 @dataclass(frozen=True)
@@ -161,6 +190,7 @@ class Counts:
     skipped: int
     replaced: int
     unreadable: int
+    special: int
     splits: Mapping[str, tuple[int, int, int, int]]
 
     @classmethod
@@ -176,6 +206,7 @@ class Counts:
             *numbers(r"^  documents +(\d+) = (\d+) written \+ (\d+) empty \+ (\d+) skipped$"),
             *(numbers(r"^  replaced +(\d+) ") or (0,)),
             *(numbers(r"^  unreadable +(\d+) file") or (0,)),
+            *(numbers(r"^  special +(\d+) document") or (0,)),
             {name: numbers(rf"^  {name} +{split}") for name in ("train", "validation")},  # type: ignore[misc]
         )
 
@@ -193,7 +224,9 @@ def words(*inputs: str, output: str = "out", tok: str = "tok.json", **flags: Any
     """The arguments of the command: words("a.txt", seed=1) -> a.txt --tokenizer tok.json --output out --seed 1."""
     found = [*inputs, "--tokenizer", tok, "--output", output]
     for name, value in flags.items():
-        found += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+        values = value if isinstance(value, list) else [value]
+        for each in values:
+            found += [f"--{name.replace('_', '-')}", *([] if each is True else [str(each)])]
     return found
 
 
@@ -223,10 +256,29 @@ def command(*inputs: str, **flags: Any) -> tuple[int, str, str]:
     return finish(start(words(*inputs, **flags)))
 
 
+def run_here(*inputs: str, **flags: Any) -> tuple[int, str, str]:
+    """Run the command and its tasks in this process; its exit code, stdout and stderr. inputs: en.txt if none."""
+    inline = mock.patch("convert.driver.conversion.open_engine", return_value=InlineEngine())
+    with inline, redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = main(words(*(inputs or ["en.txt"]), **flags))
+    return code, out.getvalue(), err.getvalue()
+
+
+def rejected(code: int, *inputs: str, **flags: Any) -> str:
+    """The line on stderr of a command that ends with this exit code."""
+    found, out, err = run_here(*inputs, **{"progress": "none", **flags})
+    assert (found, out, err.count("\n")) == (code, "", 1), err
+    assert err.startswith("tokenmill: error: ")
+    assert err[:-1].isprintable()
+    return err
+
+
 def sample_documents(count: int, seed: int = 0) -> list[str]:
-    """Documents of about 100 bytes; some are empty, some equal."""
+    """Documents of about 100 bytes with special tokens in some of them; some are empty, some equal."""
     random, words = Random(seed), TRAINING_TEXT.split()
-    return [" ".join(random.choices(words, k=random.choice([0, 1, 3, 20, 40]))) for _ in range(count)]
+    glue = [" ", " ", " ", "  ", "\n", "<|im_start|>", "<|endoftext"]
+    lengths = [random.choice([0, 1, 3, 20, 40]) for _ in range(count)]
+    return ["".join(random.choice(words) + random.choice(glue) for _ in range(length)) for length in lengths]
 
 
 def sample_text(count: int, seed: int = 0) -> bytes:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from limits import limits, small
 from runs import (
-    RESTART,
     Inline,
     convert,
     exit_code,
@@ -27,8 +27,6 @@ from runs import (
     workplace,
 )
 from strategies import examples
-
-pytestmark = pytest.mark.stress
 
 DATA_LOST, MACHINE, REFUSED = 1, 4, 6
 OPTIONS = st.fixed_dictionaries(
@@ -74,17 +72,19 @@ def damage(draw: Any) -> None:
 def resume(options: dict[str, Any]) -> None:
     """Run the same call again until the dataset is complete, or start over if it is refused."""
     codes: list[int] = []
-    while code := exit_code(Inline(), **options, **({RESTART: True} if codes[-1:] == [REFUSED] else {})):
+    while code := exit_code(Inline(), **options, restart=codes[-1:] == [REFUSED]):
         assert code in (DATA_LOST, MACHINE, REFUSED)
         assert not Path("out").exists()
         codes.append(code)
         assert len(codes) < 3, codes
 
 
-@given(OPTIONS, st.integers(1, 20), st.data())
-@examples(1.25)
-def test_damage_between_two_runs(options: dict[str, Any], stop: int, data: st.DataObject) -> None:
-    with workplace():
+@given(OPTIONS, st.integers(1, 20), limits(), st.data())
+@examples(0.5)
+def test_damage_between_two_runs(
+    options: dict[str, Any], stop: int, sizes: dict[str, Any], data: st.DataObject
+) -> None:
+    with workplace(), small(sizes):
         options = complete(options)
         convert(Inline(), output="clean", **options)
         try:
@@ -96,15 +96,17 @@ def test_damage_between_two_runs(options: dict[str, Any], stop: int, data: st.Da
         assert not Path("out.partial").exists()
 
 
-@given(OPTIONS, st.integers(1, 30), st.data())
-@examples(1)
-def test_damage_during_a_run(options: dict[str, Any], task: int, data: st.DataObject) -> None:
+@given(OPTIONS, st.integers(1, 30), limits(), st.data())
+@examples(0.5)
+def test_damage_during_a_run(
+    options: dict[str, Any], task: int, sizes: dict[str, Any], data: st.DataObject
+) -> None:
     def before(number: int) -> None:
         # A file that is damaged after verification has read it is not read again.
         if number == task and not Path("out.partial/dataset/manifest.json").exists():
             damage(data.draw)
 
-    with workplace():
+    with workplace(), small(sizes):
         options = complete(options)
         convert(Inline(), output="clean", **options)
         code = exit_code(Inline(before), **options)
@@ -125,6 +127,7 @@ def test_a_manifest_that_is_damaged_before_it_is_published() -> None:
     assert exit_code(Inline(flip), inputs=["in.txt"], text_chunk_bytes=200) in (DATA_LOST, MACHINE)
 
 
+@pytest.mark.stress
 @given(st.integers(1, 60), st.data())
 @examples(0.15)
 def test_damage_after_a_command_was_killed(count: int, data: st.DataObject) -> None:

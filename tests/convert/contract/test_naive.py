@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from limits import limits, small
 from naive import CHAT_TEMPLATE, Expected, Naive, Rules, differences
 from runs import Counts, Inline, convert, convert_by, exit_code, sample_documents, tokenizer, tree, workplace
 from strategies import (
@@ -52,8 +53,8 @@ def check(expected: Expected, summary: Summary, has_mask: bool = False) -> None:
     assert differences("out", expected, has_mask) == []
     counts = Counts.of(summary.lines())
     counts.check()
-    found = counts.skipped, counts.replaced, counts.unreadable
-    assert found == (expected.skipped, expected.replaced, expected.unreadable)
+    found = counts.skipped, counts.replaced, counts.unreadable, counts.special
+    assert found == (expected.skipped, expected.replaced, expected.unreadable, expected.special)
     for name, split in expected.splits.items():
         written = len(split.sequences)
         assert counts.splits[name] == (
@@ -66,14 +67,16 @@ def check(expected: Expected, summary: Summary, has_mask: bool = False) -> None:
 
 
 @pytest.mark.parametrize("faults", [False, True], ids=["good", "bad records and files"])
-@given(st.data(), ENGINES, st.integers(1, 3))
-@examples(1.5)
-def test_any_corpus(faults: bool, data: st.DataObject, engine: str, workers: int) -> None:
+@given(st.data(), ENGINES, st.integers(1, 3), limits())
+@examples(2)
+def test_any_corpus(
+    faults: bool, data: st.DataObject, engine: str, workers: int, sizes: dict[str, Any]
+) -> None:
     conversion = data.draw(conversions(faults))
     corpus, on_error = conversion.corpus, conversion.content["on_error"]
     options = {"inputs": corpus.inputs, "validation": corpus.validation, **conversion.options}
     options["text_chunk_bytes"] = text_chunk_bytes(data.draw, corpus.size)
-    with workplace():
+    with workplace(), small(sizes):
         corpus.write()
         expected, before = expected_of(conversion), tree(".")
         bad = expected.skipped + expected.unreadable
@@ -93,9 +96,9 @@ def test_any_corpus(faults: bool, data: st.DataObject, engine: str, workers: int
 
 
 @pytest.mark.parametrize("kind", ["prompts", "chats"])
-@given(st.data(), st.sampled_from(RECORD_FORMS), ENGINES)
+@given(st.data(), st.sampled_from(RECORD_FORMS), ENGINES, limits())
 @examples(0.75)
-def test_loss_masks(kind: str, data: st.DataObject, form: str, engine: str) -> None:
+def test_loss_masks(kind: str, data: st.DataObject, form: str, engine: str, sizes: dict[str, Any]) -> None:
     content: dict[str, Any]
     if kind == "prompts":
         records = data.draw(prompts())
@@ -110,7 +113,7 @@ def test_loss_masks(kind: str, data: st.DataObject, form: str, engine: str) -> N
     corpus = data.draw(record_files("in", records, form))
     options: dict[str, Any] = {"chunk_tokens": 64, "zarr_format": data.draw(st.sampled_from([2, 3]))}
     options["text_chunk_bytes"] = text_chunk_bytes(data.draw, corpus.size, tasks=20)
-    with workplace():
+    with workplace(), small(sizes):
         corpus.write()
         if kind == "chats":
             Path("chat.jinja").write_text(CHAT_TEMPLATE)
@@ -235,13 +238,20 @@ def complete_documents(data: bytes, form: str) -> int:
 
 
 @given(
-    st.integers(0, 6), st.none() | st.integers(0, 6), st.sampled_from(["skip", "quarantine"]), st.randoms()
+    st.integers(0, 6),
+    st.none() | st.integers(0, 6),
+    st.sampled_from(["skip", "quarantine"]),
+    st.none() | st.just(3),
+    st.randoms(),
 )
 @examples(0.3)
-def test_a_limit_of_bad_records(bad: int, limit: int | None, on_error: str, random: Any) -> None:
+def test_a_limit_of_bad_records(
+    bad: int, limit: int | None, on_error: str, held_out: int | None, random: Any
+) -> None:
     lines = [b'{"text": "a"}'] * 5 + [b"{"] * bad
     random.shuffle(lines)
-    options = {"inputs": ["in.jsonl"], "on_error": on_error, "max_errors": limit, "text_chunk_bytes": 20}
+    options: dict[str, Any] = {"inputs": ["in.jsonl"], "text_chunk_bytes": 20}
+    options |= {"on_error": on_error, "max_errors": limit, "validation_docs": held_out}
     with workplace():
         Path("in.jsonl").write_bytes(b"\n".join(lines))
         if limit is not None and bad > limit:

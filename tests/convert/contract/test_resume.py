@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from limits import limits, small
 from runs import (
-    RESTART,
     Counts,
     Inline,
     command,
     convert,
+    error_of,
     exit_code,
     finish,
     sample_documents,
@@ -36,19 +37,19 @@ from runs import (
 )
 from strategies import Conversion, conversions, examples, text_chunk_bytes
 
-pytestmark = pytest.mark.stress
-
 # -- stopped between two tasks, in this process
 
 
-@given(conversions(faults=True), st.lists(st.integers(0, 50), min_size=1, max_size=3), st.data())
-@examples(1)
-def test_stopped_at_any_tasks(conversion: Conversion, stops: list[int], data: st.DataObject) -> None:
+@given(conversions(faults=True), st.lists(st.integers(0, 50), min_size=1, max_size=3), limits(), st.data())
+@examples(0.5)
+def test_stopped_at_any_tasks(
+    conversion: Conversion, stops: list[int], sizes: dict[str, Any], data: st.DataObject
+) -> None:
     corpus = conversion.corpus
     options = {"inputs": corpus.inputs, "validation": corpus.validation, **conversion.options}
     options["text_chunk_bytes"] = text_chunk_bytes(data.draw, corpus.size, tasks=40)
     options["on_error"] = "quarantine"
-    with workplace():
+    with workplace(), small(sizes):
         corpus.write()
         convert(Inline(), output="clean", **options)
         for stop in stops:
@@ -75,50 +76,77 @@ def stopped(folder: Path) -> dict[str, Any]:
     return options
 
 
-def append_to_an_input() -> None:
+def append() -> None:
     with Path("in.txt").open("ab") as file:
         file.write(b" more")
 
 
-def edit_an_input() -> None:
+def edit() -> None:
     status = Path("in.txt").stat()
     Path("in.txt").write_bytes(b"#" + Path("in.txt").read_bytes()[1:])
     os.utime("in.txt", ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000_000))
 
 
-CHANGES: dict[str, dict[str, Any] | Callable[[], None]] = {
-    "seed": {"seed": 1},
-    "separator": {"separator": " "},
-    "fraction": {"validation_fraction": 0.4},
-    "number of validation documents": {"validation_docs": 3},
-    "end token": {"append_token": "<|endoftext|>"},
-    "special tokens": {"special_in_text": "text"},
-    "zarr format": {"zarr_format": 3},
-    "compression": {"compression": "none"},
-    "zarr chunks": {"chunk_tokens": 128},
-    "text chunks": {"text_chunk_bytes": 500},
-    "first input less": {"inputs": ["more.txt"]},
-    "order of inputs": {"inputs": ["more.txt", "in.txt"]},
-    "validation file": {"inputs": ["in.txt"], "validation": ["more.txt"]},
-    "tokenizer": {"tokenizer": "other.json"},
-    "longer input": append_to_an_input,
-    "edited input": edit_an_input,
+def truncate() -> None:
+    os.truncate("in.txt", 10)
+
+
+# The change, and text that the error must contain.
+CHANGES: dict[str, tuple[dict[str, Any] | Callable[[], None], str]] = {
+    "seed": ({"seed": 1}, "--seed 0 (now 1)"),
+    "separator": ({"separator": " "}, "--separator '<|endoftext|>' (now ' ')"),
+    "fraction": ({"validation_fraction": 0.4}, "--validation-fraction 0.005 (now 0.4)"),
+    "number of validation documents": ({"validation_docs": 3}, "--validation-docs not given (now 3)"),
+    "end token": ({"append_token": "<|endoftext|>"}, "--append-token not given (now '<|endoftext|>')"),
+    "special tokens": ({"special_in_text": "text"}, "--special-in-text "),
+    "zarr format": ({"zarr_format": 3}, "--zarr-format 2 (now 3)"),
+    "compression": ({"compression": "none"}, "--compression 'zstd' (now 'none')"),
+    "zarr chunks": ({"chunk_tokens": 128}, "--chunk-tokens 64 (now 128)"),
+    "text chunks": ({"text_chunk_bytes": 500}, "--text-chunk-bytes 300 (now 500)"),
+    "first input missing": ({"inputs": ["more.txt"]}, "in.txt"),
+    "order of inputs": ({"inputs": ["more.txt", "in.txt"]}, "input 1 'in.txt' (now 'more.txt')"),
+    "validation file": ({"inputs": ["in.txt"], "validation": ["more.txt"]}, "more.txt"),
+    "tokenizer": ({"tokenizer": "other.json"}, "tokenizer"),
+    "longer input": (append, "size of in.txt "),
+    "edited input": (edit, "modification time of in.txt "),
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_run_is_refused_unless_it_starts_over(name: str, stopped: dict[str, Any]) -> None:
-    change, kept = CHANGES[name], tree("out.partial")
+    (change, text), kept = CHANGES[name], tree("out.partial")
     if not isinstance(change, dict):
         change()
         change = {}
     for _ in range(2):  # a refusal removes nothing
-        assert exit_code(Inline(), **stopped | change) == 6
+        error = error_of(Inline(), **stopped | change)
+        assert error.exit_code == 6
+        assert text in str(error)
+        assert "--restart" in str(error)
         assert tree("out.partial").keys() == kept.keys()
-    convert(Inline(), **stopped | change, **{RESTART: True})
+    convert(Inline(), **stopped | change, restart=True)
     convert(Inline(), output="expected", **stopped | change)
     assert tree("out") == tree("expected")
     assert not Path("out.partial").exists()
+
+
+@pytest.mark.parametrize("change", [append, edit, truncate])
+def test_an_input_that_changes_while_it_is_read(change: Callable[[], None], folder: Path) -> None:
+    def before(number: int) -> None:
+        if number == 4:
+            change()
+
+    (folder / "in.txt").write_bytes(sample_text(60))
+    error = error_of(Inline(before), inputs=["in.txt"], text_chunk_bytes=300)
+    assert error.exit_code == 3
+    assert "in.txt" in str(error)
+    assert not Path("out").exists()
+
+
+def test_a_copy_of_an_input_with_the_same_time_is_the_same_input(stopped: dict[str, Any]) -> None:
+    Path("in.txt").rename("other")
+    shutil.copy2("other", "in.txt")
+    assert any("reused " in line for line in convert(Inline(), **stopped).lines())
 
 
 @pytest.mark.parametrize("change", [{"workers": 7}, {"start_method": "fork"}, {"on_error": "skip"}], ids=str)
@@ -133,7 +161,7 @@ def test_options_that_keep_the_tokens_may_change(change: dict[str, Any], stopped
 @pytest.mark.parametrize("place", ["out.partial/mine", "out.partial/shards.txt", "out.partial/jobs.txt"])
 def test_a_foreign_file_in_the_partial_folder_stays(place: str, stopped: dict[str, Any]) -> None:
     Path(place).write_text("mine")
-    for more in ({}, {RESTART: True}):
+    for more in ({}, {"restart": True}):
         assert exit_code(Inline(), **stopped, **more) == 6
         assert Path(place).read_text() == "mine"
     Path(place).unlink()
@@ -213,11 +241,11 @@ def undisturbed() -> Iterator[Undisturbed]:
 
 @dataclass(frozen=True)
 class Kill:
-    """name: the signal. whom: the command, all of its processes or one worker. after: a share of the undisturbed time,
-    or a number of changes to the partial folder."""
+    """name: the signal. victim: the command, all of its processes or one worker. after: a share of the undisturbed
+    time, or a number of changes to the partial folder."""
 
     name: str
-    whom: str
+    victim: str
     after: float | int
 
     def strike(self, arguments: list[str], seconds: float) -> int:
@@ -233,12 +261,12 @@ class Kill:
             time.sleep(0.001)
         number = getattr(signal, self.name)
         with suppress(ProcessLookupError):
-            if self.whom == "all":
+            if self.victim == "all":
                 os.killpg(process.pid, number)
             else:
-                process.send_signal(number) if self.whom == "command" else kill_a_worker(process.pid)
+                process.send_signal(number) if self.victim == "command" else kill_a_worker(process.pid)
         code, out, err = finish(process)
-        if self.whom == "worker":
+        if self.victim == "worker":
             assert code in (0, 5), err
         elif number != signal.SIGKILL and code:
             assert code in (128 + number, -number), err  # the latter before the handler is installed
@@ -261,10 +289,11 @@ def listing(folder: str) -> str:
 
 def kills() -> st.SearchStrategy[Kill]:
     moments = st.integers(0, 80) | st.floats(0.1, 1.1)
-    whom = st.sampled_from(["command", "command", "all", "worker"])
-    return st.builds(Kill, st.sampled_from(["SIGKILL", "SIGKILL", "SIGTERM"]), whom, moments)
+    victims = st.sampled_from(["command", "command", "all", "worker"])
+    return st.builds(Kill, st.sampled_from(["SIGKILL", "SIGKILL", "SIGTERM"]), victims, moments)
 
 
+@pytest.mark.stress
 @given(st.tuples(kills(), kills()))
 @examples(0.2)
 def test_a_command_that_is_killed_twice(undisturbed: Undisturbed, moments: tuple[Kill, Kill]) -> None:
