@@ -100,7 +100,7 @@ class Results:
         held_out = round(SEQUENCES * VALIDATION_TOKENS / TOKENS)
         train = SplitCounts(SEQUENCES, 0, SEQUENCES, TOKENS, 50_000)
         validation = SplitCounts(held_out, 0, held_out, VALIDATION_TOKENS, 50_000)
-        sizes = (4 * TOKENS + 8 * SEQUENCES, 4 * VALIDATION_TOKENS + 8 * held_out)
+        sizes = (4 * TOKENS, 4 * VALIDATION_TOKENS + 8 * SEQUENCES + 8 * held_out)
         first, second = (self._rng.randbytes(8 * -(-size // BLOCK_BYTES)) for size in sizes)
         return ShardRecord(
             ShardId(chunk.index),

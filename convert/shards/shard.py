@@ -1,7 +1,9 @@
 """A temporary shard: the encoded documents of a text chunk, or of a part of it, in at most two files.
 
-    <chunk>.<number>.train        uint32[tokens] of train, then uint64[starts]
-    <chunk>.<number>.validation   the same of validation
+    <chunk>.<number>.train   uint32[tokens of train]
+    <chunk>.<number>.rest    uint32[tokens of validation], then uint64[starts] of train and of validation
+
+Tokens of train have a file of their own, which is deleted as soon as they are merged: starts are merged much later.
 
 Tokens are stored as in the dataset: id * 2, plus 1 at the first token of a sequence. With a loss mask IDs are below
 2^30, and NOT_TRAINED marks tokens that are not trained. Starts count from the shard's first token of their split and
@@ -27,10 +29,10 @@ from tokenmill.inputs._core import xxh64
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-SPLITS = ("train", "validation")  # also the suffixes of files
+SPLITS = ("train", "validation")
 ARRAYS = ("tokens", "starts")
 ITEM_BYTES = {"tokens": 4, "starts": 8}
-QUARANTINE = ".quarantine"  # suffix of the file with bad records
+TRAIN, REST, QUARANTINE = ".train", ".rest", ".quarantine"  # suffixes of files
 BLOCK_BYTES = 256 << 10
 DIGEST_BYTES = 8
 NOT_TRAINED = np.uint32(1 << 31)
@@ -112,22 +114,28 @@ class ShardRecord:
 
     def files(self) -> list[ShardFile]:
         """Return the files that exist."""
-        return [self._file(split) for split in SPLITS if self.split(split).tokens]
+        sizes = (4 * self.train.tokens, self._start("validation", "starts") + 8 * self.validation.sequences)
+        named = zip((TRAIN, REST), sizes, self.digests, strict=True)
+        return [ShardFile(self.name + suffix, size, digests) for suffix, size, digests in named if size]
 
     def merged_bytes(self) -> dict[str, int]:
         """Return the bytes of each file that merge tasks read: all but the padding."""
-        counts = {f"{self.name}.{split}": self.split(split) for split in SPLITS}
-        return {name: 4 * own.tokens + 8 * own.sequences for name, own in counts.items() if own.tokens}
+        padding = padding_bytes(self.validation.tokens)
+        return {file.name: file.size - (padding if file.name.endswith(REST) else 0) for file in self.files()}
 
     def slice(self, split: str, array: str, start: int, stop: int, added: int) -> ShardSlice:
         """Return items [start, stop) of an array of a split."""
-        first, item = 0 if array == "tokens" else starts_offset(self.split(split)), ITEM_BYTES[array]
-        return ShardSlice(self._file(split), first + start * item, first + stop * item, added)
+        suffix = TRAIN if (split, array) == ("train", "tokens") else REST
+        file = next(file for file in self.files() if file.name.endswith(suffix))
+        first, item = self._start(split, array), ITEM_BYTES[array]
+        return ShardSlice(file, first + start * item, first + stop * item, added)
 
-    def _file(self, split: str) -> ShardFile:
-        counts = self.split(split)
-        size = starts_offset(counts) + 8 * counts.sequences
-        return ShardFile(f"{self.name}.{split}", size, self.digests[SPLITS.index(split)])
+    def _start(self, split: str, array: str) -> int:
+        """Return the offset of an array in its file."""
+        if array == "tokens":
+            return 0
+        start = 4 * self.validation.tokens + padding_bytes(self.validation.tokens)
+        return start + (8 * self.train.sequences if split == "validation" else 0)
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON-able values; `from_json` is the inverse."""
@@ -155,9 +163,9 @@ def shard_name(shard: ShardId) -> str:
     return f"{shard.chunk_index}.{shard.number}"
 
 
-def starts_offset(counts: SplitCounts) -> int:
-    """Return the offset of the starts in the file of a split."""
-    return 4 * (counts.tokens + counts.tokens % 2)
+def padding_bytes(tokens: int) -> int:
+    """Return the bytes after some tokens up to a multiple of 8."""
+    return tokens % 2 * 4
 
 
 def digest_of(block: Buffer) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from contextlib import suppress
 from pathlib import Path
@@ -20,13 +19,14 @@ from convert.shards.intake_counts import LONGEST_COUNT
 from convert.shards.shard import (
     BLOCK_BYTES,
     NOT_TRAINED,
-    SPLITS,
+    REST,
+    TRAIN,
     ShardRecord,
     SourceCounts,
     SplitCounts,
     digest_of,
+    padding_bytes,
     shard_name,
-    starts_offset,
 )
 from tokenmill.inputs.buffers import thread_buffer
 
@@ -57,7 +57,7 @@ class ShardWriter:
         self._mask = NOT_TRAINED if has_mask else np.uint32(0)
         self._front = np.array(ends.front_ids, dtype=np.uint32) | self._mask
         self._back = np.array(ends.back_ids, dtype=np.uint32)
-        paths = (folder / f"{shard_name(shard)}.{split}" for split in SPLITS)
+        paths = (folder / (shard_name(shard) + suffix) for suffix in (TRAIN, REST))
         self._files = [path.open("x+b", buffering=BUFFER_BYTES) for path in paths]
         self._starts = [array("Q"), array("Q")]
         self._counts = [SplitCounts(), SplitCounts()]
@@ -173,17 +173,16 @@ class ShardWriter:
             self._files[0].seek(0)
             first = self._files[0].read(4 * min(FIRST_IDS, int(lengths[0][0])))
             intake.first_ids = ((np.frombuffer(first, np.uint32) & ~self._mask) >> np.uint32(1)).tolist()
-        digests = (self._complete(0, starts[0]), self._complete(1, starts[1]))
-        counts = intake.counts()
+        self._write(1, np.zeros(padding_bytes(validation.tokens), dtype=np.uint8))
+        for own in starts:
+            self._write(1, own)
+        digests, counts = (self._complete(0), self._complete(1)), intake.counts()
         return ShardRecord(self._shard, train, validation, digests, sources, counts, is_last, text_bytes)
 
-    def _complete(self, split: int, starts: NDArray[np.uint64]) -> bytes:
-        """Append the starts, close the file and return the digests of its blocks. An empty file is removed."""
+    def _complete(self, split: int) -> bytes:
+        """Close a file and return the digests of its blocks. An empty file is removed."""
         file, digests = self._files[split], bytearray()
         with naming(file.name):
-            file.seek(0, os.SEEK_END)
-            file.write(bytes(starts_offset(self._counts[split]) - file.tell()))
-            file.write(starts.data)
             file.seek(0)
             while block := file.read(BLOCK_BYTES):
                 digests += digest_of(block)
