@@ -8,9 +8,10 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
-from runs import Inline, convert, stopping_at
+from runs import convert, stopping_at
 
 from convert import Summary
+from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.stores import Store, open_store
 
 OPTIONS: dict[str, Any] = {
@@ -32,7 +33,7 @@ class Output:
 
     def run(self, executor: Any = None, **more: Any) -> Summary:
         given = OPTIONS | {"output": self.url, "storage_options": self.options}
-        return convert(executor or Inline(), **given | more)
+        return convert(executor or InlineEngine(), **given | more)  # which does not pickle stores
 
     def stop(self, **more: Any) -> None:
         """Begin a run and interrupt it when about half of it is done."""

@@ -122,7 +122,7 @@ def test_the_dataset_is_that_of_the_files_on_a_disk(form: str, place: Place) -> 
     for source, name in zip(sources, NAMES, strict=True):
         assert source["version"] == place.store.head(f"{name}.{form}").version
     assert not verify_dataset(Path("out")).problems
-    assert "3 files" in run_here(place.url, *settings(place.options), dry_run=True)[1]
+    assert "3 files" in run_here(place.url, *settings(place.options), output="new", dry_run=True)[1]
 
 
 @pytest.mark.parametrize("by", ["options", "environment"])
@@ -165,6 +165,7 @@ def test_a_key_that_cannot_be_read_is_named(key: str, moto: str) -> None:
         code, _, err = run_here(named, *settings(s3_options(moto)), progress="none")
         assert code in (2, 4)
         assert (f"{prefix}/{key}" in err, err.count("\n")) == (True, 1)
+    client.delete_object(Bucket=BUCKET, Key=f"{prefix}/{key}")
 
 
 @pytest.mark.parametrize("harm", ["rewritten", "removed"])

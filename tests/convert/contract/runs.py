@@ -145,13 +145,9 @@ def exit_code(executor: Executor | None = None, **more: Any) -> int:
 
 
 def tree(path: str | Path) -> dict[str, bytes]:
-    """Relative path -> bytes of each file below `path`; empty folders too, as b""."""
-    root = Path(path)
-    return {
-        str(entry.relative_to(root)): entry.read_bytes() if entry.is_file() else b""
-        for entry in sorted(root.rglob("*"))
-        if not entry.is_dir() or not any(entry.iterdir())
-    }
+    """Relative path -> bytes of each file below `path`."""
+    files = [entry for entry in sorted(Path(path).rglob("*")) if entry.is_file()]
+    return {str(entry.relative_to(path)): entry.read_bytes() for entry in files}
 
 
 def arrays(path: str | Path) -> dict[str, bytes]:

@@ -28,8 +28,6 @@ from runs import (
 )
 from strategies import examples
 
-pytestmark = pytest.mark.stress
-
 DATA_LOST, MACHINE, REFUSED = 1, 4, 6
 OPTIONS = st.fixed_dictionaries(
     {
@@ -82,7 +80,7 @@ def resume(options: dict[str, Any]) -> None:
 
 
 @given(OPTIONS, st.integers(1, 20), limits(), st.data())
-@examples(1.25)
+@examples(0.5)
 def test_damage_between_two_runs(
     options: dict[str, Any], stop: int, sizes: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -99,7 +97,7 @@ def test_damage_between_two_runs(
 
 
 @given(OPTIONS, st.integers(1, 30), limits(), st.data())
-@examples(1)
+@examples(0.5)
 def test_damage_during_a_run(
     options: dict[str, Any], task: int, sizes: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -129,6 +127,7 @@ def test_a_manifest_that_is_damaged_before_it_is_published() -> None:
     assert exit_code(Inline(flip), inputs=["in.txt"], text_chunk_bytes=200) in (DATA_LOST, MACHINE)
 
 
+@pytest.mark.stress
 @given(st.integers(1, 60), st.data())
 @examples(0.15)
 def test_damage_after_a_command_was_killed(count: int, data: st.DataObject) -> None:

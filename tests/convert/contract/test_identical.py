@@ -28,8 +28,7 @@ from runs import (
 )
 from strategies import FORMS, Corpus, record_files
 
-pytestmark = pytest.mark.stress
-
+SLOW = pytest.mark.stress
 OPTIONS: dict[str, Any] = {
     "text_chunk_bytes": 700,
     "chunk_tokens": 64,
@@ -77,7 +76,12 @@ def corpus() -> Iterator[tuple[list[str], dict[int, dict[str, bytes]]]]:
 
 @pytest.mark.parametrize(
     ("engine", "workers"),
-    [("fork", 1), ("fork", 2), ("fork", 8), ("spawn", 2), ("threads", 3), ("pool", 2), ("inline", 8)],
+    [
+        ("fork", 2),
+        ("threads", 3),
+        ("pool", 2),
+        *(pytest.param(*one, marks=SLOW) for one in [("fork", 1), ("fork", 8), ("spawn", 2), ("inline", 8)]),
+    ],
 )
 def test_engines_of_this_machine(engine: str, workers: int, corpus: Any, tmp_path: Path) -> None:
     inputs, expected = corpus
@@ -85,7 +89,7 @@ def test_engines_of_this_machine(engine: str, workers: int, corpus: Any, tmp_pat
     assert tree(tmp_path / "out") == expected[2]
 
 
-@pytest.mark.parametrize("text_chunk_bytes", [97, 5000, None])
+@pytest.mark.parametrize("text_chunk_bytes", [pytest.param(97, marks=SLOW), 5000, None])
 def test_text_chunks(text_chunk_bytes: int | None, corpus: Any, tmp_path: Path) -> None:
     inputs, expected = corpus
     more = OPTIONS | {"text_chunk_bytes": text_chunk_bytes}
@@ -136,6 +140,7 @@ def dask_cluster(folder: Path) -> Iterator[str]:
         process.communicate(timeout=60)
 
 
+@SLOW
 def test_a_dask_cluster(corpus: Any, tmp_path: Path) -> None:
     inputs, expected = corpus
     with dask_cluster(tmp_path) as scheduler:
@@ -185,7 +190,9 @@ def bucket(endpoint: str) -> Bucket:
     return Bucket(endpoint)
 
 
-@pytest.mark.parametrize("engine", ["inline", "threads", "command"])
+@pytest.mark.parametrize(
+    "engine", [pytest.param("inline", marks=SLOW), "threads", pytest.param("command", marks=SLOW)]
+)
 def test_an_object_store(engine: str, corpus: Any, bucket: Bucket) -> None:
     inputs, expected = corpus
     url = f"s3://{bucket.name}/deep/out"

@@ -37,13 +37,11 @@ from runs import (
 )
 from strategies import Conversion, conversions, examples, text_chunk_bytes
 
-pytestmark = pytest.mark.stress
-
 # -- stopped between two tasks, in this process
 
 
 @given(conversions(faults=True), st.lists(st.integers(0, 50), min_size=1, max_size=3), limits(), st.data())
-@examples(1)
+@examples(0.5)
 def test_stopped_at_any_tasks(
     conversion: Conversion, stops: list[int], sizes: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -295,6 +293,7 @@ def kills() -> st.SearchStrategy[Kill]:
     return st.builds(Kill, st.sampled_from(["SIGKILL", "SIGKILL", "SIGTERM"]), victims, moments)
 
 
+@pytest.mark.stress
 @given(st.tuples(kills(), kills()))
 @examples(0.2)
 def test_a_command_that_is_killed_twice(undisturbed: Undisturbed, moments: tuple[Kill, Kill]) -> None:
