@@ -37,6 +37,7 @@ REQUIRED = {  # one of these
     "task_count": ("task_index",),
 }
 _MASK_BITS = 8  # tokens per byte of a loss mask
+_TOKEN = "must be the text or ID of a tokenizer entry"
 
 
 def _option(
@@ -65,6 +66,10 @@ def _choice(default: Any, *choices: Any) -> Any:
 
 def _name(default: str | None) -> Any:
     return _option(default, "must be a field name, or a JSON pointer of at most 64 parts", _is_field)
+
+
+def _is_token(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, str) and value != "")
 
 
 def _is_field(value: Any) -> bool:
@@ -149,8 +154,8 @@ class ConvertOptions:
     completion_field: str | None = _name(None)
     chat_template: str | None = None
     chat_date: str | None = _option(None, "must be a date such as 2024-07-26", _is_date)
-    append_token: str | int | None = None
-    prepend_token: str | int | None = None
+    append_token: str | int | None = _option(None, _TOKEN, _is_token)
+    prepend_token: str | int | None = _option(None, _TOKEN, _is_token)
     template: bool = False
     special_in_text: str | None = _choice(None, "encode", "text", "error")
     validation: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor

@@ -165,6 +165,7 @@ def estimate_lines(setup: Setup) -> list[str]:
         counts[source.kind.name] += 1
         sizes[source.kind.name] += source.size_bytes
     inputs = (f"{counts[kind]:,} {kind} ({bytes_text(sizes[kind])})" for kind in sorted(counts))
+    chunks = f"{counted(plan.chunk_count, 'text chunk')} of up to {bytes_text(plan.chunk_bytes)}"
     documents = f"{found.documents:,} with {bytes_text(found.text_bytes)} of text"
     per_token = f"{found.text_bytes / max(1, found.tokens):.2f} bytes of text per token"
     disk = f"{bytes_text(found.dataset_bytes)} for the dataset and {bytes_text(found.working_bytes)}"
@@ -172,6 +173,7 @@ def estimate_lines(setup: Setup) -> list[str]:
     return [
         f"{printable(options.output)}: nothing written (--dry-run); {sample}:",
         f"  inputs     {counted(len(plan.sources), 'file')}: {', '.join(inputs)}",
+        f"  plan       {chunks}, Zarr format {setup.layout.zarr_format}, compression {options.compression}",
         f"  documents  about {documents}; validation {held_out}",
         f"  tokens     about {tokens_text(found.tokens)}, {per_token}",
         *ends_lines(setup.ends, options.messages_field is not None),

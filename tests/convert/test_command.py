@@ -133,7 +133,7 @@ def test_stopped_processes_continue(here: Path) -> None:
     os.killpg(process.pid, signal.SIGSTOP)
     time.sleep(3)  # three times the limit for workers without progress
     os.killpg(process.pid, signal.SIGCONT)
-    assert finish(process) == (0, "", "")
+    assert finish(process)[::2] == (0, "")
     convert(Inline(), output="clean", text_chunk_bytes=20_000)
     assert tree("out") == tree("clean")
 
@@ -227,13 +227,13 @@ def test_a_missing_temporary_folder(
     start_method: str, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ENVIRONMENT, "TMPDIR", "/nowhere")
-    assert command("en.txt", workers=2, start_method=start_method, **SMALL) == (0, "", "")
+    assert command("en.txt", workers=2, start_method=start_method, **SMALL)[::2] == (0, "")
     assert tree("out") == clean
 
 
 def test_a_file_from_the_future(here: Path, clean: dict[str, bytes]) -> None:
     os.utime(here / "en.txt", (2**33, 2**33))  # the year 2242
-    assert command("en.txt", **SMALL) == (0, "", "")
+    assert command("en.txt", **SMALL)[::2] == (0, "")
     assert tree("out") == clean
 
 

@@ -90,12 +90,12 @@ def fails(process: subprocess.Popen[str], code: int, *parts: str) -> None:
 def test_the_same_bytes_while_workers_come(cluster: Cluster, inputs: list[str]) -> None:
     process = begin(cluster.address, inputs)
     assert cluster.ask("scale 4") == "OK"
-    assert finish(process) == (0, "", "")
+    assert finish(process)[::2] == (0, "")
     assert tree("out") == tree("clean")
     cluster.ask("scale 2")
     Path("scratch").mkdir()
     more = {"scratch": "scratch", "on_error": "quarantine", "output": "again"}
-    assert finish(begin(cluster.address, inputs, **more)) == (0, "", "")
+    assert finish(begin(cluster.address, inputs, **more))[::2] == (0, "")
     assert not list(Path("scratch").iterdir())
     assert not list(Path().glob("*partial*"))
 
@@ -133,7 +133,7 @@ def test_a_worker_that_is_killed(cluster: Cluster, inputs: list[str]) -> None:
     process = begin(cluster.address, inputs)
     wait_for_work()
     os.kill(int(cluster.ask("pids").split()[0]), signal.SIGKILL)
-    assert finish(process) == (0, "", "")
+    assert finish(process)[::2] == (0, "")
     assert tree("out") == tree("clean")
 
 
@@ -142,7 +142,7 @@ def test_a_worker_that_continues_after_it_was_declared_lost(cluster: Cluster, in
         process = begin(cluster.address, inputs)
         wait_for_work()
         worker.send_signal(signal.SIGSTOP)
-        assert finish(process) == (0, "", "")
+        assert finish(process)[::2] == (0, "")
         worker.send_signal(signal.SIGCONT)
         time.sleep(1)
     assert tree("out") == tree("clean")
@@ -154,7 +154,7 @@ def test_an_interrupted_run_resumes(cluster: Cluster, inputs: list[str]) -> None
     wait_for_work()
     process.send_signal(signal.SIGINT)
     fails(process, 130, "out.partial")
-    assert finish(begin(cluster.address, inputs)) == (0, "", "")
+    assert finish(begin(cluster.address, inputs))[::2] == (0, "")
     assert tree("out") == tree("clean")
 
 
@@ -165,7 +165,7 @@ def test_a_scheduler_that_ends(cluster: Cluster, inputs: list[str]) -> None:
     other.process.kill()
     other.close()
     fails(process, 5, f"dask scheduler {other.address}: ")
-    assert finish(begin(cluster.address, inputs)) == (0, "", "")
+    assert finish(begin(cluster.address, inputs))[::2] == (0, "")
     assert tree("out") == tree("clean")
 
 

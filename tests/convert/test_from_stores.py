@@ -135,7 +135,7 @@ def test_worker_processes_read_for_themselves(by: str, moto: str, monkeypatch: p
             monkeypatch.setitem(ENVIRONMENT, name, value)
         more = []
     done = command(f"{place.url}/**", *more, workers=2, progress="none", **SMALL)
-    assert done == (0, "", "")
+    assert done[::2] == (0, "")
     assert arrays("out") == on_disk("jsonl")
     assert not any(SECRET.encode() in path.read_bytes() for path in Path("out").rglob("*") if path.is_file())
 
