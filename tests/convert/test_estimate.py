@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from input_kinds import KINDS, PACKED, compressed, write_kind
 from naive_conversion import END, make_documents
+from readings import find_sources
 from test_input_kinds import run
 
 from bpe.tokenizer import Tokenizer
@@ -24,7 +25,6 @@ from convert.driver.estimate import Estimate, estimate
 from convert.errors import StorageError, UsageError
 from convert.planning.plan import make_plan
 from flat_tokens.storage.layout import ArrayLayout
-from tokenmill.inputs.sources import find_sources
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
 

@@ -8,10 +8,11 @@ from uuid import uuid4
 import pytest
 from input_kinds import write_kind
 from naive_conversion import make_documents, tree
+from readings import find_sources
 
 from bpe.__main__ import main as bpe_main
 from convert.__main__ import main
-from tokenmill.inputs.sources import find_sources, search_sources
+from tokenmill.inputs.sources import search_sources
 from tokenmill.stores import open_store
 
 WORDS = ["in/**", "--tokenizer", "tok.json", "--quiet", "--workers", "1", "--validation-fraction", "0.2"]

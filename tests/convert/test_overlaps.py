@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from readings import find_sources
 
 from convert.errors import UsageError
 from convert.workdir.overlaps import overlaps
-from tokenmill.inputs.sources import find_sources, refuse
+from tokenmill.inputs.sources import refuse
 
 
 @pytest.fixture
