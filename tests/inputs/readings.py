@@ -14,7 +14,8 @@ from tokenmill.inputs.intake import BadRecord, Intake
 from tokenmill.inputs.kinds import kind_of
 from tokenmill.inputs.pieced_text import PiecedText
 from tokenmill.inputs.rules import IntakeRules
-from tokenmill.inputs.source_list import Piece, Source
+from tokenmill.inputs.source_list import Piece, Source, SourceList
+from tokenmill.inputs.sources import refuse, search_sources
 from tokenmill.inputs.text_documents import checked_text, valid_documents
 
 SEPARATOR = b"|"
@@ -29,6 +30,15 @@ class KeptIntake(Intake):
 
     def set_aside(self, source_index: int, record: BadRecord) -> None:
         self.kept.append(record)
+
+
+def find_sources(
+    inputs: Sequence[str], validation: Sequence[str] = (), input_format: str = "auto", **options: Any
+) -> SourceList:
+    """The sources of arguments. BadArgument lists all problems."""
+    found = search_sources(inputs, validation, input_format, **options)
+    refuse(found.problems)
+    return found.sources
 
 
 def source_of(path: Path, input_format: str = "auto") -> Source:

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from input_kinds import COMPRESSIONS, compressed
 from readings import KeptIntake, json_text, read, read_parts, source_of
 
-from tokenmill.inputs.blocks import record_blocks
-from tokenmill.inputs.buffers import GrowingBuffer
 from tokenmill.inputs.documents import Buffers, LongText, Reading
 from tokenmill.inputs.errors import FatalInput
 from tokenmill.inputs.rules import IntakeRules
@@ -174,33 +172,6 @@ def _write(factory: pytest.TempPathFactory, form: str, compression: str, content
     path = factory.getbasetemp() / f"in.{form}{'' if compression == 'none' else f'.{compression}'}"
     path.write_bytes(content)
     return source_of(path)
-
-
-class Dribble:
-    """A stream that returns at most `most` bytes at a time."""
-
-    def __init__(self, data: bytes, most: int) -> None:
-        self._data, self._most = data, most
-
-    def readinto(self, buffer: memoryview) -> int:
-        part = self._data[: min(self._most, len(buffer))]
-        buffer[: len(part)] = part
-        self._data = self._data[len(part) :]
-        return len(part)
-
-
-@given(texts(), st.integers(1, 40), st.integers(1, 20))
-@settings(deadline=None)
-def test_blocks_depend_on_the_bytes_alone(case: tuple[bytes, bytes], block_bytes: int, most: int) -> None:
-    separator, text = case
-
-    def blocks(most: int) -> list[tuple[object, ...]]:
-        stream = Dribble(text, most)
-        found = record_blocks(stream, separator, GrowingBuffer(), 0, block_bytes)
-        return [(bytes(block.data), *block[1:]) for block in found]
-
-    assert blocks(most) == blocks(10_000)
-    assert b"".join(data for data, *_ in blocks(most)) == text  # type: ignore[misc]
 
 
 def test_memory_is_that_of_two_blocks_whatever_the_document(tmp_path: Path) -> None:

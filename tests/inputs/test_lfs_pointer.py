@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from readings import read
+from readings import find_sources, read
 
 from bpe import count_pretokens
 from tokenmill.errors import TokenmillError
@@ -13,7 +13,6 @@ from tokenmill.inputs.chunks import Chunks
 from tokenmill.inputs.kinds import FORMATS
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.samples import samples_of
-from tokenmill.inputs.sources import find_sources
 from tokenmill.inputs.utf8 import LFS_ADVICE
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0f" * 32 + b"\nsize 12345\n"

@@ -10,11 +10,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from readings import find_sources
 
 from tokenmill.errors import BadArgument
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.kinds import Kind
-from tokenmill.inputs.sources import find_sources, require_unchanged, search_sources
+from tokenmill.inputs.sources import require_unchanged, search_sources
 from tokenmill.stores import open_store
 
 KEYS = ["a.txt", "b.jsonl.gz", "d/1.txt", "d/2.txt", "d/e/3.txt", ".h.txt", "d/.x/4.txt", "d.txt", "z[1].txt"]

@@ -65,19 +65,6 @@ class Found(NamedTuple):
     marked_up: list[str]
 
 
-def find_sources(
-    inputs: Sequence[str],
-    validation: Sequence[str] = (),
-    input_format: str = "auto",
-    standard_input: Source | None = None,
-    options: StorageOptions = NO_OPTIONS,
-) -> SourceList:
-    """Return the sources of `search_sources`. Raise BadArgument that lists all problems."""
-    found = search_sources(inputs, validation, input_format, standard_input, options)
-    refuse(found.problems)
-    return found.sources
-
-
 def search_sources(
     inputs: Sequence[str],
     validation: Sequence[str] = (),
