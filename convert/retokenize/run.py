@@ -76,7 +76,6 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
         unfinished = opened.enter_context(Unfinished(options.output, options.overwrite, not_ours))
         temporary = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="retokenize-")))
         engine = open_engine(options.engine, lambda _: None)
-        opened.callback(engine.shutdown)
         pool = opened.enter_context(TaskPool(engine))
         root, job_file = unfinished.folder, unfinished.folder / "job"
         record, facts = save_tokenizer(new, root, temporary, source)
