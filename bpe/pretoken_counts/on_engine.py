@@ -91,20 +91,16 @@ def count_on_engine(
         elsewhere.memory_bytes,
     )
     pretokenizer = Pretokenizer.from_pattern(options.pattern)
-    pool = TaskPool(engine, elsewhere.engine.retries, elsewhere.notice)
-    try:
-        with pool:
-            key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job, options.storage_options)
-            if progress is not None:  # a bar may start a thread: workers are forked before
-                progress.begin("counting", chunks.total_bytes, "bytes")
-                if note := pretokenizer.slow_note:
-                    progress.note(note)
-            tree = _Tree(job, pool, key)
-            for done_bytes in tree.count():
-                if progress is not None:
-                    progress.update(done_bytes)
-    finally:
-        engine.shutdown()
+    with TaskPool(engine, elsewhere.engine.retries, elsewhere.notice) as pool:
+        key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job, options.storage_options)
+        if progress is not None:  # a bar may start a thread: workers are forked before
+            progress.begin("counting", chunks.total_bytes, "bytes")
+            if note := pretokenizer.slow_note:
+                progress.note(note)
+        tree = _Tree(job, pool, key)
+        for done_bytes in tree.count():
+            if progress is not None:
+                progress.update(done_bytes)
     tree.tally.tell(progress, options.special_tokens)
     facts = CountsFacts(
         pretokenizer,

@@ -74,7 +74,6 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     with ExitStack() as opened:
         unfinished = opened.enter_context(Unfinished(options.output, options.overwrite, not_ours))
         engine = open_engine(options.engine, lambda _: None)
-        opened.callback(engine.shutdown)
         pool = opened.enter_context(TaskPool(engine))
         root, job_file = unfinished.folder, unfinished.folder / "job"
         record, facts = save_tokenizer(new, root, source)

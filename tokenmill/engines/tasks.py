@@ -49,7 +49,7 @@ class _Call:
 
 
 class TaskPool:
-    """Tasks on an engine. As a context manager it cancels waiting tasks, and after an error it stops the engine.
+    """Tasks on an engine. As a context manager it ends the engine.
 
     retries: how often a task may run again. notice: takes messages on delayed tasks and on the end of a run.
     """
@@ -67,6 +67,9 @@ class TaskPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:
+            self.engine.shutdown(cancel_futures=True)
+            return
         with suppress(Exception):  # the error that ended the run is the one to report
             try:
                 running = [future for future in self._calls if not future.cancel()]
@@ -74,8 +77,7 @@ class TaskPool:
                     self._notice(
                         f"stopping: workers have {GRACE_SECONDS:g} s to finish. Interrupt again to stop at once."
                     )
-                if error is not None:
-                    self.engine.stop(running, GRACE_SECONDS)
+                self.engine.stop(running, GRACE_SECONDS)
             except KeyboardInterrupt:  # the second one, which may arrive during the notice
                 self.engine.kill()
 
