@@ -37,7 +37,7 @@ from tokenmill.inputs.sources import require_unchanged
 from tokenmill.inputs.unpack import UnpackedBlock, pieces
 from tokenmill.stores import RandomFile, StoreNotFound, open_file
 
-MAX_BLOCKS = 16  # unpacked blocks of a file that wait to be encoded
+MAX_BLOCKS = 4  # unpacked blocks of a file that wait to be encoded
 READ_BYTES = 4 << 20
 
 
@@ -181,7 +181,7 @@ class _Blocks:
     def write(self, data: memoryview) -> None:
         """Append text to the current block."""
         self.size += len(data)
-        self._next_line += bytes(data).count(b"\n")
+        self._next_line += int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
         with naming(self._path):
             self._file.write(data)
 

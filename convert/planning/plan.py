@@ -21,7 +21,7 @@ CHUNK_BYTES = (4 * MIB, 32 * MIB)
 MIN_SHARD_BYTES = 16 * MIB
 MIN_GIVEN_SHARD_BYTES = 64 << 10
 # A compressed file of this size is one text chunk, which several workers can share.
-LARGE_FILE_BYTES = 64 * MIB
+LARGE_FILE_BYTES = 16 * MIB
 UNPACKED_FORMATS = ("text", "jsonl")
 
 
