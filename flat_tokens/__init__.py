@@ -5,7 +5,7 @@
     dataset = flat_tokens.open("owt.zarr")
     dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
 
-Reading imports numpy and numcodecs alone, zarr only for layouts that nobody in this package writes. A few loops
+Reading imports numpy and numcodecs, but not zarr. A few loops
 have a C++ form, used where it was built (flat_tokens/built.py). The names below are imported when first used: who
 only opens and reads, or only writes, is spared the rest.
 """
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flat_tokens.sources import RowPart, SourcePlace
     from flat_tokens.storage.layout import ArrayLayout
     from flat_tokens.verify import VerifyReport, verify_dataset
+    from flat_tokens.views import concat
 
 # A star import must not replace the built-in function `open`.
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "RowPart",
     "SourcePlace",
     "VerifyReport",
+    "concat",
     "verify_dataset",
 ]
 
@@ -72,6 +74,7 @@ _MODULE_OF = {
     "RowPart": "sources",
     "SourcePlace": "sources",
     "VerifyReport": "verify",
+    "concat": "views",
     "open": "opening",
     "verify_dataset": "verify",
 }

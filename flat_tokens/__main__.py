@@ -94,13 +94,6 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
     head, report = _add_head(subparsers), _add_report(subparsers)
     export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
     compact = exchange.add_compact(subparsers)
-    for reads in (info, head, report, export, compact):
-        reads.add_argument(
-            "--version",
-            type=whole(MAX_COUNT, 0),
-            metavar="N",
-            help="version of the dataset (default: the newest)",
-        )
     for reads in (info, head, export):
         reads.add_argument(
             "--source",

@@ -20,13 +20,12 @@ from flat_tokens import opening, statistics
 from flat_tokens.arguments import tokenizer_file
 from flat_tokens.errors import printable
 from flat_tokens.format import decode_ids
-from flat_tokens.sources import open_places
 from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 from tokenmill.cli.standard_streams import complain
 
 LINE_COLUMNS = 100
-SHOWN_SOURCES = SHOWN_PARTS = 20
+SHOWN_SOURCES = 20
 
 
 def info(arguments: argparse.Namespace) -> int:
@@ -50,19 +49,12 @@ def info(arguments: argparse.Namespace) -> int:
             if split["chunk_tokens"] is not None:
                 more = "; verify checks the files" if facts["has_manifest"] else ""
                 print(f"  checksums: {split['checksum'] or f'none that reading checks{more}'}")
-    if facts["parts"]:
-        print(f"version {facts['version']} with {len(facts['parts'])} parts:")
-        for part in facts["parts"][:SHOWN_PARTS]:
-            print(f"  {printable(part['path'])}: {sum(part['tokens'].values()):,} tokens")
-        if len(facts["parts"]) > SHOWN_PARTS:
-            print(f"  ... and {len(facts['parts']) - SHOWN_PARTS:,} more")
     tokenizer = facts["tokenizer"]
     shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
     print(f"tokenizer: {printable(shown)}")
     if facts["options"]:
-        of_first = " of the first part" if facts["parts"] else ""
         options = [_fact(name, value) for name, value in facts["options"].items()]
-        print("\n".join(_lines(f"options{of_first}: ", options)))
+        print("\n".join(_lines("options: ", options)))
     if facts["versions"]:
         print(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
     source_count = facts["source_count"]
@@ -79,9 +71,7 @@ def info(arguments: argparse.Namespace) -> int:
 
 def _info_of_sources(arguments: argparse.Namespace) -> int:
     """The same of some sources."""
-    facts = statistics.describe_sources(
-        opening.open(arguments.dataset, version=arguments.version), arguments.source
-    )
+    facts = statistics.describe_sources(opening.open(arguments.dataset), arguments.source)
     if arguments.json:
         print(json.dumps(facts))
         return 0
@@ -109,7 +99,7 @@ def _of_split(name: str, split: dict[str, Any], more: str = "") -> list[str]:
 
 
 def _open(arguments: argparse.Namespace) -> opening.Dataset:
-    return opening.open(arguments.dataset, version=arguments.version)
+    return opening.open(arguments.dataset)
 
 
 def _lines(title: str, facts: list[str]) -> list[str]:
@@ -248,15 +238,16 @@ def head(arguments: argparse.Namespace) -> int:
     tokenizer_file(arguments.tokenizer)
     known = entries.load_entries(path) if path is not None else None
     split, array = arguments.split, dataset[arguments.split]
-    parts = dataset.parts or (dataset,)
-    has_places = all(open_places(part.path, split, part.opened) is not None for part in parts)
+    has_sources = dataset.has_manifest and any(
+        f"{split}_sequences" in source for source in dataset.sources(limit=1)
+    )
     for index in range(min(arguments.sequences, array.seq_count)):
         start, stop = array.sequence_range(index)
         shown_stop = min(stop, start + arguments.tokens)
         ids = decode_ids(array.encoded_tokens[start:shown_stop]).tolist()
         mask = None if array.loss_mask is None else array.loss_mask[start:shown_stop].tolist()
         text = entries.decode(ids, known) if known is not None else None
-        source = array.source_of(index) if has_places else None
+        source = array.source_of(index) if has_sources else None
         if arguments.json:
             facts = {"split": split, "index": index, "tokens": stop - start, "ids": ids, "text": text}
             facts |= {} if mask is None else {"loss_mask": list(map(int, mask))}
@@ -265,8 +256,7 @@ def head(arguments: argparse.Namespace) -> int:
         more = "" if len(ids) == stop - start else " ..."
         print(f"{split}[{index}]: {stop - start:,} tokens")
         if source is not None:
-            place = f"byte {source.byte:,}" if source.record is None else f"row {source.record:,}"
-            print(f"  source: {printable(source.path)}, {place}")
+            print(f"  source: {printable(source.path)}, record {source.record:,}")
         print(f"  ids: {' '.join(map(str, ids))}{more}")
         if text is not None:
             print(f"  text: {printable(text, 2**31)}{more}")
@@ -305,7 +295,6 @@ def report(arguments: argparse.Namespace) -> int:
         bounds,
         arguments.tokenizer,
         arguments.overwrite,
-        arguments.version,
     )
     if written is not None:
         print(printable(str(written)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,21 +22,20 @@ from flat_tokens.storage.zstd_frames import content_checksum
 from flat_tokens.views import is_source
 
 STARTS_AT_A_TIME = 2**20
-CHECKED_COMPRESSORS = ("bz2", "gzip", "lzma", "zlib")
 
 
 def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | None = None) -> dict[str, Any]:
-    """Everything that `info` tells, as JSON values: path, zarr_format, version, parts, splits, tokenizer, source_count,
-    sources, options, versions; of a dataset to which was appended the sources of all parts, tokenizer, options and
-    versions of the first. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None. most_sources: no
-    more than so many of the sources are kept and told."""
-    manifest = dataset.without_sources
-    sources, source_count = _sources(dataset, most_sources)
+    """The facts of `info` as JSON values: path, zarr_format, parts, splits, tokenizer, source_count, sources, options,
+    versions. For several datasets, tokenizer, options and versions are those of the first.
+
+    with_lengths: False skips the pass over seq_starts; seq_tokens is None then.
+    most_sources: the largest number of sources to return."""
+    manifest = dataset.manifest
+    sources, source_count = dataset.sources(most_sources), _source_count(dataset)
     return {
         "path": str(dataset.path),
         "zarr_format": dataset.zarr_format,
         "has_manifest": manifest is not None,
-        "version": dataset.version,
         "parts": [_describe_part(part) for part in dataset.parts],
         "splits": {name: _describe_split(dataset, dataset[name], with_lengths) for name in SPLITS},
         "tokenizer": dict(manifest.tokenizer) if manifest and manifest.tokenizer else None,
@@ -51,15 +50,14 @@ def describe_sources(dataset: Dataset, patterns: Sequence[str]) -> dict[str, Any
     """Some sources, named or by globs, as JSON values: path, sources, and of the splits what their sequences come to.
     ArgumentError where a pattern is no source's."""
     chosen = dataset.of_sources(*patterns)
-    sources, source_count = _sources(dataset, None)
     return {
         "path": str(dataset.path),
         "sources": [
             source
-            for source in sources
+            for source in dataset.sources()
             if any(is_source(str(source["path"]), pattern) for pattern in patterns)
         ],
-        "source_count": source_count,
+        "source_count": _source_count(dataset),
         "splits": {
             name: {
                 "token_count": chosen[name].token_count,
@@ -72,16 +70,11 @@ def describe_sources(dataset: Dataset, patterns: Sequence[str]) -> dict[str, Any
     }
 
 
-def _sources(dataset: Dataset, most: int | None) -> tuple[list[Mapping[str, Any]], int]:
-    """The first of the sources of all parts, and how many there are."""
-    found: list[Mapping[str, Any]] = []
-    count = 0
-    for part in dataset.parts or (dataset,):
-        manifest = part.with_sources(None if most is None else most - len(found))
-        if manifest is not None:
-            count += len(manifest.sources) + manifest.sources_left_out
-            found += manifest.sources if most is None else manifest.sources[: most - len(found)]
-    return found, count
+def _source_count(dataset: Dataset) -> int:
+    """The number of sources of all parts."""
+    return sum(
+        0 if part.manifest is None else part.manifest.sources.lines for part in dataset.parts or (dataset,)
+    )
 
 
 def _describe_part(part: Dataset) -> dict[str, Any]:
@@ -102,7 +95,7 @@ def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool
         "seq_tokens": lengths(array.seq_starts) if with_lengths else None,
         "disk_bytes": disk_bytes,
         "disk_bytes_per_token": round(disk_bytes / array.token_count, 4) if array.token_count else None,
-        "compression": stored.compression if stored else "read by the zarr library",
+        "compression": stored.compression if stored else None,
         "checksum": _checksum(stored) if stored else None,
         "chunk_tokens": stored.chunk_elements if stored else None,
         "shard_tokens": stored.shard_elements if stored and stored.sharded else None,
@@ -121,7 +114,7 @@ def _recorded_trained_tokens(parts: Sequence[Dataset], name: str) -> int | None:
         return None
     total = 0
     for part in parts:
-        manifest = part.without_sources
+        manifest = part.manifest
         recorded = None if manifest is None else manifest.splits[name].trained_tokens
         counted = _trained_tokens(part[name]) if recorded is None else recorded
         total += part[name].token_count if counted is None else counted
@@ -162,11 +155,9 @@ def _checksum(stored: StoredArray) -> str | None:
     format 2 the first frame tells for zstd, as its metadata does not."""
     if stored.codecs.crc32c:
         return "crc32c"
-    config = json.loads(stored.codecs.compressor or "{}")
-    name = config.get("id")
-    if name != "zstd":
-        return name if name in CHECKED_COMPRESSORS else None
-    if config.get("checksum"):
+    if stored.codecs.compressor != "zstd":
+        return "gzip" if stored.codecs.compressor == "gzip" else None
+    if json.loads(stored.codecs.config).get("checksum"):
         return "zstd"
     if stored.sharded or not stored.element_count:
         return None

@@ -21,17 +21,15 @@ import numpy as np
 
 from flat_tokens import opening
 from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, printable
-from flat_tokens.format import PLACES_NAME, SPLITS, not_rising
+from flat_tokens.format import SPLITS, not_rising
 from flat_tokens.masks import MaskElements
 from flat_tokens.reader import FlatTokensArray, open_split
-from flat_tokens.sources import open_places
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import absence
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_files, read_manifest
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, walk
 from flat_tokens.storage.token_facts import TokenFacts
-from flat_tokens.storage.versions import is_of_versions
 from flat_tokens.verify_units import (
     ArrayUnit,
     UnitResult,
@@ -39,7 +37,6 @@ from flat_tokens.verify_units import (
     verify_files,
     verify_starts,
     verify_tokens,
-    verify_values,
 )
 
 UNIT_TOKENS = 2**21  # some 7 ms of work: enough to hide the 0.3 ms of handing a unit to another process
@@ -86,10 +83,11 @@ def verify_part(
 ) -> VerifyReport:
     """See verify_dataset."""
     opened = OpenedManifest.of(place / MANIFEST_NAME)
-    with opened.opening():  # else what it was replaced by would count as damage
+    with opened.reading():  # otherwise files of another dataset would count as damage
         promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
-        manifest = read_manifest(place, most_sources=0)
-        return _Verification(place, manifest, opened, promised, executor, progress, facts).run()
+        manifest = read_manifest(place)
+        files = () if manifest is None else read_files(place, manifest)
+        return _Verification(place, manifest, files, opened, promised, executor, progress, facts).run()
 
 
 class _Verification:
@@ -99,6 +97,7 @@ class _Verification:
         self,
         root: Place,
         manifest: Manifest | None,
+        files: tuple[FileRecord, ...],
         opened: OpenedManifest,
         promised: opening.Dataset | None,
         executor: Executor | None,
@@ -116,7 +115,7 @@ class _Verification:
         self.chunk_files: Counter[str] = Counter()  # by the first folders of their paths, train/seq_starts
         self.done_bytes = 0
         self.total_bytes = 0
-        self.unread = {} if manifest is None else {record.path: record for record in manifest.files}
+        self.unread = {record.path: record for record in files}
         self.opened = None if manifest is None else opened
 
     def run(self) -> VerifyReport:
@@ -125,7 +124,6 @@ class _Verification:
         splits, refusal = self._open()
         for split in splits:
             self._verify_split(split)
-            self._verify_places(split)
             self._verify_mask(split)
         for _ in self._run(verify_files, file_units(self.root, list(self.unread.values()))):
             pass
@@ -173,8 +171,6 @@ class _Verification:
         """Compare the names in the directory with the manifest's; links and the like are problems in any
         case."""
         for relative, kind, size in walk(self.root):
-            if is_of_versions(relative):
-                continue
             if kind != "file":
                 self._report(relative, f"must be a regular file (got a {kind}). Replace it with its content.")
                 self.unread.pop(relative, None)
@@ -216,21 +212,6 @@ class _Verification:
             text = f"max_token_id must be the largest ID {attained} (got {split.max_token_id})"
             self.problems.setdefault(tokens.name, f"{tokens.name}: {text}. {CONVERT_AGAIN}")
 
-    def _verify_places(self, split: FlatTokensArray) -> None:
-        """Any number may be a place: that they are those that were written the digests of the files say."""
-        try:
-            places = open_places(self.root, split.name, self.opened)
-        except DatasetError as error:
-            self.problems.setdefault(f"{split.name}/{PLACES_NAME}", str(error))
-            return
-        if places is None or not self._has_its_files(places):
-            return
-        if len(places) != split.seq_count:
-            text = f"must have {split.seq_count} entries, one per sequence (got {len(places)})"
-            self._report(places.name, f"{text}. {CONVERT_AGAIN}")
-        for _ in self._run(verify_values, ((unit,) for unit in self._units(places))):
-            pass
-
     def _verify_mask(self, split: FlatTokensArray) -> None:
         if not isinstance(split.loss_mask, MaskElements) or not self._has_its_files(split.loss_mask.packed):
             return
@@ -243,30 +224,31 @@ class _Verification:
             self._report(packed.name, f"{text}. {CONVERT_AGAIN}")
 
     def _has_its_files(self, elements: Elements) -> bool:
-        """Whether an array lacks no more files than are told one by one. What its metadata claims would decide else how
-        long this takes."""
-        found = self.chunk_files[elements.name]
-        missing = elements.file_count - found
+        """Whether an array lacks no more files than are reported one by one. Otherwise the time would depend on the
+        claims of its metadata."""
+        assert elements.stored is not None
+        file_count, found = elements.stored.file_count, self.chunk_files[elements.name]
+        missing = file_count - found
         if missing > PROBLEMS_KEPT:
-            text = f"must have {elements.file_count} files by its metadata (got {found})"
+            text = f"must have {file_count} files by its metadata (got {found})"
             self._report(elements.name, f"{text}. {RESTORE}")
         return missing <= PROBLEMS_KEPT
 
     def _units(self, elements: Elements) -> Iterator[ArrayUnit]:
         """An array as units of whole files; their records are taken off the list of what is unread."""
-        file_elements = elements.stored.shard_elements if elements.stored is not None else UNIT_TOKENS
+        assert elements.stored is not None
+        file_elements = elements.stored.shard_elements
         step = max(1, UNIT_TOKENS // file_elements) * file_elements
         for start in range(0, len(elements), step):
             stop = min(start + step, len(elements))
             records: dict[str, FileRecord] | None = None
             if self.manifest is not None:
                 records = {}
-                if elements.stored is not None:
-                    for file_index in range(start // file_elements, -(-stop // file_elements)):
-                        relative = f"{elements.name}/{elements.stored.file_key(file_index)}"
-                        record = self.unread.pop(relative, None)
-                        if record is not None:
-                            records[relative] = record
+                for file_index in range(start // file_elements, -(-stop // file_elements)):
+                    relative = f"{elements.name}/{elements.stored.file_key(file_index)}"
+                    record = self.unread.pop(relative, None)
+                    if record is not None:
+                        records[relative] = record
             yield ArrayUnit(self.root, elements, start, stop, records)
 
     def _token_units(

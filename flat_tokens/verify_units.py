@@ -17,7 +17,7 @@ import numpy.typing as npt
 from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, printable
 from flat_tokens.format import MASK_BITS, not_rising
 from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
-from flat_tokens.storage.file_digest import has_digest
+from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, absent_chunk, check_length
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.places import File, Payload, Place, open_file
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 
 WHOLE_SHARD_BYTES = 2**27  # of a shard that is read at once: twice that of 16 Mi tokens as they are
 STARTS_AT_ONCE = 2**20
-FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads
 
 
 class ArrayUnit(NamedTuple):
-    """The elements [start, stop) of an array; whole files of it where this package decodes it.
+    """The elements [start, stop) of an array; whole files of it.
 
     records: the manifest's records of these files, None without a manifest. seq_starts and the range
     [first_start, stop_start) of its entries tell a unit of encoded_tokens where sequences may start; None if
@@ -89,7 +88,7 @@ def _compare(result: UnitResult, record: FileRecord, size: int, blocks: Iterable
     if size != record.bytes:
         what = f"must have {record.bytes} bytes by the manifest (got {size})"
         result.report(record.path, f"{what}. {RESTORE}")
-    elif not has_digest(blocks, record.digest):
+    elif file_digest(blocks) != record.digest:
         what = "changed after it was written (its digest differs from the manifest)"
         result.report(record.path, f"{what}. {RESTORE}")
 
@@ -105,14 +104,6 @@ def verify_starts(unit: ArrayUnit) -> UnitResult:
             what = not_rising(name, first + at + 1, values[at + 1], values[at])
             result.problems.setdefault(name, f"{what}. {CONVERT_AGAIN}")
         result.borders.append((first, int(values[0]), int(values[-1])))
-    return result
-
-
-def verify_values(unit: ArrayUnit) -> UnitResult:
-    """Decode all zarr chunks, whose values may be any."""
-    result = UnitResult()
-    for _ in _blocks(unit, result):
-        pass
     return result
 
 
@@ -233,18 +224,7 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
 
     The values are overwritten by the next block."""
     elements, stored = unit.elements, unit.elements.stored
-    if stored is None:
-        for first in range(unit.start, unit.stop, FOREIGN_BLOCK):
-            stop = min(first + FOREIGN_BLOCK, unit.stop)
-            try:
-                values = elements.read(first, stop)
-                if unit.records is None:  # else its files are read by themselves
-                    result.byte_count += elements.foreign_bytes(first, stop)
-            except DatasetError as error:
-                result.problems.setdefault(elements.name, str(error))
-                continue
-            yield first, values
-        return
+    assert stored is not None
     buffer = np.empty(stored.chunk_elements, dtype=elements.dtype)
     room = ReadBuffer()
     for file_index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):
@@ -277,7 +257,7 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
                     text = f"must have {token_count} tokens (got {facts.token_count})"
                     result.report(relative, f"{text}. {CONVERT_AGAIN}")
         except AbsentFileError:
-            if unit.records is None and elements.is_lone_zero:
+            if unit.records is None and len(elements) == 1:
                 yield 0, np.zeros(1, dtype=elements.dtype)
                 continue
             result.report(relative, absence(relative))

@@ -1,8 +1,8 @@
 """Writing a dataset, made for many processes that write disjoint aligned runs of one split.
 
 One process calls `create_split` for each split; any number of processes call `write_tokens`, `write_starts` and, for a
-dataset that has them, `write_places` and `write_mask` with runs that begin at multiples of the layout's write units and
-end there too, but for the array's last run; then one process calls `write_root`, which puts the manifest last.
+dataset with loss masks, `write_mask` with runs that begin at multiples of the layout's write units and
+end there too, except for the array's last run; then one process calls `write_root`, which puts the manifest last.
 Invariant: no file holds parts of two runs, so a run can be written again after a failure with the same result. A file
 of a run that failed may be cut off: whoever goes on must write it again. All other files appear under their names only
 when they are whole, and so do all objects of a store, of which the manifest is put only if there is none: of two
@@ -31,12 +31,24 @@ from flat_tokens.storage.chunks import join_shard, pad
 from flat_tokens.storage.file_digest import FileDigest, file_digest
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
+from flat_tokens.storage.manifest import (
+    FILES_NAME,
+    MANIFEST_NAME,
+    SOURCES_NAME,
+    FileRecord,
+    ListRecord,
+    Manifest,
+    SplitRecord,
+    check_relative_path,
+    file_lines,
+    source_lines,
+)
 from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.token_facts import TokenFacts, content_digest, token_facts
 from tokenmill.stores import Store
 from tokenmill.stores.names import rename
 
+_LIST_BLOCK_BYTES = 1 << 16
 Destination = Path | Store  # the dataset's folder, or the container that it is
 
 
@@ -45,19 +57,16 @@ def load_codecs(layout: ArrayLayout) -> None:
     written_metadata.write_chain(layout).encode(np.zeros(1, dtype=flat_format.TOKENS_DTYPE))
 
 
-def create_arrays(
-    root: Destination, split: str, layout: ArrayLayout, has_places: bool = False, has_mask: bool = False
-) -> None:
+def create_arrays(root: Destination, split: str, layout: ArrayLayout, has_mask: bool = False) -> None:
     """Make the folders of a split's arrays, so that runs can be written before the arrays' sizes are known; nothing on
     a store, which has no folders.
 
     `create_split` writes the metadata, without which they can't be opened, before or after the runs."""
     place = place_of(root)
     if isinstance(place, Path):
-        names = [flat_format.TOKENS_NAME, flat_format.STARTS_NAME]
-        names += [flat_format.PLACES_NAME] * has_places + [flat_format.MASK_NAME] * has_mask
-        for name in names:
-            folder = place / split / name / ("c" if layout.zarr_format == 3 else "")
+        names = [f"{split}/{flat_format.TOKENS_NAME}", f"{split}/{flat_format.STARTS_NAME}"]
+        for name in [*names, f"{flat_format.MASK_NAME}/{split}"][: 2 + has_mask]:
+            folder = place / name / ("c" if layout.zarr_format == 3 else "")
             folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -68,11 +77,10 @@ def create_split(
     seq_count: int,
     max_token_id: int,
     layout: ArrayLayout,
-    has_places: bool = False,
     has_mask: bool = False,
 ) -> list[FileRecord]:
     """Write the metadata of a split, whose arrays have their final size from the start; records of the files
-    written. has_places, has_mask: seq_places and loss_mask are among them.
+    written. has_mask: whether it has a loss mask.
 
     root need not exist. A split without sequences has token_count 0, max_token_id 0, and seq_starts [0],
     which must be written like any other. ArgumentError for counts that no sequences could have, and for a layout that
@@ -85,9 +93,9 @@ def create_split(
         raise invalid("max_token_id", f"must be in [0, {flat_format.LARGEST_TOKEN_ID}]", max_token_id)
     if layout.zarr_format != 3 and isinstance(place_of(root), StorePath):
         raise invalid("zarr_format", "must be 3 for a dataset on a store", layout.zarr_format)
-    create_arrays(root, split, layout, has_places, has_mask)
-    files = written_metadata.split_files(layout, token_count, seq_count, max_token_id, has_places, has_mask)
-    return [write_file(root, f"{split}/{name}", data) for name, data in files.items()]
+    create_arrays(root, split, layout, has_mask)
+    files = written_metadata.split_files(layout, split, token_count, seq_count, max_token_id, has_mask)
+    return [write_file(root, name, data) for name, data in files.items()]
 
 
 def write_tokens(
@@ -145,25 +153,17 @@ def write_starts(
 
     starts: uint64[n], positions in the whole split; the array's very last entry is token_count. first_index:
     a multiple of layout.write_unit_starts, as for `write_tokens`. scratch: as for `write_tokens_with_facts`."""
-    return _write_of_sequences(
-        root, f"{split}/{flat_format.STARTS_NAME}", layout, first_index, starts, scratch
+    cuts = (layout.chunk_starts, layout.write_unit_starts)
+    written = _write_run(
+        root,
+        f"{split}/{flat_format.STARTS_NAME}",
+        layout,
+        cuts,
+        first_index,
+        _as(starts, flat_format.STARTS_DTYPE),
+        scratch=scratch,
     )
-
-
-def write_places(
-    root: Destination,
-    split: str,
-    layout: ArrayLayout,
-    first_sequence: int,
-    places: npt.NDArray[np.uint64],
-    scratch: Path | None = None,
-) -> list[FileRecord]:
-    """Write a run of seq_places from the entry of a sequence on; records of the files written.
-
-    places: uint64[n], a byte or row of the sequence's source. The rest as for `write_starts`."""
-    return _write_of_sequences(
-        root, f"{split}/{flat_format.PLACES_NAME}", layout, first_sequence, places, scratch
-    )
+    return [record for record, _ in written]
 
 
 def write_mask(
@@ -174,11 +174,11 @@ def write_mask(
     trained: npt.NDArray[np.bool_],
     scratch: Path | None = None,
 ) -> list[FileRecord]:
-    """Write a run of loss_mask from token first_token on; records of the files written.
+    """Write a run of the loss mask from token first_token on; records of the files written.
 
-    trained: bool[n], whether each token is to be learned. first_token: a multiple of layout.write_unit_tokens, as for
-    `write_tokens`. scratch: as for `write_tokens_with_facts`."""
-    folder = f"{split}/{flat_format.MASK_NAME}"
+    trained: bool[n], whether each token contributes to the loss. first_token: a multiple of layout.write_unit_tokens,
+    as for `write_tokens`. scratch: as for `write_tokens_with_facts`."""
+    folder = f"{flat_format.MASK_NAME}/{split}"
     cuts, bits = layout.mask_cuts, flat_format.packed_mask(trained)
     _check_begin(folder, first_token, layout.write_unit_tokens)
     written = _write_run(
@@ -190,21 +190,6 @@ def write_mask(
 def _check_begin(folder: str, first: int, unit: int) -> None:
     if first < 0 or first % unit:
         raise invalid(folder, f"first element must be a multiple of the write unit {unit}", first)
-
-
-def _write_of_sequences(
-    root: Destination,
-    folder: str,
-    layout: ArrayLayout,
-    first: int,
-    values: npt.NDArray[np.uint64],
-    scratch: Path | None,
-) -> list[FileRecord]:
-    cuts = (layout.chunk_starts, layout.write_unit_starts)
-    written = _write_run(
-        root, folder, layout, cuts, first, _as(values, flat_format.STARTS_DTYPE), scratch=scratch
-    )
-    return [record for record, _ in written]
 
 
 def _as(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -326,26 +311,59 @@ def write_root(
     sources: Iterable[Mapping[str, Any]] = (),
     options: Mapping[str, Any] | None = None,
     versions: Mapping[str, Any] | None = None,
-) -> Manifest:
-    """Write the root group and, last of all, the manifest; return the manifest, but for its sources.
+) -> tuple[FileRecord, ...]:
+    """Write the root group, the lists of files and sources and, last of all, the manifest. Return the records of all
+    files except the manifest.
 
-    splits: both of them, with what `create_split` was told; files: the records of everything written so far,
-    in any order. tokenizer: {"path": of the file at the root, "sha256": of that file, "fingerprint": of the
-    tokenizer, "source_sha256": of the file or files it was read from} or None. sources, options, versions:
-    plain JSON values that are kept as they are, each source written before many others are asked for; no times or
-    machine names, the bytes of the manifest should follow from the inputs alone. ArgumentError if a split is
-    missing; AlreadyThere (tokenmill.stores.errors) if there is a manifest on the store, which is then left as it is."""
+    splits: both of them, as given to `create_split`.
+    files: the records of everything written so far, in any order.
+    tokenizer: {"path": of the file at the root, "sha256": of that file, "fingerprint": of the tokenizer,
+        "source_sha256": of the file or files it was read from} or None.
+    sources: plain JSON values, in the order of their sequences; each is written before the next one is requested.
+    options, versions: plain JSON values. No times or host names: the manifest should follow from the inputs alone.
+
+    Raise ArgumentError if a split is missing, and AlreadyThere (tokenmill.stores.errors) if the store has a manifest,
+    which then remains unchanged."""
     if set(splits) != set(flat_format.SPLITS):
         raise invalid("splits", f"must be {' and '.join(flat_format.SPLITS)}", sorted(splits))
     group = written_metadata.group_files(layout.zarr_format, {})
     records = [*files, *(write_file(root, name, data) for name, data in group.items())]
+    listed = sorted(
+        {record.path: record for record in records}.values()
+    )  # splits share the group of the masks
+    lists = [
+        _write_list(root, FILES_NAME, file_lines(listed)),
+        _write_list(root, SOURCES_NAME, source_lines(sources)),
+    ]
     manifest = Manifest(
         splits={name: splits[name] for name in flat_format.SPLITS},
-        files=tuple(sorted(records, key=lambda record: record.path)),
+        files=lists[0],
+        sources=lists[1],
         layout=layout.to_json(),
         tokenizer=tokenizer,
         options=options or {},
         versions=versions or {},
     )
-    _put_whole(root, MANIFEST_NAME, manifest.blocks(sources), if_absent=True)
-    return manifest
+    _put_whole(root, MANIFEST_NAME, manifest.to_bytes(), if_absent=True)
+    of_lists = (
+        FileRecord(name, *record[1:]) for name, record in zip((FILES_NAME, SOURCES_NAME), lists, strict=True)
+    )
+    return (*listed, *of_lists)
+
+
+def _write_list(root: Destination, name: str, lines: Iterable[str]) -> ListRecord:
+    count = 0
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal count
+        block = bytearray()
+        for line in lines:
+            count += 1
+            block += line.encode("ascii") + b"\n"
+            if len(block) >= _LIST_BLOCK_BYTES:
+                yield bytes(block)
+                block.clear()
+        yield bytes(block)
+
+    record = write_file(root, name, blocks())
+    return ListRecord(count, record.bytes, record.digest)

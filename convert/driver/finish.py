@@ -80,7 +80,7 @@ def write_metadata(
         sizes = counts.tokens, counts.sequences, counts.max_token_id
         files += create_split(workspace.dataset, split, *sizes, context.layout, has_mask=has_mask)
     arrays = [record for written in ledger.files for record in written.records()]
-    manifest = write_root(
+    written = write_root(
         workspace.dataset,
         {
             split: SplitRecord(
@@ -100,7 +100,7 @@ def write_metadata(
     )
     # Files that are not on the disk yet get there while verification reads them from memory.
     merged = {file.path for file in arrays}
-    rest = [file.path for file in manifest.files if file.path not in merged]
+    rest = [file.path for file in written if file.path not in merged]
     context.syncer.add(workspace.on_disk([*rest, MANIFEST_NAME]))
     return [*files, *arrays]
 
@@ -183,7 +183,7 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
 
 def _check_manifest(dataset: Path) -> None:
     """Raise DatasetError if the manifest was damaged after verification had read it."""
-    if read_manifest(dataset, most_sources=0) is None:
+    if read_manifest(dataset) is None:
         raise DatasetError(f"{MANIFEST_NAME}: missing")
 
 

@@ -68,7 +68,7 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
         raise UsageError(f"{name}: has a loss mask, which cannot be mapped. Convert the original text again.")
     old = _old_tokenizer(dataset, options)
     new, source = load_tokenizer(options.tokenizer, options.storage)
-    manifest = dataset.without_sources
+    manifest = dataset.manifest
     recorded = {} if manifest is None else dict(manifest.options)
     old_ends = recorded_ends(recorded)
     new_ends, has_template = _new_ends(new, bool(recorded.get("template")), old_ends, options)

@@ -186,7 +186,7 @@ def export(arguments: argparse.Namespace) -> int:
         arguments.tokenizer,
         arguments.overwrite,
     )
-    dataset = opening.open(arguments.dataset, version=arguments.version)
+    dataset = opening.open(arguments.dataset)
     exported = export_dataset(dataset.of_sources(*arguments.source) if arguments.source else dataset, options)
     for note in exported.notes:
         complain(note, "note")
@@ -245,7 +245,7 @@ def compact(arguments: argparse.Namespace) -> int:
     from flat_tokens.storage.layout import ArrayLayout
 
     check_apart(arguments.output, [arguments.dataset])
-    dataset = opening.open(arguments.dataset, version=arguments.version)
+    dataset = opening.open(arguments.dataset)
     layout = None
     if arguments.zarr_format is not None or arguments.compression is not None:
         zarr_format = arguments.zarr_format or dataset.zarr_format

@@ -1,4 +1,4 @@
-"""The parts of a version written as one dataset, for plain zarr readers and for another layout."""
+"""Several datasets written as one, or a dataset in another layout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
 from flat_tokens.exchange.unfinished import Unfinished, check_apart
 from flat_tokens.format import SPLITS
 from flat_tokens.opening import Dataset
-from flat_tokens.sources import open_places
 from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES
 from flat_tokens.storage.existing_output import not_ours
 from flat_tokens.storage.layout import ArrayLayout
@@ -28,12 +27,11 @@ _COUNTS = ("documents", "empty_documents", "replaced", "skipped", "blank_lines",
 def compact(
     dataset: Dataset, output: Path, layout: ArrayLayout | None = None, overwrite: bool = False
 ) -> dict[str, WrittenSplit]:
-    """Write the sequences that `dataset` shows, in its order, as one dataset at `output`, verified.
+    """Write the sequences of `dataset`, in order, as one verified dataset at `output`.
 
-    layout: None for that of the dataset, or of its first part. Tokenizer and options are those of the first part,
-    sources and counts those of all; it is told where sequences begin in their sources if each part tells it. One
-    thread; memory for two units of writing. ArgumentError, for a view too, RefusedError; DatasetError for a dataset
-    that is damaged or has no manifest. Nothing is left of a run that fails."""
+    layout: None for the one of the (first) dataset. Tokenizer and options are those of the first dataset, sources and
+    counts those of all. One thread; memory for two units of writing. Raise ArgumentError, also for a view,
+    RefusedError, and DatasetError for a dataset that is damaged or has no manifest. A failed run leaves nothing."""
     parts = dataset.parts or (dataset,)
     check_apart(output, [dataset.path])
     manifests = [found for part in parts if (found := part.manifest) is not None]
@@ -47,19 +45,13 @@ def compact(
                 "sequences. Use export for selected sources."
             )
     layout = ArrayLayout(**first.layout) if layout is None else layout
-    places = {split: [open_places(part.path, split, part.opened) for part in parts] for split in SPLITS}
-    has_places = not any(found is None for of_split in places.values() for found in of_split)
     with Unfinished(output, overwrite, not_ours) as unfinished:
         root, written = unfinished.folder, {}
         files = list(_tokenizer(dataset, root))
         for split in SPLITS:
-            writer = SplitWriter(root, split, layout, dataset[split].loss_mask is not None, has_places)
+            writer = SplitWriter(root, split, layout, dataset[split].loss_mask is not None)
             for block in blocks_of(dataset[split]):
                 writer.add(block)
-            for elements in places[split] if has_places else ():
-                assert elements is not None
-                for _, values in elements.blocks(0, len(elements)):
-                    writer.add_places(values)
             written[split] = writer.end()
             files += written[split].files
         write_root(
@@ -68,8 +60,8 @@ def compact(
             files,
             layout,
             tokenizer=first.tokenizer,
-            sources=(source for manifest in manifests for source in manifest.sources),
-            options={**first.options, **_counts(manifests), **_facts(first, layout, has_places)},
+            sources=dataset.sources(),
+            options={**first.options, **_counts(manifests), **_facts(first, layout)},
             versions=first.versions,
         )
         verify_dataset(root).require_ok()
@@ -98,11 +90,10 @@ def _counts(manifests: Iterable[Manifest]) -> dict[str, Any]:
     return total
 
 
-def _facts(manifest: Manifest, layout: ArrayLayout, has_places: bool) -> Mapping[str, Any]:
+def _facts(manifest: Manifest, layout: ArrayLayout) -> Mapping[str, Any]:
     """What the arrays are now, where the options say it."""
     said = {
         "zarr_format": layout.zarr_format,
         "compression": layout.compression,
-        "source_places": "yes" if has_places else "no",
     }
     return {name: value for name, value in said.items() if name in manifest.options}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import io
 from typing import Any
+
+import numpy as np
 
 from flat_tokens.errors import damaged, printable
 from flat_tokens.exchange.inputs import COPY_AGAIN, InputFile
-from flat_tokens.storage import bounded
+from flat_tokens.storage import codecs
 
 LARGEST_BYTES = 2**31  # of a file that is held in memory
 CODECS = {"zstd": "zstd", "gz": "gzip", "bz2": "bz2"}  # names of others' to those of numcodecs
@@ -29,10 +33,13 @@ def read_decoded(file: InputFile, compression: str | None, most_bytes: Any) -> m
         got = printable(str(compression), 40)
         fix = "Write it again with one of these."
         raise damaged(file.name, f"compression must be one of {', '.join(CODECS)} (got {got})", fix)
-    import numcodecs
-
-    config = {"id": codec_id}
+    room = np.empty(most_bytes, np.uint8)
     try:
-        return memoryview(bounded.decode(numcodecs.get_codec(config), config, data, most_bytes)).cast("B")
+        if codec_id == "bz2":
+            return memoryview(bz2.open(io.BytesIO(data)).read(most_bytes))
+        count = codecs.decode_into(codec_id, data, room)
+        if count > most_bytes:
+            raise ValueError(f"must decode to at most {most_bytes} bytes")
+        return room.data[:count]
     except Exception as error:  # each decoder has its own
         raise damaged(file.name, f"damaged ({printable(str(error), 120)})", COPY_AGAIN) from None

@@ -65,14 +65,12 @@ class _Run:
 
 
 class SplitWriter:
-    """Writes one split. has_mask: with a loss mask, which blocks have. has_places: with seq_places, for `add_places`.
+    """Writes one split. has_mask: with a loss mask, which blocks have.
     Ids must be in [0, 2^31), and the last document must have ended when `end` is called."""
 
-    def __init__(
-        self, root: Path, split: str, layout: ArrayLayout, has_mask: bool = False, has_places: bool = False
-    ) -> None:
+    def __init__(self, root: Path, split: str, layout: ArrayLayout, has_mask: bool = False) -> None:
         self._root, self._split, self._layout = root, split, layout
-        writer.create_arrays(root, split, layout, has_places, has_mask)
+        writer.create_arrays(root, split, layout, has_mask)
 
         def run(unit: int, dtype: npt.DTypeLike, write: Callable[..., list[FileRecord]]) -> _Run:
             return _Run(unit, dtype, partial(write, root, split, layout))
@@ -81,9 +79,6 @@ class SplitWriter:
         self._tokens = run(of_tokens, flat_format.TOKENS_DTYPE, writer.write_tokens)
         self._starts = run(of_sequences, flat_format.STARTS_DTYPE, writer.write_starts)
         self._mask = run(of_tokens, np.bool_, writer.write_mask) if has_mask else None
-        self._places = (
-            run(of_sequences, flat_format.STARTS_DTYPE, writer.write_places) if has_places else None
-        )
         self._trained_count = self._max_token_id = self._empty = 0
         self._is_open = False  # whether a document has begun and not ended
 
@@ -113,26 +108,19 @@ class SplitWriter:
             self._trained_count += int(np.count_nonzero(bits))
             self._mask.add(bits)
 
-    def add_places(self, places: flat_format.Uint64) -> None:
-        """Where the next documents that have tokens begin in their sources."""
-        assert self._places is not None
-        self._places.add(places)
-
     def end(self) -> WrittenSplit:
         """Write what is left, and the split's metadata."""
         assert not self._is_open
         trained = None if self._mask is None else self._trained_count
         record = SplitRecord(self._tokens.count, self._starts.count, self._max_token_id, trained)
-        assert self._places is None or self._places.count == record.seq_count
         self._starts.add(np.array([record.token_count], flat_format.STARTS_DTYPE))  # the closing one
-        runs = (self._tokens, self._starts, self._mask, self._places)
+        runs = (self._tokens, self._starts, self._mask)
         files = [file for run in runs if run is not None for file in run.end()]
         files += writer.create_split(
             self._root,
             self._split,
             *record[:3],
             self._layout,
-            has_places=self._places is not None,
             has_mask=trained is not None,
         )
         return WrittenSplit(record, files, self._empty)

@@ -103,7 +103,7 @@ class _Count:
 
 def _own_end(dataset: Dataset) -> int | None:
     """The token that ends each document of the dataset, if it says so."""
-    manifest = dataset.without_sources
+    manifest = dataset.manifest
     appended = manifest.options.get("append_token") if manifest is not None else None
     token = appended.get("id") if isinstance(appended, dict) else None
     return token if isinstance(token, int) else None
@@ -161,7 +161,7 @@ def _entries(dataset: Dataset, options: ExportOptions, writer: Writer) -> dict[i
 
 
 def _write_note(folder: Path, dataset: Dataset, options: ExportOptions, exported: Exported) -> None:
-    manifest = dataset.without_sources
+    manifest = dataset.manifest
     note = {
         "exported_to": options.target_format,
         "dataset": str(dataset.path),

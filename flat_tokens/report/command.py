@@ -21,20 +21,19 @@ def write_report(
     bounds: Bounds,
     tokenizer: Path | None,
     overwrite: bool,
-    version: int | None = None,
 ) -> Path | None:
     """Write the page, and return where it is; None after "-", which is stdout.
 
-    output: None for NAME.report.html in the current folder. version: as for `open`. ArgumentError for a place that
+    output: None for NAME.report.html in the current folder. ArgumentError for a place that
     cannot take it, RefusedError for a file that is no report, unless `overwrite`."""
     tokenizer_file(tokenizer)
     name = name_of(dataset)
     if output == Path("-"):
-        sys.stdout.write(_page(dataset, name, bounds, tokenizer, version))
+        sys.stdout.write(_page(dataset, name, bounds, tokenizer))
         return None
     path = output if output is not None else Path(f"{name.removesuffix('.zarr')}.report.html")
     _check_place(path, dataset, tokenizer, overwrite)
-    page = _page(dataset, name, bounds, tokenizer, version)
+    page = _page(dataset, name, bounds, tokenizer)
     temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
@@ -46,8 +45,8 @@ def write_report(
     return path
 
 
-def _page(dataset: Place, name: str, bounds: Bounds, tokenizer: Path | None, version: int | None) -> str:
-    return render(gather(opening.open(dataset, version=version), bounds, tokenizer), name)
+def _page(dataset: Place, name: str, bounds: Bounds, tokenizer: Path | None) -> str:
+    return render(gather(opening.open(dataset), bounds, tokenizer), name)
 
 
 def _check_place(path: Path, dataset: Place, tokenizer: Path | None, overwrite: bool) -> None:

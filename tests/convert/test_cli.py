@@ -160,7 +160,7 @@ def test_a_name_that_begins_with_a_dash(here: Path, inline: None, capsys: pytest
     (here / "--").write_text("more")
     fails(capsys, command("en.txt", "-a.txt"), 2, ": -a.txt. Write -- ")
     assert main([*command("en.txt"), "--quiet", "--", "-a.txt", "--"]) == 0
-    sources = json.loads((here / "out.zarr" / "manifest.json").read_text())["sources"]
+    sources = flat_tokens.open("out.zarr").sources()
     assert [source["path"] for source in sources] == ["en.txt", "-a.txt", "--"]
 
 
@@ -168,7 +168,7 @@ def test_inputs_may_stand_between_flags(here: Path, inline: None) -> None:
     (here / "more.txt").write_text("more")
     assert main(["en.txt", "--quiet", "more.txt", "--tokenizer", "tok.json", "--output=out", "en.txt"]) == 2
     assert main(["en.txt", "--quiet", "more.txt", "--tokenizer", "tok.json", "--output=out"]) == 0
-    sources = json.loads((here / "out/manifest.json").read_text())["sources"]
+    sources = flat_tokens.open("out").sources()
     assert [source["path"] for source in sources] == ["en.txt", "more.txt"]
 
 

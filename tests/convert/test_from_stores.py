@@ -20,6 +20,7 @@ from servers import BUCKET, KEY, SECRET, client_of_another_make, moto_server, s3
 from stopped_runs import leave_partial, options
 from web_server import web_server
 
+import flat_tokens
 from convert import convert
 from convert.__main__ import main
 from convert.driver.conversion import dry_run
@@ -112,13 +113,13 @@ def test_the_same_dataset_from_disk_and_from_a_store(here: Path, form: str, plac
     put_corpus(place.store, form)
     expected = run(Place("corpus", {}), "disk")
     assert run(place) == expected
-    manifest = json.loads(Path("out/manifest.json").read_bytes())
-    assert [source["path"] for source in manifest["sources"]] == [
+    sources = flat_tokens.open("out").sources()
+    assert [source["path"] for source in sources] == [
         f"{place.url}/{name}.{form}" for name in ("a", "b/c", "b/d e")
     ]
     assert all(
         source["version"] == place.store.head(source["path"][len(place.url) + 1 :]).version
-        for source in manifest["sources"]
+        for source in sources
     )
     assert not verify_dataset(Path("out")).problems
 
@@ -324,9 +325,9 @@ def test_files_of_a_web_server(here: Path) -> None:
             server.files[f"/{name}.parquet"] = (here / f"corpus/{name}.parquet").read_bytes()
         urls = [f"{server.url}/{name}.parquet?sig=secret" for name in ("a", "b/c", "b/d%20e")]
         assert run(Place("", {}), inputs=tuple(urls)) == expected
-    manifest = Path("out/manifest.json").read_text()
-    assert "secret" not in manifest
-    assert json.loads(manifest)["sources"][0]["path"] == f"{server.url}/a.parquet?…"
+    sources = Path("out/sources.jsonl").read_text()
+    assert "secret" not in sources + Path("out/manifest.json").read_text()
+    assert json.loads(sources.splitlines()[0])["path"] == f"{server.url}/a.parquet?…"
 
 
 def test_a_dataset_of_the_hub(here: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from input_kinds import KINDS, compressed, json_lines, write_kind
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
+import flat_tokens
 from convert import ConvertOptions, Summary, convert
 from convert.errors import BadInput, ConvertError, UsageError
 from tokenmill.engines.inline_engine import InlineEngine
@@ -110,8 +111,7 @@ def test_a_corpus_of_all_kinds(tokenizer_path: Path, naive: Naive, tmp_path: Pat
     for chunk_bytes in (100, None):
         output = tmp_path / str(chunk_bytes)
         check(output, expected, run(folder / "*", tokenizer_path, output, 2, text_chunk_bytes=chunk_bytes))
-    manifest = json.loads((output / "manifest.json").read_text())
-    kinds = [source["kind"] for source in manifest["sources"]]
+    kinds = [source["kind"] for source in flat_tokens.open(output).sources()]
     names = {"txt": "text", "feather": "arrow"}
     forms = [(names.get(form, form), rest) for form, _, rest in (kind.partition(".") for kind in KINDS)]
     assert kinds == [f"{form}.{rest}".removesuffix(".none") for form, rest in forms]

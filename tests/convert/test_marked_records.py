@@ -120,7 +120,7 @@ def test_as_naive(
     assert sum(split.trained_tokens or 0 for split in manifest.splits.values()) == sum(counts)
     assert manifest.options["prompt_field"] == "prompt"
     assert flat_tokens.verify_dataset(here / "out").problems == ()
-    packed = zarr.open_group(here / "out", mode="r")["train"]["loss_mask"]  # type: ignore[index]
+    packed = zarr.open_group(here / "out", mode="r")["loss_mask"]["train"]  # type: ignore[index]
     array = flat_tokens.open(here / "out").train
     assert array.loss_mask is not None
     assert packed[:].tolist() == flat_tokens.format.packed_mask(array.loss_mask[:]).tolist()  # type: ignore[index]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
+import flat_tokens
 from convert import ConvertOptions, Summary, convert
 from tokenmill.engines.inline_engine import InlineEngine
 
@@ -213,8 +214,9 @@ def test_summary_and_manifest_say_what_came_out(
     summary = run(corpus, tokenizer_path, output)
     manifest = json.loads((output / "manifest.json").read_text())
     assert manifest["tokenizer"]["fingerprint"] == Tokenizer.load(output / "tokenizer.json").fingerprint()
-    assert [source["path"] for source in manifest["sources"]] == [str(path) for path in corpus]
-    for path, source in zip(corpus, manifest["sources"], strict=True):
+    sources = flat_tokens.open(output).sources()
+    assert [source["path"] for source in sources] == [str(path) for path in corpus]
+    for path, source in zip(corpus, sources, strict=True):
         assert source["bytes"] == path.stat().st_size
     assert manifest["options"]["separator"] == END
     assert sum(manifest["options"]["documents"].values()) == summary.documents

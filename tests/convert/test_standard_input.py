@@ -18,6 +18,7 @@ from stopped_runs import encode_or_fail, options
 from store_runs import MORE, Place
 
 import convert.encode.encode_task
+import flat_tokens
 from convert import convert as run_conversion
 from convert.errors import BadInput, Refused
 from tokenmill.engines.inline_engine import InlineEngine
@@ -46,7 +47,7 @@ def test_equal_to_the_naive_conversion(
     expected = naive.convert_documents([d.encode() for d in documents], form == "text", fraction=0.3)
     assert read_dataset(output) == expected_dataset(expected)
     assert not (tmp_path / "out.partial").exists()
-    source = json.loads((output / "manifest.json").read_text())["sources"][0]
+    source = flat_tokens.open(output).sources()[0]
     assert source["path"] == "-"
 
 
@@ -111,8 +112,10 @@ def test_on_a_store_every_worker_can_read_it(
     assert place.run(**more).reused_shards > 0
     assert place.debris() == []
     made, expected = place.dataset(), tree(here / "expected")
-    assert json.loads(made.pop("manifest.json"))["sources"][0]["path"] == "-"
-    assert made == {name: data for name, data in expected.items() if name != "manifest.json"}
+    assert json.loads(made["sources.jsonl"])["path"] == "-"
+    own = {"manifest.json", "sources.jsonl", "files.jsonl"}
+    assert made.keys() == expected.keys()
+    assert all(made[name] == data for name, data in expected.items() if name not in own)
 
 
 def test_a_file_that_the_disk_has_no_room_for_is_refused(

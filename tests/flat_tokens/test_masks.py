@@ -27,8 +27,7 @@ from flat_tokens.masks import MaskElements
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.versions import Version, describe_part, write_version
-from flat_tokens.views import all_trained, joined, selected
+from flat_tokens.views import all_trained, concat, selected
 from tokenmill.stores import open_store
 
 Bits = npt.NDArray[np.bool_]
@@ -91,10 +90,10 @@ def test_reading(tmp_path: Path, layout: ArrayLayout) -> None:
         assert pieces.trained_of(index).tolist() == bits[pieces.sequence(index)].tolist()
     other, more = masked(tmp_path / "other", LAYOUTS["zstd"], 3, len(bits))
     plain = all_trained(masked(tmp_path / "plain", layout, 4, 2 * 620)[0])
-    both = joined(tmp_path, "train", [array, plain, other])
+    both = concat([array, plain, other])
     assert both.loss_mask is not None
     assert both.loss_mask[:].tolist() == [*bits, *[True] * plain.token_count, *more]
-    assert joined(tmp_path, "train", [plain, plain]).loss_mask is None
+    assert concat([plain, plain]).loss_mask is None
     assert pickle.loads(pickle.dumps(both)).trained_of(0).tolist() == bits[: len(both.sequence(0))].tolist()
 
 
@@ -211,7 +210,7 @@ def test_unsigned_ids_have_no_ignored_label(tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_verify_finds_every_flip(tmp_path: Path, layout: ArrayLayout) -> None:
     masked(tmp_path / "d", layout, count=20)
-    files = sorted(path for path in (tmp_path / "d/train/loss_mask").rglob("*") if path.is_file())
+    files = sorted(path for path in (tmp_path / "d/loss_mask/train").rglob("*") if path.is_file())
     rng = np.random.default_rng(2)
     for _ in range(50):
         path = files[rng.integers(len(files))]
@@ -252,11 +251,11 @@ def test_what_verify_and_open_refuse(tmp_path: Path) -> None:
     assert flat_tokens.verify_dataset(tmp_path / "good").ok
     written(tmp_path / "count", bits, 3, layout)
     problem = flat_tokens.verify_dataset(tmp_path / "count").problems[0]
-    assert problem.startswith("train/loss_mask: ")
+    assert problem.startswith("loss_mask/train: ")
     written(tmp_path / "behind", np.append(bits, [True]), 8, layout)
     problem = flat_tokens.verify_dataset(tmp_path / "behind").problems[0]
-    assert problem.startswith("train/loss_mask: ")
-    array = tmp_path / "good/train/loss_mask/.zarray"
+    assert problem.startswith("loss_mask/train: ")
+    array = tmp_path / "good/loss_mask/train/.zarray"
     facts = json.loads(array.read_bytes())
     array.write_text(json.dumps(facts | {"shape": [4]}))
     with pytest.raises(DatasetError) as error:
@@ -280,29 +279,23 @@ def test_what_writers_refuse(tmp_path: Path) -> None:
         split.add(Block(np.arange(3), np.array([3]), np.ones(2, np.bool_)))
 
 
-def test_versions_compact_and_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A part without a mask, between two that have one."""
-    root = tmp_path / "d"
-    array, bits = masked(root, LAYOUTS["zstd"])
-    _, more = masked(root / "part-2", LAYOUTS["sharded"], 3)
-    write_dataset(root / "part-1", numbered(0, [5, 9]), [], LAYOUTS["raw"])
-    parts = (describe_part(root, ""),)
-    for number in (1, 2):
-        parts = (*parts, describe_part(root, f"part-{number}"))
-        write_version(open_store(str(root)), Version(number, parts))
-    dataset = flat_tokens.open(root)
+def test_compact_and_export_of_several_datasets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dataset without a mask, between two that have one."""
+    paths = [tmp_path / name for name in ("d", "plain", "sharded")]
+    _, bits = masked(paths[0], LAYOUTS["zstd"])
+    write_dataset(paths[1], numbered(0, [5, 9]), [], LAYOUTS["raw"])
+    _, more = masked(paths[2], LAYOUTS["sharded"], 3)
+    dataset = flat_tokens.open(paths)
     wanted = [*bits, *[True] * 14, *more]
     assert dataset.train.loss_mask is not None
     assert dataset.train.loss_mask[:].tolist() == wanted
-    assert flat_tokens.open(root, version=0).train.token_count == array.token_count
-    assert flat_tokens.verify_dataset(root).problems == ()
     compact(dataset, tmp_path / "whole", LAYOUTS["lz4"])
     whole = flat_tokens.open(tmp_path / "whole").train
     assert whole.loss_mask is not None
     assert whole.loss_mask[:].tolist() == wanted
     assert main(["info", str(tmp_path / "whole")]) == 0
     assert f"trained: {sum(wanted):,} tokens" in capsys.readouterr().out
-    export = ["export", str(root), "--split", "train", "--output"]
+    export = ["export", str(tmp_path / "whole"), "--split", "train", "--output"]
     assert main([*export, str(tmp_path / "j"), "--to", "jsonl"]) == 0
     lines = [json.loads(line) for line in (tmp_path / "j/train.jsonl").read_text().splitlines()]
     assert [bit for line in lines for bit in line["loss_mask"]] == [int(bit) for bit in wanted]

@@ -13,7 +13,7 @@ import flat_tokens
 from flat_tokens import PackedSequences
 from flat_tokens.errors import ArgumentError
 from flat_tokens.packs.packing_order import shuffled_packs
-from flat_tokens.storage.chunk_source import ChunkSource
+from flat_tokens.storage.elements import StoredElements
 from flat_tokens.storage.layout import ArrayLayout
 
 GOLDEN = ["a4aef797ae930afd", "b13f424b7f99dcbf", "cb504ad2a67172f5"]
@@ -67,17 +67,16 @@ def test_a_zarr_chunk_is_decoded_once_a_pack(
     expected = list(packed)
     tokens = train.encoded_tokens
     decoded: list[int] = []
-    former = ChunkSource.decode
+    former = StoredElements._decode
 
-    def noted(self: ChunkSource, index: int, *arguments: Any, **options: Any) -> int:
-        if self is tokens._source:
+    def noted(self: StoredElements, index: int, *arguments: Any, **options: Any) -> int:
+        if self is tokens:
             decoded.append(index)
         return former(self, index, *arguments, **options)
 
-    monkeypatch.setattr(ChunkSource, "decode", noted)
+    monkeypatch.setattr(StoredElements, "_decode", noted)
     for index in np.random.default_rng(1).permutation(len(packed))[:60].tolist():
-        assert tokens._source is not None
-        tokens._source.forget()
+        tokens._reset()
         decoded.clear()
         assert packed[index].tokens.tolist() == expected[index].tokens.tolist()
         assert decoded == sorted(set(decoded))

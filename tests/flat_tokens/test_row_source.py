@@ -13,7 +13,7 @@ import flat_tokens
 from flat_tokens.errors import DatasetError
 from flat_tokens.rows.row_source import ChunkReader, PackedRows
 from flat_tokens.rows.row_window import RowWindow
-from flat_tokens.storage.chunk_source import ChunkSource
+from flat_tokens.storage.elements import StoredElements
 from flat_tokens.storage.layout import ArrayLayout
 
 CHUNK = 8
@@ -29,8 +29,8 @@ def test_last_tokens_are_remembered(
     row = (3 * CHUNK - 1) // length  # it holds the last token of zarr chunk 2
     PackedRows(train, length).fill(np.array([row]), RowWindow(1, length, False), chunks)
     expected = train.encoded_tokens[3 * CHUNK - 1]
-    monkeypatch.delattr(ChunkSource, "decode")
-    monkeypatch.delattr(ChunkSource, "last")
+    monkeypatch.delattr(StoredElements, "_decode")
+    monkeypatch.delattr(StoredElements, "last_of_chunk")
     assert chunks.last_token(2) == expected
 
 
@@ -44,7 +44,7 @@ def test_last_tokens_are_read_by_themselves(
         make_dataset(random_sequences(7, 40, longest=12, largest_id=27), layout=layout)
     ).train
     expected = train.encoded_tokens[:][CHUNK - 1 :: CHUNK]
-    monkeypatch.delattr(ChunkSource, "decode")
+    monkeypatch.delattr(StoredElements, "_decode")
     chunks = ChunkReader(train.encoded_tokens)
     assert [chunks.last_token(index) for index in range(len(expected))] == expected.tolist()
 

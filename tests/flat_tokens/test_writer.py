@@ -24,7 +24,7 @@ from flat_tokens import writer
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import written_metadata
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
-from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_manifest
+from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_files, read_manifest, read_sources
 
 LAYOUTS = [
     pytest.param(
@@ -233,9 +233,9 @@ def test_manifest_comes_back(make_dataset: Any) -> None:
     manifest = read_manifest(root)
     assert manifest is not None
     assert manifest.splits == {"train": SplitRecord(8, 3, 8), "validation": SplitRecord(0, 0, 0)}
-    assert manifest.sources == ({"path": "a.txt", "bytes": 3},)
+    assert read_sources(root, manifest) == [{"path": "a.txt", "bytes": 3}]
     assert manifest.to_bytes() == (root / "manifest.json").read_bytes()
-    assert [record.path for record in manifest.files] == sorted(set(tree(root)) - {"manifest.json"})
+    assert {record.path for record in read_files(root, manifest)} == set(tree(root)) - {"manifest.json"}
 
 
 def test_both_splits_are_needed(tmp_path: Path) -> None:
