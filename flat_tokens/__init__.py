@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flat_tokens.dataset_writer import Writer
     from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
     from flat_tokens.loading.batch import Batch
     from flat_tokens.loading.loader import Loader
@@ -51,6 +52,7 @@ __all__ = [
     "RowPart",
     "SourcePlace",
     "VerifyReport",
+    "Writer",
     "concat",
     "verify_dataset",
 ]
@@ -75,6 +77,7 @@ _MODULE_OF = {
     "SourcePlace": "sources",
     "VerifyReport": "verify",
     "concat": "views",
+    "Writer": "dataset_writer",
     "open": "opening",
     "verify_dataset": "verify",
 }

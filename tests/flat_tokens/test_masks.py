@@ -18,9 +18,7 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
 from flat_tokens.__main__ import main
-from flat_tokens.exchange.blocks import Block
-from flat_tokens.exchange.compact import compact
-from flat_tokens.exchange.dataset_writer import SplitWriter
+from flat_tokens.dataset_writer import Block, SplitWriter
 from flat_tokens.fields import Fields
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.masks import MaskElements
@@ -277,32 +275,6 @@ def test_what_writers_refuse(tmp_path: Path) -> None:
     split = SplitWriter(tmp_path, "train", layout, has_mask=True)
     with pytest.raises(ArgumentError):
         split.add(Block(np.arange(3), np.array([3]), np.ones(2, np.bool_)))
-
-
-def test_compact_and_export_of_several_datasets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A dataset without a mask, between two that have one."""
-    paths = [tmp_path / name for name in ("d", "plain", "sharded")]
-    _, bits = masked(paths[0], LAYOUTS["zstd"])
-    write_dataset(paths[1], numbered(0, [5, 9]), [], LAYOUTS["raw"])
-    _, more = masked(paths[2], LAYOUTS["sharded"], 3)
-    dataset = flat_tokens.open(paths)
-    wanted = [*bits, *[True] * 14, *more]
-    assert dataset.train.loss_mask is not None
-    assert dataset.train.loss_mask[:].tolist() == wanted
-    compact(dataset, tmp_path / "whole", LAYOUTS["lz4"])
-    whole = flat_tokens.open(tmp_path / "whole").train
-    assert whole.loss_mask is not None
-    assert whole.loss_mask[:].tolist() == wanted
-    assert main(["info", str(tmp_path / "whole")]) == 0
-    assert f"trained: {sum(wanted):,} tokens" in capsys.readouterr().out
-    export = ["export", str(tmp_path / "whole"), "--split", "train", "--output"]
-    assert main([*export, str(tmp_path / "j"), "--to", "jsonl"]) == 0
-    lines = [json.loads(line) for line in (tmp_path / "j/train.jsonl").read_text().splitlines()]
-    assert [bit for line in lines for bit in line["loss_mask"]] == [int(bit) for bit in wanted]
-    assert [len(line["loss_mask"]) for line in lines] == [len(line["tokens"]) for line in lines]
-    capsys.readouterr()
-    assert main([*export, str(tmp_path / "m"), "--to", "megatron"]) == 0
-    assert "note: train: " in capsys.readouterr().err
 
 
 def test_on_a_store(tmp_path: Path) -> None:

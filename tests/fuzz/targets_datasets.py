@@ -26,8 +26,7 @@ from exchange_layouts import write_datatrove, write_litdata, write_mds, write_me
 import flat_tokens
 from flat_tokens import statistics
 from flat_tokens.errors import FlatTokensError
-from flat_tokens.exchange.formats import FORMATS, reader_of
-from flat_tokens.exchange.inputs import ReadOptions
+from flat_tokens.exchange.formats import FORMATS, ReadOptions, module_of
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.entries import load_entries
 from flat_tokens.storage.file_digest import file_digest
@@ -326,7 +325,7 @@ def _read_foreign(name: str) -> Callable[[Path], None]:
     def read(root: Path) -> None:
         place = str(root / places[name]) if name in places else str(root)
         count = 0
-        for block in reader_of(name).read(place, ReadOptions(None, None, {}, [])):
+        for block in module_of(name).read(Path(place), ReadOptions(None, None, [])):
             count += len(block.ids)
 
     return read
