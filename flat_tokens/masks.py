@@ -21,7 +21,7 @@ from flat_tokens.storage.places import Place, refuse_link
 from flat_tokens.storage.zarr_metadata import ReadMetadata
 
 if TYPE_CHECKING:
-    from flat_tokens.rows.row_source import TokenRanges
+    from flat_tokens.rows.reader import TokenRanges
 
 _BOOL = np.dtype(np.bool_)
 

@@ -23,7 +23,7 @@ from flat_tokens.storage.places import Place, is_there, refuse_link
 
 if TYPE_CHECKING:
     from flat_tokens.reader import FlatTokensArray
-    from flat_tokens.rows.row_source import TokenRanges
+    from flat_tokens.rows.reader import TokenRanges
 
 # What the manifest says of each source.
 SOURCE_COUNTS = ("train_sequences", "train_tokens", "validation_sequences", "validation_tokens")

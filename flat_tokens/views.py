@@ -19,7 +19,7 @@ from flat_tokens.arguments import invalid, split
 from flat_tokens.errors import ArgumentError, damaged, printable
 from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, decode_ids, not_rising
 from flat_tokens.masks import AllTrained
-from flat_tokens.packs.packing_plan import read_starts
+from flat_tokens.packs.plan import read_starts
 from flat_tokens.reader import FlatTokensArray, indices_of
 from flat_tokens.sources import JoinedSources, SelectedSources, SequenceSources
 from flat_tokens.storage.chunks import Int64

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from flat_tokens.arguments import invalid
 from flat_tokens.format import decode_ids
 from flat_tokens.opening import Dataset
-from flat_tokens.packs.packing_plan import read_starts
+from flat_tokens.packs.plan import read_starts
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.statistics import describe
 from flat_tokens.storage import entries as tokenizer_entries

@@ -14,8 +14,8 @@ import pytest
 import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.loading.batch import Batch
 from flat_tokens.loading.loader import Loader
+from flat_tokens.rows.batch import Batch
 from flat_tokens.storage.layout import ArrayLayout
 
 LAYOUTS = [

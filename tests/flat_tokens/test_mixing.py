@@ -11,9 +11,8 @@ import pytest
 
 import flat_tokens
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loading import mixing
 from flat_tokens.loading.loader import Loader
-from flat_tokens.loading.mixing import PERIOD, Mixture
+from flat_tokens.loading.mixture import PERIOD, Mixture
 from flat_tokens.storage.layout import ArrayLayout
 
 OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}
@@ -95,27 +94,6 @@ def test_ahead_or_not_the_batches_are_the_same(arrays: list[Any], prefetch: bool
     assert np.array_equal(next(endless).inputs, expected[1])
 
 
-def test_draws_go_on_from_stretch_to_stretch(arrays: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """One draw after the other, as the module says, in batches that have parts of three stretches."""
-    monkeypatch.setattr(mixing, "PERIOD", 16)
-    mixture = Mixture(arrays, [3, 1, 2], 1, 40, 9, streams=2)
-    for step in range(5):
-        chosen, streams, places = mixture.draws(step)
-        assert streams.tolist() == [0] * 20 + [1] * 20
-        for at in range(40):
-            stretch, inside = divmod(step * 20 + at % 20, 16)
-            numbers, drawn = mixture._of_stream(0, at // 20, stretch)
-            assert chosen[at] == numbers[inside]
-            before = mixture.shares.drawn(stretch * 16, at // 20, 2)[numbers[inside]]
-            assert places[at] == drawn[inside]
-            assert places[at] == before + np.count_nonzero(numbers[:inside] == numbers[inside])
-        batch = mixture.batch(step)
-        for at in range(40):
-            member = mixture.members[chosen[at]]
-            row = int(member.rows_of(int(places[at]))[streams[at]])
-            assert batch.targets[at].tolist() == arrays[chosen[at]].row(row, 1).ids.tolist()
-
-
 def test_unpacked(arrays: list[Any]) -> None:
     mixture = Mixture(arrays, [1, 1, 1], 5, 8, packed=False, long_sequences="truncate", **OPTIONS)
     batch = mixture.batch(3)
@@ -133,17 +111,17 @@ def test_shares_are_exact_over_a_stretch(arrays: list[Any]) -> None:
 
 @pytest.mark.parametrize("weights", [[1e-5, 1], [1, 1, 1], [0.7, 0.2, 0.1], [1e-5, 1e-4, 1]])
 def test_a_weight_of_any_size_is_met(arrays: list[Any], weights: list[float]) -> None:
-    """Each stream after whole stretches, by counting; 1e-5 was raised to 1/4096."""
-    mixture = Mixture(arrays[: len(weights)], weights, 4, 8, streams=8)
+    """Each stream after whole periods, by counting; 1e-5 was raised to 1/4096. A step is a period of each stream."""
+    mixture = Mixture(arrays[: len(weights)], weights, 4, 8 * PERIOD, streams=8)
     counts = np.zeros((8, len(weights)), dtype=np.int64)
-    for stretch in range(60):
+    for step in range(60):
+        members, streams, draws = mixture.draws(step)
         for stream in range(8):
-            chosen, places = mixture._of_stream(0, stream, stretch)
-            for number, first in enumerate(counts[stream].tolist()):
-                found = places[chosen == number]
+            for member, first in enumerate(counts[stream].tolist()):
+                found = draws[(streams == stream) & (members == member)]
                 assert found.tolist() == list(range(first, first + len(found)))  # each row of the stream once
-                counts[stream, number] += len(found)
-        exact = (stretch + 1) * PERIOD * np.array(weights) / sum(weights)
+                counts[stream, member] += len(found)
+        exact = (step + 1) * PERIOD * np.array(weights) / sum(weights)
         assert (np.abs(counts - exact) < (1 if len(weights) == 2 else 4)).all()
     if len(weights) == 2:  # streams round at different times
         assert np.abs(counts.sum(axis=0) - 8 * exact).max() <= 0.5

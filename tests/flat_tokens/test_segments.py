@@ -11,8 +11,8 @@ import pytest
 import flat_tokens
 from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
 from flat_tokens.fields import Fields
-from flat_tokens.loading import segments
-from flat_tokens.loading.batch import Batch
+from flat_tokens.rows import segments
+from flat_tokens.rows.batch import Batch
 from flat_tokens.storage.layout import ArrayLayout
 
 
