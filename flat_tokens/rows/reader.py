@@ -188,15 +188,17 @@ class RowReader:
         pieces, is_before = _cut(request, rows, columns, chunk)
         before, pieces = pieces.select(is_before), pieces.select(~is_before)
         scratch = None if tokens.is_mapped else np.empty(chunk, dtype=tokens.dtype)
-        borders = np.flatnonzero(np.diff(pieces.chunks, prepend=-1, append=-1)).tolist()
-        for first, stop in itertools.pairwise(borders):
-            here = pieces.select(slice(first, stop))
-            index, low, high = int(here.chunks[0]), int(here.lows.min()), int(here.highs.max())
+        firsts = np.flatnonzero(np.diff(pieces.chunks, prepend=-1))
+        lows, highs = np.minimum.reduceat(pieces.lows, firsts), np.maximum.reduceat(pieces.highs, firsts)
+        spans = itertools.pairwise([*firsts.tolist(), len(pieces.chunks)])
+        for index, low, high, span in zip(
+            pieces.chunks[firsts].tolist(), lows.tolist(), highs.tolist(), spans, strict=True
+        ):
             values = tokens.load_chunk(index, scratch, high, is_checked=False, is_brief=is_front)
             tokens.check(values[low:high], index * chunk + low)
             if len(values) == chunk and len(self._last_tokens) < MAX_LAST_TOKENS:
                 self._last_tokens[index] = int(values[-1])
-            _put(values, here, table)
+            _put(values, pieces.select(slice(*span)), table)
         for index, row in zip(before.chunks.tolist(), before.rows.tolist(), strict=True):
             if not table[row, 1] & 1:
                 table[row, 0] = self._last_token(index, scratch)

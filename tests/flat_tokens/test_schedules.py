@@ -3,7 +3,6 @@ run resumes at any step on any number of ranks, and a state of other batches is 
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -90,18 +89,6 @@ def test_wrong_weights(arrays: list[Any], weights: Any) -> None:
 
 
 # -- states
-
-
-@pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
-def test_resumed_at_every_step_on_other_ranks(arrays: list[Any], kind: str) -> None:
-    steps = 13
-    running = make(kind, arrays, 16)
-    expected = [batch.inputs for batch in running.from_step(0, steps)]
-    for step, world_size in zip(range(steps), itertools.cycle((1, 2, 4, 8, 16)), strict=False):
-        parts = [make(kind, arrays, 16, rank=rank, world_size=world_size) for rank in range(world_size)]
-        assert {part.step_of(running.state_at(step)) for part in parts} == {step}
-        together = np.concatenate([next(part.from_step(step)).inputs for part in parts])
-        assert np.array_equal(together, expected[step])
 
 
 @pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])

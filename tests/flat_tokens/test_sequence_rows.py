@@ -61,3 +61,5 @@ def test_losses_as_a_line(make_dataset: Any) -> None:
         "9 of 12 tokens in 3 rows; 3 truncated, 0 in the tail, 1 sequences longer than a row, "
         "25.0% padding, 1 rows left out of each epoch"
     )
+    split = Loader(train, 4, 2, packed=False).losses()
+    assert (split.tokens_in_rows, split.rows, split.padding, split.sequences_cut) == (12, 4, 4, 1)
