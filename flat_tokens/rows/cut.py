@@ -79,18 +79,25 @@ class RowCut:
     dtype: type of the IDs, which it must hold.
     start_id: input where a sequence starts.
     is_labelled: whether batches have labels (Batch.cut_labels) instead of inputs; dtype is int32 or int64 then.
+    has_pool: whether it will make several batches of one shape.
 
     Memory of a batch is used again when there is no reference to any of its arrays or views. malloc would return
     memory of this size to the system each time, and the page faults would cost as much as the rest of a batch.
     """
 
     def __init__(
-        self, length: int, dtype: np.dtype[Any], start_id: int = 0, is_labelled: bool = False
+        self,
+        length: int,
+        dtype: np.dtype[Any],
+        start_id: int = 0,
+        is_labelled: bool = False,
+        has_pool: bool = True,
     ) -> None:
         self.length = length
         self._dtype = dtype
         self._start_id = start_id
         self._is_labelled = is_labelled
+        self._has_pool = has_pool
         self._pool: list[Arrays] = []
 
     def batch(
@@ -106,6 +113,8 @@ class RowCut:
 
     def _memory(self, shape: tuple[int, int]) -> Arrays:
         """Unused arrays. Unpack the result at once: a reference to the tuple does not keep them in use."""
+        if not self._has_pool:
+            return np.empty(shape, self._dtype), np.empty(shape, self._dtype), np.empty(shape, np.bool_)
         count, pool = sys.getrefcount, self._pool
         for arrays in pool:
             if count(arrays[0]) == count(arrays[1]) == count(arrays[2]) == 2:  # of the tuple and the argument

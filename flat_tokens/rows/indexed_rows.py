@@ -44,7 +44,8 @@ class IndexedRows:
         slots = np.arange(len(rows))
         table = self._reader.new_table(max(1, len(rows)))
         self._reader.read(self._reader.request(rows), table, slots, "cached")
-        return table.batch(slots, RowCut(table.length, np.dtype(np.int32), self._start_id))
+        cut = RowCut(table.length, np.dtype(np.int32), self._start_id, has_pool=False)
+        return table.batch(slots, cut)
 
     def _position(self, index: Any) -> int:
         what, count = f"index of a {self._noun}", len(self)

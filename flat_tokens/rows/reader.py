@@ -10,8 +10,8 @@ that possible (Elements.last_of_chunk). Last tokens of zarr chunks are remembere
 
 from __future__ import annotations
 
-import itertools
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -94,29 +94,30 @@ class PackedRows:
         places = np.flatnonzero(rows < self.row_count)
         starts = rows[places] * self.length
         return TokenRanges(
-            places, np.zeros_like(places), starts, np.minimum(starts + self.length, self._stop)
+            places, np.zeros(len(places), np.int64), starts, np.minimum(starts + self.length, self._stop)
         )
 
 
 class Request(NamedTuple):
-    """Rows to be read, and the contexts in which they are. From a store, the first requests may have been sent."""
+    """Rows to be read, and the context in which they are. From a store, the first requests have been sent."""
 
     row_count: int
     ranges: TokenRanges
     begins: Int64  # of the ranges with the token before each, where it may be an input
-    contexts: list[AbstractContextManager[None]]
+    context: AbstractContextManager[None]
 
 
 class _Pieces(NamedTuple):
-    """Tokens [lows[i], highs[i]) of zarr chunk chunks[i] go to row rows[i] of a table, from column columns[i] on."""
+    """Tokens [starts[i], stops[i]), which begin in zarr chunk chunks[i], go to row rows[i] of a table, from column
+    columns[i] on."""
 
     chunks: Int64
-    lows: Int64
-    highs: Int64
+    starts: Int64
+    stops: Int64
     rows: Int64
     columns: Int64
 
-    def select(self, which: npt.NDArray[Any] | slice) -> _Pieces:
+    def select(self, which: npt.NDArray[Any]) -> _Pieces:
         return _Pieces(*(values[which] for values in self))
 
 
@@ -143,11 +144,13 @@ class RowReader:
         """Prepare to read some rows. From a store, this sends the first requests."""
         ranges = self.source.token_ranges(rows)
         begins = ranges.starts if self.source.is_pack else np.maximum(ranges.starts - 1, 0)
-        at_once = self._tokens.is_remote
-        contexts = [self._tokens.expecting(begins, ranges.stops, at_once)]
-        if self._mask is not None and at_once:
-            contexts.append(self._mask.expecting(ranges.starts, ranges.stops, at_once))
-        return Request(len(rows), ranges, begins, contexts)
+        context: AbstractContextManager[None] = nullcontext()
+        if self._tokens.is_remote:
+            contexts = [self._tokens.expecting(begins, ranges.stops, at_once=True)]
+            if self._mask is not None:
+                contexts.append(self._mask.expecting(ranges.starts, ranges.stops, at_once=True))
+            context = _entered(contexts)
+        return Request(len(rows), ranges, begins, context)
 
     def read(self, request: Request, table: RowTable, slots: Int64, how: How = "whole") -> None:
         """Put row i of the request into slot slots[i] of a table.
@@ -157,48 +160,55 @@ class RowReader:
         """
         ranges = request.ranges
         rows = slots[ranges.places]
-        with ExitStack() as stack:
-            for context in request.contexts:
-                stack.enter_context(context)
+        with request.context:
             if table.lengths is not None:
                 counts = np.bincount(ranges.places, ranges.stops - ranges.starts, request.row_count)
                 table.lengths[slots] = counts
                 table.tokens[slots[counts < table.length]] = self.source.padding_id << 1
             columns = ranges.columns + 1 - (ranges.starts - request.begins)
+            chunks = request.begins // self._tokens.chunk_elements
+            pieces = _Pieces(chunks, request.begins, ranges.stops, rows, columns)
+            pieces = pieces.select(np.argsort(request.begins, kind="stable"))
             if how == "cached":
-                self._put_ranges(request.begins, ranges.stops, rows, columns, table.tokens)
+                self._put_ranges(pieces, table.tokens)
             else:
-                self._put_chunks(request, rows, columns, table.tokens, how == "front")
+                with self._tokens.expecting(pieces.starts, pieces.stops):
+                    self._put_chunks(pieces, table.tokens, how == "front")
             if self.source.is_pack:
                 self._mark_starts(ranges, rows, table.tokens)
             if table.trained is not None:
                 self._put_mask(ranges, slots, table.trained)
 
-    def _put_ranges(self, starts: Int64, stops: Int64, rows: Int64, columns: Int64, table: Uint32) -> None:
-        order = np.argsort(starts, kind="stable")
-        starts, stops, rows, columns = (values[order] for values in (starts, stops, rows, columns))
-        found = self._tokens.read_ranges(list(zip(starts.tolist(), stops.tolist(), strict=True)))
-        for row, column, values in zip(rows.tolist(), columns.tolist(), found, strict=True):
+    def _put_ranges(self, ranges: _Pieces, table: Uint32) -> None:
+        _, starts, stops, rows, columns = (values.tolist() for values in ranges)
+        found = self._tokens.read_ranges(list(zip(starts, stops, strict=True)))
+        for row, column, values in zip(rows, columns, found, strict=True):
             table[row, column : column + len(values)] = values
 
-    def _put_chunks(
-        self, request: Request, rows: Int64, columns: Int64, table: Uint32, is_front: bool
-    ) -> None:
-        tokens, chunk = self._tokens, self._tokens.chunk_elements
-        pieces, is_before = _cut(request, rows, columns, chunk)
+    def _put_chunks(self, ranges: _Pieces, table: Uint32, is_front: bool) -> None:
+        tokens, chunk, width = self._tokens, self._tokens.chunk_elements, table.shape[1]
+        # Whole rows inside a zarr chunk are copied together, all other pieces one by one.
+        is_whole = (ranges.stops - ranges.starts == width) & (ranges.stops <= (ranges.chunks + 1) * chunk)
+        whole, pieces = ranges.select(is_whole), _cut(ranges.select(~is_whole), chunk)
+        is_before = (pieces.columns == 0) & (pieces.stops - pieces.starts == 1)  # only the token before a row
         before, pieces = pieces.select(is_before), pieces.select(~is_before)
+        parts = list(zip(*(values.tolist() for values in pieces[1:]), strict=True))
+        indexes = np.union1d(whole.chunks, pieces.chunks)
+        spans = [np.searchsorted(each.chunks, [indexes, indexes + 1]).T.tolist() for each in (whole, pieces)]
         scratch = None if tokens.is_mapped else np.empty(chunk, dtype=tokens.dtype)
-        firsts = np.flatnonzero(np.diff(pieces.chunks, prepend=-1))
-        lows, highs = np.minimum.reduceat(pieces.lows, firsts), np.maximum.reduceat(pieces.highs, firsts)
-        spans = itertools.pairwise([*firsts.tolist(), len(pieces.chunks)])
-        for index, low, high, span in zip(
-            pieces.chunks[firsts].tolist(), lows.tolist(), highs.tolist(), spans, strict=True
-        ):
-            values = tokens.load_chunk(index, scratch, high, is_checked=False, is_brief=is_front)
-            tokens.check(values[low:high], index * chunk + low)
+        for index, (first, last), (low, high) in zip(indexes.tolist(), *spans, strict=True):
+            base, here = index * chunk, parts[low:high]
+            end = max(
+                [stop for _, stop, _, _ in here] + whole.stops[last - 1 : last].tolist() * (first < last)
+            )
+            values = tokens.load_chunk(index, scratch, end - base, is_checked=False, is_brief=is_front)
+            tokens.check(values[: end - base], base)
             if len(values) == chunk and len(self._last_tokens) < MAX_LAST_TOKENS:
                 self._last_tokens[index] = int(values[-1])
-            _put(values, pieces.select(slice(*span)), table)
+            if first < last:
+                _put_rows(values, whole.starts[first:last] - base, whole.rows[first:last], table)
+            for start, stop, row, column in here:
+                table[row, column : column + stop - start] = values[start - base : stop - base]
         for index, row in zip(before.chunks.tolist(), before.rows.tolist(), strict=True):
             if not table[row, 1] & 1:
                 table[row, 0] = self._last_token(index, scratch)
@@ -233,33 +243,27 @@ class RowReader:
         trained[slots] = found
 
 
-def _cut(request: Request, rows: Int64, columns: Int64, chunk: int) -> tuple[_Pieces, Bools]:
-    """Cut the ranges of a request where zarr chunks end, and sort the pieces by zarr chunk.
-
-    Also return which pieces are only the token before a range.
-    """
-    begins, stops = request.begins, request.ranges.stops
-    first_chunks = begins // chunk
-    counts = (stops - 1) // chunk - first_chunks + 1
-    of = np.repeat(np.arange(len(begins)), counts)
-    chunks = first_chunks[of] + counting(counts)
-    lows, highs = np.maximum(begins[of], chunks * chunk), np.minimum(stops[of], (chunks + 1) * chunk)
-    pieces = _Pieces(
-        chunks, lows - chunks * chunk, highs - chunks * chunk, rows[of], columns[of] + lows - begins[of]
-    )
-    order = np.argsort(chunks, kind="stable")
-    return pieces.select(order), (highs == request.ranges.starts[of])[order]
+@contextmanager
+def _entered(contexts: Sequence[AbstractContextManager[None]]) -> Iterator[None]:
+    """Several contexts as one."""
+    with ExitStack() as stack:
+        for context in contexts:
+            stack.enter_context(context)
+        yield
 
 
-def _put(values: Uint32, pieces: _Pieces, table: Uint32) -> None:
-    """Copy the pieces of one zarr chunk to their places: whole rows together, others one by one."""
-    width = table.shape[1]
-    is_whole = pieces.highs - pieces.lows == width
-    if is_whole.any():
-        windows, count = windows_of(values, width), max(1, COPIED_TOKENS // width)
-        lows, rows = pieces.lows[is_whole], pieces.rows[is_whole]
-        for at in range(0, len(lows), count):
-            table[rows[at : at + count]] = windows[lows[at : at + count]]
-        pieces = pieces.select(~is_whole)
-    for low, high, row, column in zip(*(each.tolist() for each in pieces[1:]), strict=True):
-        table[row, column : column + high - low] = values[low:high]
+def _cut(ranges: _Pieces, chunk: int) -> _Pieces:
+    """Cut ranges where zarr chunks end, and sort the pieces by zarr chunk."""
+    counts = (ranges.stops - 1) // chunk - ranges.chunks + 1
+    whole = ranges.select(np.repeat(np.arange(len(counts)), counts))
+    chunks = whole.chunks + counting(counts)
+    starts, stops = np.maximum(whole.starts, chunks * chunk), np.minimum(whole.stops, (chunks + 1) * chunk)
+    pieces = _Pieces(chunks, starts, stops, whole.rows, whole.columns + starts - whole.starts)
+    return pieces.select(np.argsort(chunks, kind="stable"))
+
+
+def _put_rows(values: Uint32, firsts: Int64, rows: Int64, table: Uint32) -> None:
+    """Copy the whole rows that begin at `firsts`, each with the token before it."""
+    windows, count = windows_of(values, table.shape[1]), max(1, COPIED_TOKENS // table.shape[1])
+    for at in range(0, len(rows), count):
+        table[rows[at : at + count]] = windows[firsts[at : at + count]]
