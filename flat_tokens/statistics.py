@@ -12,7 +12,7 @@ import numpy as np
 from flat_tokens.errors import DatasetError
 from flat_tokens.format import SPLITS
 from flat_tokens.opening import Dataset
-from flat_tokens.packs.packing_plan import read_starts
+from flat_tokens.packs.plan import read_starts
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.chunks import largest_file_bytes
 from flat_tokens.storage.elements import Elements

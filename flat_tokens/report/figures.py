@@ -18,7 +18,7 @@ import numpy.typing as npt
 from flat_tokens.arguments import integer
 from flat_tokens.format import SPLITS, decode_ids
 from flat_tokens.opening import Dataset
-from flat_tokens.packs.packing_plan import read_starts
+from flat_tokens.packs.plan import read_starts
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.statistics import describe
 from flat_tokens.storage import entries as tokenizer_entries

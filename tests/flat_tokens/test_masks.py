@@ -20,9 +20,8 @@ from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mi
 from flat_tokens.__main__ import main
 from flat_tokens.dataset_writer import Block, SplitWriter
 from flat_tokens.fields import Fields
-from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.masks import MaskElements
-from flat_tokens.rows.random_rows import RandomRows
+from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.views import all_trained, concat, selected
@@ -175,17 +174,13 @@ def test_mixture_with_unmasked(tmp_path: Path) -> None:
                 assert np.array_equal(mixture.batch(step).targets, batch.targets)
 
 
-def test_packs_and_random_rows(tmp_path: Path) -> None:
+def test_packs(tmp_path: Path) -> None:
     array, bits = masked(tmp_path / "d", LAYOUTS["sharded"])
     for options in ({}, {"strategy": "best-fit"}, {"split_across_pack": True}):
         packs = PackedSequences(array, 32, ignore_first_labels=False, **options)  # type: ignore[arg-type]
         batch = packs.batch(range(len(packs)))
         check(batch, bits)
-        assert np.array_equal(batch.labels, batch.targets)
         assert np.array_equal(packs[-1].labels, batch.targets[-1])
-        check(RandomRows(packs, 32).batch([1, 0]), bits)
-    rows = RandomRows(array, 7, drop_last=False)
-    check(rows.batch([3, 0, -1, 5]), bits)
 
 
 def test_nothing_of_it_without_a_mask(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_mixtures_and_packs_are_equal(pair: Pair) -> None:
         packs, others = (PackedSequences(both.train, 64, strategy=strategy) for both in (dataset, on_disk))
         assert len(packs) == len(others)
         order = packs.shuffled(1)[:30].tolist()
-        assert np.array_equal(packs.batch(order).tokens, others.batch(order).tokens)
+        assert np.array_equal(packs.batch(order).ids, others.batch(order).ids)
 
 
 def test_a_window_is_few_ranges_and_an_index_is_read_once(make_dataset: Any, random_sequences: Any) -> None:

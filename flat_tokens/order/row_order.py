@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
-from flat_tokens.rows.permutation import check_seed, derive_key, derive_keys, permute
+from flat_tokens.order.permutation import check_seed, derive_key, derive_keys, permute
 
 BLOCKS, SHORT, WINDOW, OFFSET = 1, 2, 3, 4
 MAX_STREAMS = 64

@@ -1,8 +1,8 @@
-"""Which tokens attend to each other: segments of flattened rows, from their start flags and lengths alone.
+"""Segments of flattened rows: which tokens attend to each other.
 
-A segment is a sequence, or the part of one that lies in a row. It begins at a row's first token and at each start flag;
-the padding of a row is a segment of its own. Segment ids, positions and masks follow from the bounds that
-`segment_bounds` finds, so they agree for rows and packs in every adapter (tests/flat_tokens/test_segments.py).
+A segment is a sequence, or the part of one that is in a row. It begins at a row's first token and at each start flag.
+The padding of a row is a separate segment. Segment IDs, positions and masks all follow from `segment_bounds`, so they
+agree for rows and packs in every adapter.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ Int32 = npt.NDArray[np.int32]
 
 
 def segment_bounds(is_start: Bools, lengths: Int32 | None) -> Int32:
-    """Where the segments of the flattened rows begin and the last ends: int32[segments + 1], as kernels of variable
-    length take it (cu_seqlens).
+    """Where the segments of the flattened rows begin, and the end of the last: int32[segments + 1] (cu_seqlens).
 
-    is_start: bool[rows, length]; lengths: int32[rows], tokens in front of the padding, None where there is none.
-    [[1, 0, 1, 0]], [3] -> [0, 2, 3, 4]. ArgumentError for 2^31 tokens or more."""
+    is_start: bool[rows, length].
+    lengths: int32[rows], tokens before the padding; None without padding.
+
+    [[1, 0, 1, 0]], [3] -> [0, 2, 3, 4]. Raise ArgumentError for 2^31 tokens or more.
+    """
     if is_start.size >= 2**31:
         raise ArgumentError(
             f"cu_seqlens: int32 allows less than 2^31 tokens per batch (got {is_start.size}). Use fewer rows."
@@ -31,16 +33,14 @@ def segment_bounds(is_start: Bools, lengths: Int32 | None) -> Int32:
     if lengths is not None:
         rows = np.flatnonzero(lengths < begins.shape[1])
         begins[rows, lengths[rows]] = True
-    found = np.flatnonzero(begins)
-    bounds = np.empty(len(found) + 1, dtype=np.int32)
-    bounds[:-1], bounds[-1] = found, is_start.size
-    return bounds
+    return np.append(np.flatnonzero(begins), is_start.size).astype(np.int32)
 
 
 def segment_ids(bounds: Int32, length: int, lengths: Int32 | None) -> Int32:
-    """1 for the tokens of the first segment of each row, 2 for the second ..., 0 at padding: int32[rows, length].
+    """1 for the tokens of the first segment of each row, 2 for the second and so on, 0 at padding: int32[rows, length].
 
-    [0, 2, 3, 4], 4, [3] -> [[1, 1, 2, 0]]."""
+    [0, 2, 3, 4], 4, [3] -> [[1, 1, 2, 0]].
+    """
     rows, columns = np.divmod(bounds[:-1], np.int32(length))
     numbers = np.arange(1, len(rows) + 1, dtype=np.int32)
     numbers -= np.flatnonzero(columns == 0).astype(np.int32)[rows]
@@ -50,9 +50,10 @@ def segment_ids(bounds: Int32, length: int, lengths: Int32 | None) -> Int32:
 
 
 def positions(bounds: Int32, length: int, lengths: Int32 | None) -> Int32:
-    """The place of each token in its segment; at padding it counts on: int32[rows, length].
+    """The index of each token in its segment: int32[rows, length]. Padding continues the count.
 
-    [0, 2, 3, 4], 4, [3] -> [[0, 1, 0, 1]]."""
+    [0, 2, 3, 4], 4, [3] -> [[0, 1, 0, 1]].
+    """
     begins = bounds[:-1].copy()
     rows, columns = np.divmod(begins, np.int32(length))
     after = np.flatnonzero(_are_padding(rows, columns, lengths) & (columns > 0))
@@ -63,8 +64,10 @@ def positions(bounds: Int32, length: int, lengths: Int32 | None) -> Int32:
 
 
 def block_causal_mask(ids: Int32) -> Bools:
-    """Segment ids int32[..., n] -> bool[..., n, n]: true where query i and key j <= i share a segment; at padding, of
-    id 0, only i = j, so that no row of a softmax is empty. A byte an element: 64 rows of 1,024 are 64 MiB."""
+    """Segment IDs int32[..., n] -> bool[..., n, n]: true where query i and key j <= i share a segment.
+
+    At padding, ID 0, only i = j is true, so that no row of a softmax is empty. Cost: one byte per element.
+    """
     n = ids.shape[-1]
     same: Bools = ids[..., :, None] == ids[..., None, :]
     same &= (ids != 0)[..., None, :]

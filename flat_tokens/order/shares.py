@@ -1,16 +1,16 @@
 """How many of the first n draws come from each of several sources, in exact proportion to their weights.
 
-Weights are taken as the exact fractions that they are (a float is one), and counted in integers, so a weight of any
-size is met, at any n, at once. The sources are the leaves of a Huffman tree: the two lightest are joined, of equal ones
-those that came first (joins come behind all sources), until one node is left. The root has n draws. A node of weight w
-with N draws gives its lighter child, of weight v, floor(N * v / w + phase), and the rest to the other. phase is
-(2 * stream + 1) / (2 * streams): the streams of a mixture round at different times, so that a seldom source does not
-come in all of them at once.
+Weights are exact fractions (a float is one) and counted in integers, so a weight of any size is met at any n. The
+sources are the leaves of a Huffman tree: the two lightest nodes are joined until one is left; of equally light nodes,
+earlier sources come first, then earlier joins. The root has n draws. A node of weight w with N draws gives its lighter
+child, of weight v, floor(N * v / w + phase), and the rest to the other one. phase is (2 * stream + 1) / (2 * streams),
+so that the streams of a mixture round at different times, and a rare source does not come in all of them at once.
 
-Invariants (tests/flat_tokens/test_shares.py): the counts of n have the sum n, and none falls as n grows. A source's
-count differs from n * share by less than 4, of two sources by less than 1: rounding puts a node off by less than 1,
-a source has its part of that, and the weights on the way to the root of a Huffman tree grow at least as the Fibonacci
-numbers, the sum of whose reciprocals is 3.36. Where n * share is a whole number for each source, the counts are that.
+Invariants (tests/flat_tokens/test_shares.py): the counts of n have the sum n, and none falls as n grows. The count of a
+source differs from n * share by less than 4, for two sources by less than 1: rounding changes a node by less than 1, a
+source gets its share of the change, and the weights on the path to the root of a Huffman tree grow at least as fast as
+the Fibonacci numbers, and the sum of their reciprocals is 3.36. If n * share is a whole number for each source, the
+counts are equal to it.
 """
 
 from __future__ import annotations
@@ -37,10 +37,13 @@ class _Join(NamedTuple):
 
 
 class Shares:
-    """The draws of each source. weights: positive numbers (int, float, Fraction, Decimal) of any sum; with may_be_zero
-    some may be 0, which are never drawn.
+    """The draws of each source.
 
-    fractions: the weights divided by their sum, exactly. ArgumentError for other weights."""
+    weights: positive numbers (int, float, Fraction, Decimal) of any sum.
+    may_be_zero: whether some may be 0, which are never drawn.
+
+    fractions: the weights divided by their sum, exactly. Raise ArgumentError for other weights.
+    """
 
     def __init__(self, weights: Sequence[Any], may_be_zero: bool = False) -> None:
         exact = [_exact(weight, weights, may_be_zero) for weight in weights]
@@ -64,7 +67,8 @@ class Shares:
     def drawn(self, draws: int, stream: int = 0, streams: int = 1) -> list[int]:
         """How many of the first `draws` of a stream, in [0, streams), come from each source.
 
-        Shares([1, 3]).drawn(10) is [3, 7]. Cost: some 0.3 us a source."""
+        Shares([1, 3]).drawn(10) is [3, 7]. Cost: 0.3 us per source.
+        """
         source_count = len(self.fractions)
         counts = [0] * max(source_count, self._root + 1)
         counts[self._root] = draws

@@ -1,12 +1,11 @@
-"""What the ways of packing share: reading seq_starts with its rules checked, the pieces of a pack, the account
-of a plan.
+"""Parts that all packing strategies share.
 
-A plan maps the number of a pack to pieces, ranges of tokens of the dataset, from seq_starts alone; no token is
-read for it.
+A plan maps the number of a pack to token ranges of the dataset. It is made from seq_starts; no token is read for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -17,10 +16,11 @@ from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, DatasetError
 from flat_tokens.format import not_rising
 
 Int64 = npt.NDArray[np.int64]
+BLOCK_SEQS = 2**18  # sequences that are planned at a time
 
 
 class Starts(Protocol):
-    """What the planners need of seq_starts (flat_tokens.storage.elements.Elements has it)."""
+    """The part of seq_starts that plans use; see flat_tokens.storage.elements.Elements."""
 
     @property
     def name(self) -> str: ...
@@ -31,8 +31,10 @@ class Starts(Protocol):
 
 
 class Pieces(NamedTuple):
-    """The ranges of tokens [starts[i], stops[i]) that make some packs, pack by pack, in the order of each. A range may
-    hold several sequences. counts: how many ranges each pack has; int64 all."""
+    """The token ranges [starts[i], stops[i]) of some packs, pack by pack, in order; int64 all.
+
+    counts: ranges per pack. A range may hold several sequences.
+    """
 
     starts: Int64
     stops: Int64
@@ -41,11 +43,14 @@ class Pieces(NamedTuple):
 
 @dataclass(frozen=True)
 class PackingReport:
-    """What becomes of a dataset's tokens and sequences in its packs.
+    """Counts of the tokens and sequences of a dataset in its packs.
 
-    tokens_used + tokens_lost and seqs_used + seqs_lost are what the dataset has; tokens_used + tokens_padded
-    fill the packs. seqs_split counts the sequences that are cut, be it between packs or at the end of the last
-    one; seqs_lost those of which no token is used."""
+    tokens_used + tokens_lost and seqs_used + seqs_lost are the counts of the dataset. tokens_used + tokens_padded fill
+    the packs.
+
+    seqs_split: sequences that are cut, between packs or at the end of the last pack.
+    seqs_lost: sequences without a token in a pack.
+    """
 
     pack_count: int
     max_seq_len: int
@@ -57,12 +62,12 @@ class PackingReport:
 
     @property
     def tokens_padded(self) -> int:
-        """How many tokens of the packs are padding."""
+        """Tokens of padding."""
         return self.pack_count * self.max_seq_len - self.tokens_used
 
     @property
     def padded_fraction(self) -> float:
-        """The part of the packs' tokens that is padding, in [0, 1); 0 without packs."""
+        """The share of padding, in [0, 1); 0 without packs."""
         return self.tokens_padded / (self.pack_count * self.max_seq_len) if self.pack_count else 0.0
 
     def __str__(self) -> str:
@@ -74,28 +79,23 @@ class PackingReport:
 
 
 class Plan(Protocol):
-    """A way of packing, planned."""
+    """The packs of one strategy."""
 
     @property
     def pack_count(self) -> int: ...
 
     def window_bounds(self) -> Int64:
-        """Where the packs that are planned together begin and the last end: int64[windows + 1], from 0 to
-        pack_count."""
+        """Bounds of the packs that are planned together: int64[windows + 1], from 0 to pack_count."""
 
     def pieces(self, packs: Int64) -> Pieces:
-        """What some packs, in [0, pack_count), are made of."""
-
-    def skipped(self, packs: Int64) -> Int64:
-        """How many tokens the first sequence of each pack has in front of the pack; above 0 only where it is cut."""
+        """The token ranges of some packs, each in [0, pack_count)."""
 
     def report(self) -> PackingReport:
-        """The account of all packs."""
+        """Count the tokens and sequences of all packs."""
 
 
 def read_starts(seq_starts: Starts, first: int, stop: int) -> Int64:
-    """seq_starts[first : stop + 1] as int64, after a check that they rise; DatasetError names the first that does
-    not."""
+    """seq_starts[first : stop + 1] as int64. Raise DatasetError unless they rise."""
     starts = seq_starts.read(first, stop + 1).astype(np.uint64, copy=False).view(np.int64)
     falls = np.flatnonzero(starts[1:] <= starts[:-1])
     if len(falls) or starts[-1] < 0:
@@ -106,8 +106,15 @@ def read_starts(seq_starts: Starts, first: int, stop: int) -> Int64:
     return starts
 
 
+def blocks_of(seq_starts: Starts) -> Iterator[Int64]:
+    """seq_starts in blocks of BLOCK_SEQS sequences; each block begins with the last entry of the one before."""
+    count = len(seq_starts) - 1
+    for first in range(0, count, BLOCK_SEQS):
+        yield read_starts(seq_starts, first, min(first + BLOCK_SEQS, count))
+
+
 def too_long_error(name: str, index: int, tokens: int, max_seq_len: int) -> ArgumentError:
-    """What a sequence that fits no pack is told by."""
+    """Return the error for a sequence longer than max_seq_len."""
     split = name.partition("/")[0]
     return ArgumentError(
         f"{split}: sequence {index} must have at most max_seq_len = {max_seq_len} tokens (got {tokens}). "

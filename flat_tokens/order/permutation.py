@@ -1,20 +1,19 @@
-"""Permutations of [0, size) that are functions: no table, any entry at once, and never another answer.
+"""Permutations of [0, size) as functions, without a table.
 
-A batch must follow from (seed, step) alone, on every machine and in every version to come, so the algorithm
-is fixed here and golden values in tests/flat_tokens/test_permutation.py hold it in place. All arithmetic is
-modulo 2^64.
+Batches follow from (seed, step) alone, on every machine and in every later version, so the algorithm is fixed here.
+Golden values in tests/flat_tokens/test_permutation.py pin it. All arithmetic is modulo 2^64.
 
 mix(x) is the finalizer of SplitMix64: x ^= x >> 30; x *= 0xBF58476D1CE4E5B9; x ^= x >> 27;
 x *= 0x94D049BB133111EB; x ^= x >> 31.
 
-derive_key(seed, a, b, ...) starts from mix(seed + G) with G = 0x9E3779B97F4A7C15, and for each part p goes
-from key to mix(mix(key) ^ mix(p + G)). Seeds next to each other share nothing, nor do epochs.
+derive_key(seed, a, b, ...) starts from mix(seed + G) with G = 0x9E3779B97F4A7C15, and for each part p maps key to
+mix(mix(key) ^ mix(p + G)). Neighbouring seeds and epochs are therefore unrelated.
 
-permute(x, size, key): an alternating Feistel network on bits = max(6, bit length of size - 1) bits. x is cut
-into left = x >> (bits // 2) and right, the bits // 2 low bits. Four times: left ^= the top bits of mix(right + k),
-then right ^= the top bits of mix(left + k), as many as the half is wide, each time with the next of the eight
-keys k_i = mix(key + i * G), i from 1 to 8. Results of size or more go through it again (cycle walking) until
-they are below size: since the domain is less than twice as large above 64, half a turn more on average.
+permute(x, size, key) is an alternating Feistel network on bits = max(6, bit length of size - 1) bits. x is cut into
+left = x >> (bits // 2) and right, the bits // 2 low bits. Four times: left ^= the top bits of mix(right + k), then
+right ^= the top bits of mix(left + k), as many as the half is wide, each time with the next of the eight keys
+k_i = mix(key + i * G), i from 1 to 8. Results of size or more pass through it again (cycle walking) until they are
+below size. Above 64 the domain is less than twice as large, so this is half a pass more on average.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from flat_tokens.arguments import invalid
 from flat_tokens.built import core
 
 LARGEST_SEED = 2**64 - 1
-LARGEST_SIZE = 2**62
+MAX_SIZE = 2**62
 _ROUNDS = 8
-_FEWEST_BITS = 6  # a network on fewer bits reaches too few permutations
+_MIN_BITS = 6  # a network on fewer bits reaches too few permutations
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -52,7 +51,7 @@ def check_seed(seed: int) -> None:
 
 
 def derive_key(seed: int, *parts: int) -> int:
-    """A 64-bit key for one purpose, from a seed in [0, 2^64) and what tells the purposes apart."""
+    """A 64-bit key, from a seed in [0, 2^64) and numbers that identify its purpose."""
     check_seed(seed)
     key = mix(seed + _GOLDEN & _MASK)
     for part in parts:
@@ -69,12 +68,14 @@ def derive_keys(key: int, *parts: npt.NDArray[np.int64]) -> Uint64:
 
 
 def permute(positions: npt.ArrayLike, size: int, key: int | Uint64) -> npt.NDArray[np.int64]:
-    """Where a permutation of [0, size) sends some positions: int64 of the shape of `positions`.
+    """The images of some positions under a permutation of [0, size): int64 of the shape of `positions`.
 
-    positions: integers in [0, size); key: one for all, or uint64 that broadcasts to their shape.
-    permute(range(5), 5, 0) is [4, 3, 2, 0, 1]. Cost: 20 ns a position, 60 to 100 where
-    nothing is built (flat_tokens/native/permute.hpp); no memory of size."""
-    if not 1 <= size <= LARGEST_SIZE:
+    positions: integers in [0, size).
+    key: one for all, or uint64 that broadcasts to their shape.
+
+    permute(range(5), 5, 0) is [4, 3, 2, 0, 1]. Cost: 20 ns per position, 60 to 100 without compiled code.
+    """
+    if not 1 <= size <= MAX_SIZE:
         raise invalid("size", "must be in [1, 2^62]", size)
     given = np.asarray(positions)
     if given.dtype.kind not in "iu" and given.size:
@@ -89,7 +90,7 @@ def permute(positions: npt.ArrayLike, size: int, key: int | Uint64) -> npt.NDArr
             keys = np.ascontiguousarray(np.broadcast_to(keys, (*values.shape[:-1], 1)))
         core.permute(values, size, keys)
         return values.view(np.int64).reshape(given.shape)
-    bits = max(_FEWEST_BITS, (size - 1).bit_length())
+    bits = max(_MIN_BITS, (size - 1).bit_length())
     values = _network(values, keys, bits)
     while (outside := values >= np.uint64(size)).any():
         values[outside] = _network(values[outside], np.broadcast_to(keys, values.shape)[outside], bits)
@@ -101,20 +102,20 @@ def _network(values: Uint64, keys: Uint64, bits: int) -> Uint64:
     shift = np.uint64(low_bits)
     left, right = values >> shift, values & np.uint64((1 << low_bits) - 1)
     from_left, from_right = np.uint64(64 - low_bits), np.uint64(64 - (bits - low_bits))
-    for turn in range(1, _ROUNDS + 1, 2):
-        left ^= _mix_array(right + _round_key(keys, turn)) >> from_right
-        right ^= _mix_array(left + _round_key(keys, turn + 1)) >> from_left
+    for number in range(1, _ROUNDS + 1, 2):
+        left ^= _mix_array(right + _round_key(keys, number)) >> from_right
+        right ^= _mix_array(left + _round_key(keys, number + 1)) >> from_left
     left <<= shift
     left |= right
     return left
 
 
-def _round_key(keys: Uint64, turn: int) -> Uint64:
-    return _mix_array(keys + np.uint64(turn * _GOLDEN & _MASK))
+def _round_key(keys: Uint64, number: int) -> Uint64:
+    return _mix_array(keys + np.uint64(number * _GOLDEN & _MASK))
 
 
 def _mix_array(values: Any) -> Uint64:
-    """mix of each; values: a new uint64 array, overwritten."""
+    """mix of each value. values: a new uint64 array, which is overwritten."""
     shifted = values >> np.uint64(30)
     values ^= shifted
     values *= np.uint64(_FIRST)

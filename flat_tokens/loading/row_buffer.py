@@ -1,11 +1,11 @@
-"""The shuffle buffer: the rows of the open windows of all lanes, from one or more datasets, in one memory.
+"""The shuffle buffer: the rows of the open windows of all lanes, from one or more datasets, in one table.
 
 Opening a window reads the rows that its lane has yet to draw, each zarr chunk once, and puts every row into a free
 slot. A slot is free again once its row was in a batch. Lanes reach the ends of their windows at different times
-(flat_tokens/rows/row_order.py), so about half of the slots of all windows are in use at any time.
+(flat_tokens/order/row_order.py), so about half of the slots of all windows are in use at any time.
 
-Steps are planned before they are read: the plan says which slots a batch takes and which windows must be opened for it.
-From a store, later steps are planned early and the requests for their windows are sent ahead.
+Steps are planned before they are read: the plan says which slots a batch takes and which windows must be opened for
+it. From a store, later steps are planned early and the requests for their windows are sent ahead.
 """
 
 from __future__ import annotations
@@ -13,24 +13,21 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.loading.batch import Batch
-from flat_tokens.rows.row_cut import RowCut
-from flat_tokens.rows.row_order import Draws, RowOrder, counting
-from flat_tokens.rows.row_reader import RowReader
-from flat_tokens.rows.row_window import RowWindow
+from flat_tokens.order.row_order import Draws, RowOrder, counting
+from flat_tokens.rows.batch import Batch
+from flat_tokens.rows.cut import Int64, RowCut
+from flat_tokens.rows.reader import Request, RowReader
+from flat_tokens.rows.table import RowTable
 
-PART_TOKENS = 2**20  # tokens read at a time: the memory between a zarr chunk and the slots
+PART_TOKENS = 2**20  # tokens read at a time
 GROUP_ROWS = 1024  # rows of the steps that are planned together, which costs less per step
-FETCHED_TOKENS, FETCHED_ROWS = 2**22, 2**14  # at most, of a store, that are requested ahead
-
-Int64 = npt.NDArray[np.int64]
+FETCHED_TOKENS, FETCHED_ROWS = 2**22, 2**14  # limits of the requests ahead to a store
 
 
 class StepGroup(NamedTuple):
@@ -72,10 +69,10 @@ class Share:
 class _Part:
     """Rows to be read together: rows[i] of a dataset goes to slots[i]."""
 
-    member: int
+    reader: RowReader
     rows: Int64
     slots: Int64
-    fetched: AbstractContextManager[None] | None = None
+    request: Request | None = None
 
 
 class RowBuffer:
@@ -101,43 +98,35 @@ class RowBuffer:
         self._readers = readers
         self._cut = cut
         self._share = share
-        self._batch_rows = batch_rows
-        self._length = readers[0].source.length
-        self._is_padded = any(reader.source.is_padded for reader in readers)
-        self._is_masked = any(reader.is_masked for reader in readers)
         # Each lane has a span of the table, with the slot of each row of its window. -1: no row that is waiting.
-        counts = np.concatenate([np.full(order.lane_count, order.window_rows) for order in orders])
-        self._columns = np.cumsum(counts) - counts
-        self._counts = counts
-        self._table = np.full(int(counts.sum()), -1, dtype=np.int32)
+        self._counts = np.repeat(
+            [order.window_rows for order in orders], [order.lane_count for order in orders]
+        )
+        self._columns = np.cumsum(self._counts) - self._counts
+        self._waiting = np.full(int(self._counts.sum()), -1, dtype=np.int32)
         self._first_lanes = np.cumsum([0, *(order.lane_count for order in orders)])
-        self._epochs = np.full(len(counts), -1, dtype=np.int64)
-        self._begins = np.full(len(counts), -1, dtype=np.int64)
+        self._epochs = np.full(len(self._counts), -1, dtype=np.int64)
+        self._begins = np.full(len(self._counts), -1, dtype=np.int64)
 
-        in_flight = 4 * (batch_rows + GROUP_ROWS) + 2 * self.tokens_ahead // self._length
-        capacity = len(self._table) + in_flight + 1
-        self._memory = self._new_window(capacity)
-        self._padding = np.full(padding_rows, capacity - 1, dtype=np.int64)  # one slot for all of it
-        if padding_rows:
-            padding = self._new_window(1)
-            readers[0].read(np.array([orders[0].row_count]), padding)
-            self._memory.take(self._padding[:1], padding, np.array([0]))
-        self._free = np.arange(capacity - 1, dtype=np.int32)[::-1].copy()  # a stack: few slots are ever used
-        self._free_count = len(self._free)
+        in_flight = 4 * (batch_rows + GROUP_ROWS) + 2 * self.tokens_ahead // cut.length
+        capacity = len(self._waiting) + in_flight
+        self._table = self._new_table(capacity + 1)
+        self._padding = np.full(padding_rows, capacity, dtype=np.int64)  # one slot for all of them
+        self._free = np.arange(capacity, dtype=np.int32)[::-1].copy()  # a stack: few slots are ever used
+        self._free_count = capacity
         self._lock = threading.Lock()
 
         # The slots of each step of a group, and how many parts must be read for it.
         self._planned: deque[tuple[list[Int64], int]] = deque()
         self._parts: deque[_Part] = deque()
         self._parts_read = 0
-        self._scratch: RowWindow | None = None
 
     @property
     def tokens_ahead(self) -> int:
         """Tokens of later steps to plan ahead of reading, so that requests to a store overlap."""
         if not any(reader.can_fetch for reader in self._readers):
             return 0
-        return min(FETCHED_TOKENS, FETCHED_ROWS * self._length)
+        return min(FETCHED_TOKENS, FETCHED_ROWS * self._cut.length)
 
     def prepare(self, groups: Sequence[StepGroup]) -> list[Int64]:
         """Read the windows that the first group needs, and return the slots of each of its steps.
@@ -150,30 +139,27 @@ class RowBuffer:
         found, parts = self._planned.popleft()
         while self._parts_read < parts:
             self._fetch_ahead()
-            self._read(self._parts.popleft())
+            part = self._parts.popleft()
+            part.reader.read(part.request or part.reader.request(part.rows), self._table, part.slots)
             self._parts_read += 1
         return found
 
     def batch(self, slots: Int64) -> Batch:
         """The batch of a prepared step. Its slots become free."""
-        batch = self._memory.batch_of(np.concatenate([slots, self._padding]), self._cut)
+        batch = self._table.batch(np.append(slots, self._padding), self._cut)
         self._release(slots)
         return batch
 
     def batch_alone(self, draws: Draws) -> Batch:
         """The batch of one step, read without opening windows."""
         count = len(draws.places)
-        window = self._new_window(count + 1)
+        table = self._new_table(count + 1)
         rows = draws.rows()
         for member in np.unique(draws.members).tolist():
             here = np.flatnonzero(draws.members == member)
-            found = self._new_window(len(here))
-            self._readers[member].read(rows[here], found, is_brief=True)
-            window.take(here, found, np.arange(len(here)))
-        places = np.append(np.arange(count), np.zeros(len(self._padding), dtype=np.int64) + count)
-        if len(self._padding):
-            window.take(np.array([count]), self._memory, self._padding[:1])
-        return window.batch_of(places, self._cut)
+            reader = self._readers[member]
+            reader.read(reader.request(rows[here]), table, here, "front")
+        return table.batch(np.append(np.arange(count), np.full(len(self._padding), count)), self._cut)
 
     # -- planning
 
@@ -185,12 +171,11 @@ class RowBuffer:
         left = np.arange(len(lanes))
         while True:
             of_lane = lanes[left]
-            is_open = (self._epochs[of_lane] == draws.epochs[left]) & (
-                self._begins[of_lane] == draws.begins[left]
-            )
+            is_open = self._epochs[of_lane] == draws.epochs[left]
+            is_open &= self._begins[of_lane] == draws.begins[left]
             here = left[is_open]
-            slots[here] = self._table[places[here]]
-            self._table[places[here]] = -1
+            slots[here] = self._waiting[places[here]]
+            self._waiting[places[here]] = -1
             left = left[slots[left] < 0]
             if not len(left):
                 return slots
@@ -201,9 +186,9 @@ class RowBuffer:
     def _open(self, draws: Draws, lanes: Int64) -> None:
         """Open the windows of some draws of different lanes, and plan to read the rows that the lanes draw next."""
         spans = np.repeat(self._columns[lanes], self._counts[lanes]) + counting(self._counts[lanes])
-        waiting = self._table[spans]
+        waiting = self._waiting[spans]
         self._release(waiting[waiting >= 0])
-        self._table[spans] = -1
+        self._waiting[spans] = -1
         self._epochs[lanes], self._begins[lanes] = draws.epochs, draws.begins
 
         rest, of = draws.rest()
@@ -214,7 +199,7 @@ class RowBuffer:
         with self._lock:
             self._free_count -= count
             slots = self._free[self._free_count : self._free_count + count].astype(np.int64)
-        self._table[self._columns[lanes[of]] + rest.places - rest.begins] = slots
+        self._waiting[self._columns[lanes[of]] + rest.places - rest.begins] = slots
 
         rows = rest.rows()
         for member in np.unique(rest.members).tolist():
@@ -224,17 +209,15 @@ class RowBuffer:
 
     def _plan_parts(self, member: int, rows: Int64, slots: Int64) -> None:
         """Cut rising rows into parts of about PART_TOKENS that end where blocks do."""
-        most = max(1, PART_TOKENS // self._length)
+        limit = max(1, PART_TOKENS // self._cut.length)
         block_rows = self._orders[member].block_rows
         start = 0
         while start < len(rows):
-            stop = min(start + most, len(rows))
+            stop = min(start + limit, len(rows))
             if stop < len(rows):
-                block = int(rows[stop]) // block_rows
-                if block == int(rows[start]) // block_rows:
-                    block += 1
+                block = max(int(rows[stop]) // block_rows, int(rows[start]) // block_rows + 1)
                 stop = int(np.searchsorted(rows, block * block_rows))
-            self._parts.append(_Part(member, rows[start:stop], slots[start:stop]))
+            self._parts.append(_Part(self._readers[member], rows[start:stop], slots[start:stop]))
             start = stop
 
     # -- reading
@@ -244,22 +227,19 @@ class RowBuffer:
         for part in self._parts:
             if tokens >= FETCHED_TOKENS:
                 break
-            tokens += len(part.rows) * self._length
-            if part.fetched is None and self._readers[part.member].can_fetch:
-                part.fetched = self._readers[part.member].fetch(part.rows)
-
-    def _read(self, part: _Part) -> None:
-        count = len(part.rows)
-        if self._scratch is None or len(self._scratch.firsts) < count:
-            self._scratch = self._new_window(count)
-        self._scratch.reset()
-        self._readers[part.member].read(part.rows, self._scratch, part.fetched)
-        self._memory.take(part.slots, self._scratch, np.arange(count))
+            tokens += len(part.rows) * self._cut.length
+            if part.request is None and part.reader.can_fetch:
+                part.request = part.reader.request(part.rows)
 
     def _release(self, slots: npt.NDArray[np.integer]) -> None:
         with self._lock:
             self._free[self._free_count : self._free_count + len(slots)] = slots
             self._free_count += len(slots)
 
-    def _new_window(self, rows: int) -> RowWindow:
-        return RowWindow(rows, self._length, self._is_padded, self._is_masked)
+    def _new_table(self, slots: int) -> RowTable:
+        """A table with a row of padding in its last slot."""
+        sources = [reader.source for reader in self._readers]
+        is_masked = any(reader.is_masked for reader in self._readers)
+        table = RowTable(slots, self._cut.length, any(source.is_padded for source in sources), is_masked)
+        table.tokens[-1] = sources[0].padding_id << 1
+        return table

@@ -1,4 +1,4 @@
-"""Batches by step and iteration over them: the base class of Loader and Mixture."""
+"""Batches by step, and iteration over them: the base class of Loader and Mixture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,24 +19,27 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import flag, integer, invalid, shown
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loading.batch import IGNORED_LABEL, Batch
-from flat_tokens.rows.ahead import Ahead, Pending, run_ahead
-from flat_tokens.rows.mapped_rows import MappedRows
-from flat_tokens.rows.row_buffer import GROUP_ROWS, RowBuffer, StepGroup
-from flat_tokens.rows.row_cut import Int64, RowCut
-from flat_tokens.rows.row_order import Draws
+from flat_tokens.loading.mapped_rows import MappedRows
+from flat_tokens.loading.prefetch import reading_ahead
+from flat_tokens.loading.row_buffer import GROUP_ROWS, RowBuffer, StepGroup
+from flat_tokens.order.row_order import Draws
+from flat_tokens.rows.batch import IGNORED_LABEL, Batch
+from flat_tokens.rows.cut import Int64, RowCut
 
-ORDER_VERSION = 2  # of the rules in flat_tokens/rows/row_order.py and permutation.py
+ORDER_VERSION = 2  # of the rules in flat_tokens/order
 DTYPES = ("uint16", "int32", "uint32", "int64")
-GROUP_TOKENS = 2**21  # at most, of the steps that are planned together
+GROUP_TOKENS = 2**21  # limit for the steps that are planned together
 MAX_BATCH_SIZE = 2**31  # rows, more than memory holds
-MAX_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
+MAX_DRAW = 2**61  # of a stream, so that its numbers stay within 64 bits
 
 
 class StepBatches(ABC):
     """Batches of this rank's rows.
 
-    seq_len: tokens per row. batch_size: rows of all ranks together. rows_per_batch: rows of this rank."""
+    seq_len: tokens per row.
+    batch_size: rows of all ranks together.
+    rows_per_batch: rows of this rank.
+    """
 
     seq_len: int
     batch_size: int
@@ -47,19 +50,20 @@ class StepBatches(ABC):
     start_id: int
     _per_stream: int  # rows of each stream in a global batch
     _is_labelled = False
-    # Not copied to another process.
-    _own: tuple[str, ...] = ("_lock", "_previous_step", "_gap", "_rows", "_stride")
+    _own: tuple[str, ...] = (
+        "_lock",
+        "_previous_step",
+        "_gap",
+        "_rows",
+        "_stride",
+    )  # of one process, never copied
 
-    def _forget(self) -> None:
-        """Lose what may have been half done, and all that a copy cannot share."""
+    def _reset(self) -> None:
+        """Make the attributes of `_own`. Constructors call this last."""
         self._lock = threading.Lock()
         self._previous_step, self._gap = -2, 0
         self._rows: RowBuffer | MappedRows | None = None
         self._stride = 1
-
-    def _begin(self) -> None:
-        """Constructors call this last."""
-        self._forget()
         _ALL.add(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -67,7 +71,7 @@ class StepBatches(ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._begin()
+        self._reset()
 
     # -- batches
 
@@ -75,8 +79,9 @@ class StepBatches(ABC):
         """The batch of a step, step >= 0.
 
         Cost: consecutive steps, and from the third call on steps at equal distances, read each zarr chunk once. Any
-        other step reads only the zarr chunks of its rows. If that is the front of a compressed zarr chunk, its checksum
-        is compared when the zarr chunk is read next; `verify` compares all."""
+        other step reads only the zarr chunks of its rows. If only the front of a compressed zarr chunk is needed, its
+        checksum is compared when the zarr chunk is read next; `verify` compares all checksums.
+        """
         step = integer("step", step, 0)
         self._check_steps(step + 1)
         with self._lock:
@@ -90,26 +95,27 @@ class StepBatches(ABC):
     ) -> Iterator[Batch]:
         """The batches of the steps [step, stop), without end if stop is None.
 
-        prefetch: whether a thread reads ahead (default: if the process may use more than one processor). The first
-        batch costs what batch(step) does. The second one waits until the shuffle buffer is filled.
-        In the child of a fork the iterator continues where the parent was, with a new thread."""
+        prefetch: whether a thread reads ahead (default: if the process may use more than one processor).
+
+        The first batch costs as much as batch(step). The second one waits until the shuffle buffer is filled. Use an
+        iterator only in the process that created it.
+        """
         prefetch = None if prefetch is None else flag("prefetch", prefetch)
         step, stop = steps_range(step, stop)
         if step != stop:
             self._check_steps(step + 1 if stop is None else stop)
-        return run_ahead(lambda at, ahead: self._run(at, stop, ahead), step, prefetch)
+        return self._run(step, stop, prefetch)
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches from step 0 on; see `from_step`."""
         return self.from_step(0)
 
-    def last_step(self, step: int) -> int | None:
-        """Where a pass that starts at `step` ends by default; None for never."""
+    def default_stop(self, step: int) -> int | None:
+        """The default end of a pass that starts at `step`; None for no end."""
         return None
 
     def cut_as(self, dtype: npt.DTypeLike, is_labelled: bool) -> Self:
-        """A copy for adapters, which cuts batches in their final form: ids of `dtype` and, with is_labelled, cut_labels
-        instead of inputs."""
+        """A copy for adapters, with IDs of `dtype` and, if is_labelled, cut_labels instead of inputs."""
         other = copy.copy(self)
         other.dtype = self._checked_dtype(dtype)
         other._is_labelled = is_labelled
@@ -129,7 +135,7 @@ class StepBatches(ABC):
 
     @abstractmethod
     def _new_rows(self, stride: int) -> RowBuffer | MappedRows:
-        """What reads the rows. stride: distance of the steps that will be read."""
+        """Make the reader of the rows. stride: distance of the steps that will be read."""
 
     def _batch(self, step: int, stride: int | None) -> Batch:
         """The batch of a step. stride: distance to the next step, None if unknown. The lock is held."""
@@ -138,33 +144,41 @@ class StepBatches(ABC):
             self._rows = self._new_rows(self._stride)
         draws = self._draws(step, 1)
         rows, self._rows = self._rows, None  # an error may leave it incomplete
-        places = None if stride is None else rows.prepare([StepGroup(1, draws)])[0]
-        batch = rows.batch_alone(draws) if places is None else rows.batch(places)
+        batch = (
+            rows.batch_alone(draws) if stride is None else rows.batch(rows.prepare([StepGroup(1, draws)])[0])
+        )
         self._rows = rows
         return batch
 
-    def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        """The batches [step, stop), while the rows of the following steps are read."""
-        if stop is not None and step >= stop:
+    def _run(self, step: int, stop: int | None, prefetch: bool | None) -> Iterator[Batch]:
+        """The batches [step, stop). The rows of the following steps are read ahead, group by group."""
+        if step == stop:
             return
+        process = os.getpid()
         rows = self._new_rows(1)
         yield rows.batch_alone(self._draws(step, 1))  # first, so that it does not wait for windows
         batch_tokens = self.rows_per_batch * self.seq_len
         count = max(1, min(GROUP_ROWS // self.rows_per_batch, GROUP_TOKENS // batch_tokens))
         groups = self._groups(step + 1, stop, count)
         upcoming = deque(itertools.islice(groups, 1 + -(-rows.tokens_ahead // (count * batch_tokens))))
+        with reading_ahead(prefetch) as start:
 
-        def begin() -> Pending[list[Int64]] | None:
-            return ahead.begin(functools.partial(rows.prepare, list(upcoming))) if upcoming else None
+            def begin() -> Callable[[], list[Int64]] | None:
+                return start(functools.partial(rows.prepare, list(upcoming))) if upcoming else None
 
-        pending = begin()
-        while pending is not None:
-            ready = pending.result()
-            upcoming.popleft()
-            upcoming.extend(itertools.islice(groups, 1))
-            pending = begin()
-            for places in ready:
-                yield rows.batch(places)
+            result = begin()
+            while result is not None:
+                if os.getpid() != process:
+                    fix = "Create one in each process."
+                    raise ArgumentError(
+                        f"from_step: the iterator belongs to the parent of this process. {fix}"
+                    )
+                ready = result()
+                upcoming.popleft()
+                upcoming.extend(itertools.islice(groups, 1))
+                result = begin()
+                for places in ready:
+                    yield rows.batch(places)
 
     def _groups(self, step: int, stop: int | None, count: int) -> Iterator[StepGroup]:
         """The draws of the steps [step, stop), `count` steps at a time."""
@@ -173,10 +187,12 @@ class StepBatches(ABC):
             yield StepGroup(count, self._draws(step, count))
             step += count
 
+    # -- properties
+
     @property
     @abstractmethod
     def is_masked(self) -> bool:
-        """Whether a dataset has tokens that are not to be learned."""
+        """Whether a dataset has a loss mask."""
 
     @property
     @abstractmethod
@@ -184,8 +200,8 @@ class StepBatches(ABC):
         """Whether rows may have padding. This depends on the arguments alone, not on the counts of the dataset."""
 
     @abstractmethod
-    def _largest_id(self) -> int:
-        """The largest id of the datasets."""
+    def _max_token_id(self) -> int:
+        """The largest ID of the datasets."""
 
     def _checked_dtype(self, dtype: npt.DTypeLike) -> np.dtype[Any]:
         try:
@@ -198,27 +214,28 @@ class StepBatches(ABC):
             why = "excluded by the loss mask" if self.is_masked else "at padding"
             rule = f"must hold {IGNORED_LABEL}, the target of tokens {why}"
             raise invalid("dtype", rule, checked.name, "Use int32 or int64.")
-        for name, value in (("max_token_id", self._largest_id()), ("start_id", self.start_id)):
+        for name, value in (("max_token_id", self._max_token_id()), ("start_id", self.start_id)):
             if value > np.iinfo(checked).max:
                 raise invalid("dtype", f"must hold {name} = {value}", checked.name)
         return checked
 
-    # -- states, which adapters save and load. They hold the default end of the pass, which the step does not determine:
-    # in epochs of 10 steps, step 10 is both the end of the first and the beginning of the second.
+    # -- states. A state holds the default end of the pass, which the step does not determine: in epochs of 10 steps,
+    # step 10 is both the end of the first and the beginning of the second.
 
     @abstractmethod
     def identity(self, step: int = 0) -> dict[str, Any]:
-        """All that determines the global batches, as plain values; the number of ranks does not.
+        """All that determines the global batches, as plain values. The number of ranks does not.
 
-        step: entries of a schedule from this step on are left out, so that they may be changed."""
+        step: omit entries of a schedule from this step on, so that they may change.
+        """
 
     def state_at(self, step: int) -> dict[str, Any]:
         """The state to resume at a step: small, picklable and made of plain values."""
         step = integer("step", step, 0)
-        return {"step": step, "stop": self.last_step(step), "loader": self.identity(step)}
+        return {"step": step, "stop": self.default_stop(step), "loader": self.identity(step)}
 
     def step_of(self, state: Any) -> int:
-        """The step of a state. Raise ArgumentError with the first difference if its batches were other ones."""
+        """The step of a state. Raise ArgumentError with the first difference if its batches differ."""
         other = state.get("loader") if isinstance(state, dict) else None
         if not isinstance(other, dict) or "step" not in state:
             raise invalid("state", "must be a result of state_dict()", state)
@@ -247,39 +264,47 @@ def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:
 
 @dataclass(frozen=True)
 class RankRows:
-    """A rank's rows [first, stop) of each global batch. `padding` rows of padding follow, so that the batches of all
-    ranks have the same shape."""
+    """A rank's rows [first, stop) of each global batch, followed by rows of padding up to `count`."""
 
+    rank: int
+    world_size: int
     first: int
     stop: int
-    padding: int
+    count: int
 
     @classmethod
-    def of(cls, batch_size: int, rank: int, world_size: int) -> RankRows:
-        """Equal shares for all ranks; the last ones are padded if world_size does not divide batch_size."""
-        share = -(-batch_size // world_size)
-        first = min(rank * share, batch_size)
-        stop = min(first + share, batch_size)
-        return cls(first, stop, share - (stop - first))
+    def create(cls, batch_size: int, rank: int | None, world_size: int | None, drop_last: bool) -> RankRows:
+        """Equal shares for all ranks; rank 0 of 1 by default. Raise ArgumentError for one number without the other.
 
-    @property
-    def count(self) -> int:
-        """Rows of this rank in a batch."""
-        return self.stop - self.first + self.padding
+        If world_size does not divide batch_size, raise ArgumentError, or without drop_last pad the last ranks.
+        """
+        if (rank is None) != (world_size is None):
+            given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
+            raise ArgumentError(f"{missing}: required with {given}. Pass both or neither.")
+        world_size = 1 if world_size is None else integer("world_size", world_size, 1)
+        rank = 0 if rank is None else integer("rank", rank)
+        if not 0 <= rank < world_size:
+            raise invalid("rank", f"must be in [0, world_size = {world_size})", rank)
+        if drop_last and batch_size % world_size:
+            raise invalid(
+                "world_size",
+                f"must divide batch_size = {batch_size}",
+                world_size,
+                _fitting(batch_size, world_size),
+            )
+        count = -(-batch_size // world_size)
+        first = min(rank * count, batch_size)
+        return cls(rank, world_size, first, min(first + count, batch_size), count)
 
 
-def checked_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """rank and world_size; (0, 1) if neither is given. Raise ArgumentError for one without the other."""
-    if rank is None and world_size is None:
-        return 0, 1
-    if rank is None or world_size is None:
-        given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
-        raise ArgumentError(f"{missing}: required with {given}. Pass both or neither.")
-    world_size = integer("world_size", world_size, 1)
-    rank = integer("rank", rank)
-    if not 0 <= rank < world_size:
-        raise invalid("rank", f"must be in [0, world_size = {world_size})", rank)
-    return rank, world_size
+def _fitting(batch_size: int, world_size: int) -> str:
+    """Name the nearest numbers that fit."""
+    fewer = next(count for count in range(min(world_size, batch_size), 0, -1) if batch_size % count == 0)
+    more = next((count for count in range(world_size, batch_size + 1) if batch_size % count == 0), fewer)
+    ranks = " or ".join(str(count) for count in sorted({fewer, more}))
+    below = batch_size // world_size * world_size
+    sizes = " or ".join(str(size) for size in (below, below + world_size) if size)
+    return f"Use {ranks} ranks, or batch_size {sizes} (which changes the order)."
 
 
 def check_streams(streams: int, batch_size: int) -> None:
@@ -297,10 +322,10 @@ def check_loader(loader: object) -> None:
 _ALL: weakref.WeakSet[StepBatches] = weakref.WeakSet()
 
 
-def _forget_all() -> None:
-    """In the child of a fork: another thread of the parent may have held a lock, or been filling a window."""
+def _reset_all() -> None:
+    """In the child of a fork: another thread of the parent may have held a lock or filled a buffer."""
     for batches in list(_ALL):
-        batches._forget()
+        batches._reset()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+os.register_at_fork(after_in_child=_reset_all)

@@ -1,18 +1,17 @@
 """Batches from several datasets by weight, still a pure function of their step.
 
-Each dataset is shuffled as by a Loader with the same streams, and each stream of the mixture draws from the
-streams of the same number. flat_tokens/rows/shares.py says how many of the first n draws of a stream come from each
-dataset; the draws of a stretch, PERIOD of them, are in an order that derive_key(seed, 4, stream, stretch) permutes.
-Draw n from a dataset is its row n in that stream, so a smaller dataset simply begins its next epoch earlier, and none
-of its rows is left out before.
+Each dataset is shuffled as by a Loader with the same streams, and each stream of the mixture draws from the streams of
+the same number. flat_tokens/order/shares.py says how many of the first n draws of a stream come from each dataset. The
+draws are divided into periods of PERIOD draws; derive_key(seed, 4, stream, period) permutes the order within a period.
+Draw n from a dataset is its row n in that stream, so a smaller dataset begins its next epoch earlier, and none of its
+rows is left out before.
 
-Weights may change at given steps. The draws of entry e of such a schedule, e from 0 on, are counted from its first step
-on; where e > 0 it is one part more of the key. What an entry drew is added to what those before it drew, the last
-stretch as far as it goes, so that entries that are added behind a step change nothing before it.
+Weights may change at given steps. The draws of entry e of such a schedule, e from 0 on, are counted from its first
+step; where e > 0, e is a further part of the key. Entries continue the counts of the entries before them. An entry
+that is added after a step therefore changes nothing before that step.
 
-Invariant: after any number of whole stretches of an entry a dataset has its exact share of the draws of a stream, to
-within 4 rows (one row in a mixture of two datasets), however small its weight; ranks see their part of the same global
-batches (tests/flat_tokens/test_mixing.py).
+Invariant: after any number of whole periods of an entry, a dataset has its exact share of the draws of a stream, to
+within 4 rows (one row in a mixture of two datasets), however small its weight.
 """
 
 from __future__ import annotations
@@ -23,24 +22,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from flat_tokens.arguments import count_of, flag, integer, invalid
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loading.loader import Loader, block_rows_of, check_ranks_divide, default_shuffle_blocks
+from flat_tokens.loading.loader import Loader, block_rows_of, default_shuffle_blocks
+from flat_tokens.loading.row_buffer import RowBuffer
+from flat_tokens.loading.steps import MAX_BATCH_SIZE, RankRows, StepBatches, check_streams
+from flat_tokens.order.permutation import LARGEST_SEED, derive_key, permute
+from flat_tokens.order.row_order import Draws, TooFewRowsError, stream_count
+from flat_tokens.order.shares import Shares
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.permutation import LARGEST_SEED, derive_key, permute
-from flat_tokens.rows.row_buffer import RowBuffer
-from flat_tokens.rows.row_order import Draws, TooFewRowsError, stream_count
-from flat_tokens.rows.schedule import entries_of
-from flat_tokens.rows.shares import Shares
-from flat_tokens.rows.steps import MAX_BATCH_SIZE, RankRows, StepBatches, check_streams, checked_ranks
+from flat_tokens.rows.cut import Int64
 
 PERIOD = 4096  # draws of a stream that are permuted among themselves
-MIX, MEMBER = 4, 5
-
-Int64 = npt.NDArray[np.int64]
+MIX, MEMBER = 4, 5  # parts of keys
 
 
 class Mixture(StepBatches):
@@ -63,7 +59,7 @@ class Mixture(StepBatches):
     as in Loader. Raise ArgumentError for values outside their ranges.
     """
 
-    _own = (*StepBatches._own, "_stretch", "_before")
+    _own = (*StepBatches._own, "_period", "_before")
 
     def __init__(
         self,
@@ -91,82 +87,64 @@ class Mixture(StepBatches):
                 )
         if options.pop("drop_last", True) is not True:
             raise ArgumentError("drop_last: must be True for a Mixture, which has no epochs")
-        if shuffle_blocks is not None:
-            shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
         self._entries = [(first, Shares(values, may_be_zero=len(entries) > 1)) for first, values in entries]
         self.shares = self._entries[0][1]
         self.batch_size = integer("batch_size", batch_size, 1, MAX_BATCH_SIZE)
-        self.rank, self.world_size = checked_ranks(rank, world_size)
-        check_ranks_divide(self.batch_size, self.world_size)
-        self.seed = integer("seed", seed, 0, LARGEST_SEED)
-        seq_len = integer("seq_len", seq_len, 1)
-        shuffle = flag("shuffle", options.get("shuffle", True))
-        rows = [block_rows_of(array, seq_len, options.get("block_tokens")) for array in arrays]
-        blocks = [
-            shuffle_blocks or default_shuffle_blocks(block_rows, seq_len, self.batch_size, shuffle)
-            for block_rows in rows
-        ]
-        if streams is not None:
-            check_streams(streams, self.batch_size)
-        if not shuffle:
-            streams = 1
-        self._share = RankRows.of(self.batch_size, self.rank, self.world_size)
+        self._share = RankRows.create(self.batch_size, rank, world_size, drop_last=True)
+        self.rank, self.world_size = self._share.rank, self._share.world_size
         self.rows_per_batch = self._share.count
-        # Of each dataset the first entry that draws from it, if any does: it decides on the windows, so that the order
-        # does not follow from later ones, which may be changed.
-        self._begun_in = [
+        self.seed = integer("seed", seed, 0, LARGEST_SEED)
+        # The first entry that draws from a dataset decides on its windows: later entries, which may be changed, must
+        # not change the order.
+        self._first_entry = [
             next((entry for entry, (_, shares) in enumerate(self._entries) if shares.fractions[i]), None)
             for i in range(array_count)
         ]
-        of_windows = [
-            0 if entry is None else self._entries[entry][1].fractions[i]
-            for i, entry in enumerate(self._begun_in)
-        ]
         self.members = self._new_members(
-            arrays,
-            seq_len,
-            streams,
-            sum(_shared_out(blocks, self.shares.fractions)) // array_count,
-            _shared_out(blocks, of_windows),
-            options,
+            arrays, integer("seq_len", seq_len, 1), streams, shuffle_blocks, options
         )
         self.streams = self.members[0].batch_size
         self._per_stream = self.batch_size // self.streams
         self._first_draws = [first * self._per_stream for first, _ in self._entries]
         first = self.members[0]
         self.seq_len, self.dtype, self.start_id = first.seq_len, first.dtype, first.start_id
-        self._begin()
+        self._reset()
 
     def _new_members(
         self,
         arrays: Sequence[FlatTokensArray | PackedSequences],
         seq_len: int,
         streams: int | None,
-        most_streams: int,
-        blocks: list[int],
+        shuffle_blocks: int | None,
         options: dict[str, Any],
     ) -> list[Loader]:
-        """A Loader of each dataset. Its batches have one row per stream.
-
-        streams: None for up to most_streams, as many as every dataset has rows for.
-        """
+        """A Loader of each dataset. Its batches have one row per stream."""
+        shuffle = flag("shuffle", options.get("shuffle", True))
+        if shuffle_blocks is not None:
+            shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
+        if streams is not None:
+            check_streams(streams, self.batch_size)
+        blocks = [
+            shuffle_blocks
+            or default_shuffle_blocks(
+                block_rows_of(array, seq_len, options.get("block_tokens")), seq_len, self.batch_size, shuffle
+            )
+            for array in arrays
+        ]
+        shares = [
+            0 if entry is None else self._entries[entry][1].fractions[i]
+            for i, entry in enumerate(self._first_entry)
+        ]
+        own_blocks = _divided(blocks, shares)
+        limit = sum(_divided(blocks, self.shares.fractions)) // len(blocks)
+        count = 1 if not shuffle else streams or stream_count(self.batch_size, limit)
         members: list[Loader] = []
-        count = streams or stream_count(self.batch_size, most_streams)
         while len(members) < len(arrays):
             number = len(members)
+            member_options = {**options, "streams": count, "shuffle_blocks": own_blocks[number]}
             key = derive_key(self.seed, MEMBER, number)
             try:
-                members.append(
-                    Loader(
-                        arrays[number],
-                        seq_len,
-                        count,
-                        key,
-                        streams=count,
-                        shuffle_blocks=blocks[number],
-                        **options,
-                    )
-                )
+                members.append(Loader(arrays[number], seq_len, count, key, **member_options))
             except TooFewRowsError as error:
                 fewer = stream_count(self.batch_size, error.row_count)
                 if streams is not None or error.row_count < fewer:
@@ -177,9 +155,9 @@ class Mixture(StepBatches):
                 members, count = [], fewer
         return members
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._stretch = functools.lru_cache(maxsize=4)(self._stretch_of)
+    def _reset(self) -> None:
+        super()._reset()
+        self._period = functools.lru_cache(maxsize=4)(self._draws_of_period)
         self._before = functools.lru_cache(maxsize=None)(self._drawn_before)
 
     def __repr__(self) -> str:
@@ -201,7 +179,7 @@ class Mixture(StepBatches):
                 if first < step or not first
             ],
         }
-        for number, (member, entry) in enumerate(zip(self.members, self._begun_in, strict=True)):
+        for number, (member, entry) in enumerate(zip(self.members, self._first_entry, strict=True)):
             of_member = member.identity()
             if entry is None or (entry and self._entries[entry][0] >= step):  # nothing was drawn from it
                 del of_member["lanes"], of_member["window_blocks"]
@@ -209,61 +187,58 @@ class Mixture(StepBatches):
         return found
 
     def draws(self, step: int) -> tuple[Int64, Int64, Int64]:
-        """For each row of this rank's batch: the number of its dataset, its stream, and which draw from that dataset in
-        that stream it is; int64[rows] each."""
+        """The draw of each row of this rank's batch; int64[rows] each.
+
+        Return the index of its dataset, its stream, and how many draws from the dataset came before in that stream.
+        """
         step = integer("step", step, 0)
         self._check_steps(step + 1)
         begin, end = step * self._per_stream, (step + 1) * self._per_stream
         found = [
-            self._stretch(entry, stretch)[..., low - begin_of : high - begin_of]
-            for entry, stretch, low, high in self._stretches(begin, end)
-            for begin_of in (self._begin_of(entry, stretch),)
+            self._period(entry, period)[..., low:high]
+            for entry, period, low, high in self._periods(begin, end)
         ]
-        chosen, draws = np.concatenate(found, axis=2).reshape(2, -1)
+        members, draws = np.concatenate(found, axis=2).reshape(2, -1)
         first = self._own_streams.start * self._per_stream
         own = slice(self._share.first - first, self._share.stop - first)
         streams = np.repeat(np.array(self._own_streams), self._per_stream)
-        return chosen[own], streams[own], draws[own]
+        return members[own], streams[own], draws[own]
 
     @property
     def _own_streams(self) -> range:
         """The streams that this rank draws from."""
         return range(self._share.first // self._per_stream, -(-self._share.stop // self._per_stream))
 
-    def _begin_of(self, entry: int, stretch: int) -> int:
-        return self._first_draws[entry] + stretch * PERIOD
-
-    def _stretches(self, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-        """(entry, stretch, low, high): the draws [low, high) of [begin, end) that lie in one stretch."""
-        borders = [*self._first_draws, end]
-        for entry, (first, stop) in enumerate(itertools.pairwise(borders)):
+    def _periods(self, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """(entry, period, low, high): the draws [begin, end) of a stream are draws [low, high) of these periods."""
+        for entry, (first, stop) in enumerate(itertools.pairwise([*self._first_draws, end])):
             low, stop = max(begin, first), min(end, stop)
             while low < stop:
-                stretch = (low - first) // PERIOD
-                high = min(stop, self._begin_of(entry, stretch + 1))
-                yield entry, stretch, low, high
-                low = high
+                period, inside = divmod(low - first, PERIOD)
+                count = min(PERIOD - inside, stop - low)
+                yield entry, period, inside, inside + count
+                low += count
 
-    def _stretch_of(self, entry: int, stretch: int) -> Int64:
-        """For each draw of a stretch of an entry: the dataset, and how many draws from it came before in the stream;
-        int64[2, own streams, PERIOD]."""
-        return np.stack([self._of_stream(entry, stream, stretch) for stream in self._own_streams], axis=1)
+    def _draws_of_period(self, entry: int, period: int) -> Int64:
+        """`_of_stream` for all own streams: int64[2, own streams, PERIOD]."""
+        return np.stack([self._of_stream(entry, stream, period) for stream in self._own_streams], axis=1)
 
-    def _of_stream(self, entry: int, stream: int, stretch: int) -> Int64:
-        key = derive_key(self.seed, MIX, stream, stretch, *([entry] if entry else []))
+    def _of_stream(self, entry: int, stream: int, period: int) -> Int64:
+        """The dataset of each draw of a period, and how many draws from it came before; int64[2, PERIOD]."""
+        key = derive_key(self.seed, MIX, stream, period, *([entry] if entry else []))
         tickets = permute(np.arange(PERIOD), PERIOD, key)
         shares = self._entries[entry][1]
         before, after = (
             np.array(shares.drawn(draws, stream, self.streams), dtype=np.int64)
-            for draws in (stretch * PERIOD, (stretch + 1) * PERIOD)
+            for draws in (period * PERIOD, (period + 1) * PERIOD)
         )
-        numbers = np.searchsorted(np.cumsum(after - before), tickets, side="right")
+        members = np.searchsorted(np.cumsum(after - before), tickets, side="right")
         firsts = before + self._before(entry, stream)
-        places = np.empty(PERIOD, dtype=np.int64)
-        for number in np.flatnonzero(after > before).tolist():
-            here = np.flatnonzero(numbers == number)
-            places[here] = np.arange(firsts[number], firsts[number] + len(here))
-        return np.stack([numbers, places])
+        draws = np.empty(PERIOD, dtype=np.int64)
+        for member in np.flatnonzero(after > before).tolist():
+            here = np.flatnonzero(members == member)
+            draws[here] = np.arange(firsts[member], firsts[member] + len(here))
+        return np.stack([members, draws])
 
     def _drawn_before(self, entry: int, stream: int) -> Int64:
         """How many draws from each dataset the entries before this one made in a stream."""
@@ -272,9 +247,9 @@ class Mixture(StepBatches):
         for earlier in range(entry):  # each adds to the one before it, without a deep recursion
             self._before(earlier, stream)
         draws = self._first_draws[entry] - self._first_draws[entry - 1]
-        stretch, rest = divmod(draws, PERIOD)
-        whole = self._entries[entry - 1][1].drawn(stretch * PERIOD, stream, self.streams)
-        last = self._of_stream(entry - 1, stream, stretch)[0][:rest]
+        period, rest = divmod(draws, PERIOD)
+        whole = self._entries[entry - 1][1].drawn(period * PERIOD, stream, self.streams)
+        last = self._of_stream(entry - 1, stream, period)[0][:rest]
         found: Int64 = self._before(entry - 1, stream) + np.array(whole, dtype=np.int64)
         return found + np.bincount(last, minlength=len(self.members))
 
@@ -302,9 +277,27 @@ class Mixture(StepBatches):
         """See StepBatches."""
         return any(member.may_pad for member in self.members)
 
-    def _largest_id(self) -> int:
+    def _max_token_id(self) -> int:
         return max(member.array.max_token_id for member in self.members)
 
 
-def _shared_out(blocks: Sequence[int], shares: Sequence[Any]) -> list[int]:
+def entries_of(name: str, value: Any) -> list[tuple[int, Any]]:
+    """A schedule [(first_step, item), ...], or one value for all steps as [(0, value)].
+
+    Raise ArgumentError unless the steps rise from 0.
+    """
+    is_schedule = isinstance(value, list | tuple) and all(
+        isinstance(entry, list | tuple) and len(entry) == 2 for entry in value
+    )
+    if not is_schedule or not value:
+        return [(0, value)]
+    entries = [(integer(f"first step of {name}", first, 0), item) for first, item in value]
+    firsts = [first for first, _ in entries]
+    if firsts[0] or sorted(set(firsts)) != firsts:
+        raise invalid(name, "steps of a schedule must rise from 0", firsts)
+    return entries
+
+
+def _divided(blocks: Sequence[int], shares: Sequence[Any]) -> list[int]:
+    """The blocks of each dataset in memory, by its share."""
     return [max(1, round(count * share)) for count, share in zip(blocks, shares, strict=True)]

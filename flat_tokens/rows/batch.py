@@ -1,8 +1,8 @@
-"""What a training step gets: inputs, targets, and where sequences start.
+"""The arrays of a training step: inputs, targets, and where sequences start.
 
-Every token is a target once. Its input is the token in front of it in the same sequence, and the loader's start_id, 0
-by default, where a sequence starts (docs/reference/dataset-format.md). Segments and positions follow from the starts
-and are computed when they are first requested (flat_tokens/loading/segments.py).
+Every token is a target once. Its input is the token before it in the same sequence, or the loader's start_id, 0 by
+default, where a sequence starts (docs/reference/dataset-format.md). Segments and positions follow from the starts
+and are computed on first use (flat_tokens/rows/segments.py).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loading import segments
-from flat_tokens.loading.segments import Bools, Int32
+from flat_tokens.rows import segments
+from flat_tokens.rows.segments import Bools, Int32
 from tokenmill.stores.system import cached_property
 
-IGNORED_LABEL = -100  # where nothing is predicted: what torch's cross entropy leaves out
+IGNORED_LABEL = -100  # the default ignore_index of torch's cross entropy
 FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
 
 
@@ -79,36 +79,36 @@ class Batch:
 
     @property
     def loss_mask(self) -> Bools:
-        """True where a loss belongs: at tokens that are to be learned, not at padding."""
+        """See the class."""
         return ~self.is_padding if self.trained is None else self.trained
 
     @cached_property
     def cu_seqlens(self) -> Int32:
-        """Where the segments of the flattened rows begin and the last ends; see flat_tokens.loading.segments."""
+        """See the class."""
         return segments.segment_bounds(self.is_seq_start, self.lengths)
 
     @property
     def max_seqlen(self) -> int:
-        """The tokens of the longest segment, 0 without rows."""
+        """See the class; 0 without rows."""
         return int(np.diff(self.cu_seqlens).max(initial=0))
 
     @cached_property
     def segment_ids(self) -> Int32:
-        """See the class. Made the first time."""
+        """See the class."""
         return segments.segment_ids(self.cu_seqlens, self.ids.shape[1], self.lengths)
 
     @cached_property
     def positions(self) -> Int32:
-        """See the class. Made the first time."""
+        """See the class."""
         return segments.positions(self.cu_seqlens, self.ids.shape[1], self.lengths)
 
     def mask(self) -> Bools:
-        """Who may attend to whom, bool[rows, seq_len, seq_len]; see segments.block_causal_mask."""
+        """The causal attention mask within each segment, bool[rows, seq_len, seq_len]."""
         return segments.block_causal_mask(self.segment_ids)
 
     @property
     def is_padding(self) -> Bools:
-        """True where a row holds no token: no loss belongs there."""
+        """True where a row has no token."""
         if self.lengths is None:
             return np.zeros(self.ids.shape, dtype=np.bool_)
         return np.arange(self.ids.shape[1], dtype=np.int32) >= self.lengths[:, None]
