@@ -307,8 +307,8 @@ def test_a_date_is_an_option_and_is_recorded(here: Path) -> None:
     text = Tokenizer.load(here / "tok.json").decode(rows_of(here / "out")[0][0])
     assert text.startswith("26 Jul 2024<|im_start|>user\na")
     dataset = flat_tokens.open(here / "out")
-    assert dataset.without_sources is not None
-    assert dataset.without_sources.options["chat_date"] == "2024-07-26"
+    assert dataset.manifest is not None
+    assert dataset.manifest.options["chat_date"] == "2024-07-26"
     for wrong in ("2024-7-26", "20240726", "today", "2024-02-30"):
         with pytest.raises(UsageError, match="--chat-date"):
             options(**CHATS, chat_date=wrong)

@@ -93,7 +93,7 @@ def test_turns_that_a_template_drops_are_counted(here: Path) -> None:
     summary = run()
     assert summary.intake.dropped == {"system": 1, "tool": 1}
     assert any("dropped " in line and "1 system, 1 tool" in line for line in summary.lines())
-    manifest = flat_tokens.open(here / "out").without_sources
+    manifest = flat_tokens.open(here / "out").manifest
     assert manifest is not None
     assert manifest.options["dropped_messages"] == {"system": 1, "tool": 1}
     assert manifest.options["messages"] == {"assistant": 2, "system": 1, "tool": 1, "user": 2}

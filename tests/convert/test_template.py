@@ -139,7 +139,7 @@ def test_a_begin_token_that_was_lost_without_a_word(
             said = [line for line in lines if "template" in line]
             assert len(said) == (number < 2)
             assert all(START in line and "--template" in line for line in said)
-        manifest = flat_tokens.open(f"out{number}").without_sources
+        manifest = flat_tokens.open(f"out{number}").manifest
         assert manifest is not None
         start = Tokenizer.load(model).special_tokens[START]
         assert manifest.options["tokenizer_template"] == {
@@ -193,7 +193,7 @@ def test_retokenized_documents_keep_the_template(model: Path, here: Path) -> Non
         ids[len(added.post_processor.front) : -len(added.post_processor.back)] for ids in all_ids("old")
     ]
     assert all_ids("new") == [[5, *ids, new.special_tokens[START]] for ids in old_texts]
-    manifest = flat_tokens.open("new").without_sources
+    manifest = flat_tokens.open("new").manifest
     assert manifest is not None
     assert manifest.options["template"] is True
 
