@@ -87,9 +87,10 @@ def put_corpus(store: Store, form: str) -> None:
 
 
 def arrays(dataset: Path) -> dict[str, bytes]:
-    """The files of a dataset, with what its manifest says of sources left out."""
+    """The files of a dataset without its manifest and the list of its sources."""
     files = tree(dataset)
-    return {name: content for name, content in files.items() if "manifest" not in name.lower()}
+    own = ("manifest.json", "sources.jsonl")
+    return {name: content for name, content in files.items() if not name.lower().endswith(own)}
 
 
 @pytest.fixture(params=["memory", "s3"])

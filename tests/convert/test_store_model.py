@@ -381,7 +381,7 @@ class Model(RuleBasedStateMachine):
             return  # an object that came when nothing else was there: it is the user's to say whose it is
         assert last.has_won, repr(last.error)
         assert self.debris() == []
-        names = {"unit-0", "unit-1", "zarr.json", MANIFEST_NAME}
+        names = {"unit-0", "unit-1", "zarr.json", "files.jsonl", "sources.jsonl", MANIFEST_NAME}
         assert {entry.key for entry in self.target.list()} == names
 
 

@@ -195,7 +195,7 @@ def test_overwrite_and_restart_have_separate_effects(output: str) -> None:
         other.open(plan(3))
     other.close()
     finish(output, number=4, overwrite=True, restart=True)
-    assert set(keys(target)) == {"data", "manifest.json", "zarr.json"}
+    assert set(keys(target)) == {"data", "files.jsonl", "manifest.json", "sources.jsonl", "zarr.json"}
     assert keys(partial_of(output)) == []
 
 
@@ -272,7 +272,13 @@ def test_tasks_work_side_by_side_and_a_run_resumes_from_all(output: str) -> None
     write_dataset(whole)
     whole.publish()
     assert keys(partial_of(output)) == []
-    assert set(keys(open_store(output))) == {"data", "manifest.json", "zarr.json"}
+    assert set(keys(open_store(output))) == {
+        "data",
+        "files.jsonl",
+        "manifest.json",
+        "sources.jsonl",
+        "zarr.json",
+    }
     with pytest.raises(Refused):
         at(output).check_output()
 
@@ -380,8 +386,9 @@ def test_a_folder_is_removed_while_a_late_task_writes_to_it(tmp_path: Path, name
 
 def a_dataset(path: Path, content: str) -> None:
     path.mkdir()
-    (path / "data").write_text(content)
-    (path / "manifest.json").write_text('{"files": [{"path": "data"}]}')
+    record = write_file(path, "data", content.encode())
+    splits = {name: SplitRecord(0, 0, 0) for name in SPLITS}
+    write_root(path, splits, [record], ArrayLayout.create(zarr_format=3))
 
 
 def test_publishing_moves_the_dataset_and_leaves_nothing(tmp_path: Path) -> None:
