@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flat_tokens.dataset_writer import Writer
     from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
     from flat_tokens.loading.batch import Batch
     from flat_tokens.loading.loader import Loader
@@ -50,6 +51,7 @@ __all__ = [
     "RowPart",
     "SourcePlace",
     "VerifyReport",
+    "Writer",
     "verify_dataset",
 ]
 
@@ -72,6 +74,7 @@ _MODULE_OF = {
     "RowPart": "sources",
     "SourcePlace": "sources",
     "VerifyReport": "verify",
+    "Writer": "dataset_writer",
     "open": "opening",
     "verify_dataset": "verify",
 }

@@ -38,7 +38,7 @@ _NAMES = {
     "convert": "ConvertOptions Summary convert encode_share",
     "flat_tokens": "ArgumentError ArrayLayout Batch Dataset DatasetError FlatTokensArray FlatTokensError Loader "
     "Mixture Pack PackBatch PackedSequences PackingReport RangeError Row RowPart SourcePlace VerifyReport "
-    "verify_dataset",
+    "Writer verify_dataset",
 }
 _PACKAGE_OF = {name: package for package, names in _NAMES.items() for name in names.split()}
 

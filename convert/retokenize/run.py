@@ -20,11 +20,10 @@ from convert.driver.tokenizers import load_tokenizer, tokenizer_of
 from convert.errors import BadInput, UsageError, printable
 from convert.retokenize.batch import Documents, RetokenizeJob, batches_of, retokenize_batch
 from flat_tokens import ArrayLayout, Dataset
-from flat_tokens.exchange.blocks import Block
-from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
-from flat_tokens.exchange.unfinished import Unfinished, check_apart
+from flat_tokens.dataset_writer import Block, SplitWriter, WrittenSplit
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.existing_output import not_ours
+from flat_tokens.unfinished import Unfinished, check_apart
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import write_root
 from tokenmill.engines.choose import EngineOptions, open_engine

@@ -18,16 +18,13 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
 from flat_tokens.__main__ import main
-from flat_tokens.exchange.blocks import Block
-from flat_tokens.exchange.compact import compact
-from flat_tokens.exchange.dataset_writer import SplitWriter
+from flat_tokens.dataset_writer import Block, SplitWriter
 from flat_tokens.fields import Fields
 from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.masks import MaskElements
 from flat_tokens.rows.random_rows import RandomRows
 from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.versions import Version, describe_part, write_version
 from flat_tokens.views import all_trained, joined, selected
 from tokenmill.stores import open_store
 
@@ -278,38 +275,6 @@ def test_what_writers_refuse(tmp_path: Path) -> None:
     split = SplitWriter(tmp_path, "train", layout, has_mask=True)
     with pytest.raises(ArgumentError):
         split.add(Block(np.arange(3), np.array([3]), np.ones(2, np.bool_)))
-
-
-def test_versions_compact_and_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A part without a mask, between two that have one."""
-    root = tmp_path / "d"
-    array, bits = masked(root, LAYOUTS["zstd"])
-    _, more = masked(root / "part-2", LAYOUTS["sharded"], 3)
-    write_dataset(root / "part-1", numbered(0, [5, 9]), [], LAYOUTS["raw"])
-    parts = (describe_part(root, ""),)
-    for number in (1, 2):
-        parts = (*parts, describe_part(root, f"part-{number}"))
-        write_version(open_store(str(root)), Version(number, parts))
-    dataset = flat_tokens.open(root)
-    wanted = [*bits, *[True] * 14, *more]
-    assert dataset.train.loss_mask is not None
-    assert dataset.train.loss_mask[:].tolist() == wanted
-    assert flat_tokens.open(root, version=0).train.token_count == array.token_count
-    assert flat_tokens.verify_dataset(root).problems == ()
-    compact(dataset, tmp_path / "whole", LAYOUTS["lz4"])
-    whole = flat_tokens.open(tmp_path / "whole").train
-    assert whole.loss_mask is not None
-    assert whole.loss_mask[:].tolist() == wanted
-    assert main(["info", str(tmp_path / "whole")]) == 0
-    assert f"trained: {sum(wanted):,} tokens" in capsys.readouterr().out
-    export = ["export", str(root), "--split", "train", "--output"]
-    assert main([*export, str(tmp_path / "j"), "--to", "jsonl"]) == 0
-    lines = [json.loads(line) for line in (tmp_path / "j/train.jsonl").read_text().splitlines()]
-    assert [bit for line in lines for bit in line["loss_mask"]] == [int(bit) for bit in wanted]
-    assert [len(line["loss_mask"]) for line in lines] == [len(line["tokens"]) for line in lines]
-    capsys.readouterr()
-    assert main([*export, str(tmp_path / "m"), "--to", "megatron"]) == 0
-    assert "note: train: " in capsys.readouterr().err
 
 
 def test_on_a_store(tmp_path: Path) -> None:

@@ -26,8 +26,7 @@ from exchange_layouts import write_datatrove, write_litdata, write_mds, write_me
 import flat_tokens
 from flat_tokens import statistics
 from flat_tokens.errors import FlatTokensError
-from flat_tokens.exchange.formats import FORMATS, reader_of
-from flat_tokens.exchange.inputs import ReadOptions
+from flat_tokens.exchange.formats import FORMATS, ReadOptions, module_of
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.entries import load_entries
 from flat_tokens.storage.layout import ArrayLayout
@@ -298,7 +297,7 @@ def read_chunk(data: bytes) -> None:
 # -- files of other tools ------------------------------------------------------------------------------------------
 
 _DOCUMENTS = [[1, 2, 3], [], [65535], [7] * 40]
-_READ_FORMATS = [name for name, known in FORMATS.items() if known.reads]
+_READ_FORMATS = [name for name, known in FORMATS.items() if known.read_dtypes is not None]
 
 
 @cache
@@ -371,7 +370,7 @@ def _read_foreign(name: str) -> Callable[[Path], None]:
     def read(root: Path) -> None:
         place = str(root / places[name]) if name in places else str(root)
         count = 0
-        for block in reader_of(name).read(place, ReadOptions(None, None, {}, [])):
+        for block in module_of(name).read(Path(place), ReadOptions(None, None, [])):
             count += len(block.ids)
 
     return read

@@ -26,15 +26,14 @@ from bpe.pretokenization import ways
 from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
 from flat_tokens.errors import DatasetError
-from flat_tokens.exchange.formats import reader_of
-from flat_tokens.exchange.inputs import ReadOptions
+from flat_tokens.exchange.formats import ReadOptions, module_of
 from flat_tokens.storage.versions import read_version
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.rules import MarkRules
 
 
 def blocks(name: str, place: Path) -> Iterator[Any]:
-    return reader_of(name).read(str(place), ReadOptions(None, None, {}, []))
+    return module_of(name).read(Path(place), ReadOptions(None, None, []))
 
 
 def test_components_that_double_a_text_again_and_again() -> None:
