@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_foreign_datasets import foreign_dataset
 
 import flat_tokens
 from flat_tokens.__main__ import main
@@ -20,17 +19,12 @@ LAYOUTS = {
     "v2 raw, short": ArrayLayout.create(2, 64, compression="none"),
     "v3": ArrayLayout.create(3, 16, 64),
     "v3 raw": ArrayLayout.create(3, 16, 64, "none"),
-    "zarr reads": None,
 }
 
 
 @pytest.fixture(params=LAYOUTS)
-def root(request: pytest.FixtureRequest, make_dataset: Any, random_sequences: Any, tmp_path: Path) -> Path:
-    layout = LAYOUTS[request.param]
-    if layout is None:
-        foreign_dataset(tmp_path / "d", 3, chunk_key_encoding={"name": "v2", "separator": "."})
-        return tmp_path / "d"
-    made: Path = make_dataset(random_sequences(1, 300), random_sequences(2, 5), layout)
+def root(request: pytest.FixtureRequest, make_dataset: Any, random_sequences: Any) -> Path:
+    made: Path = make_dataset(random_sequences(1, 300), random_sequences(2, 5), LAYOUTS[request.param])
     return made
 
 
