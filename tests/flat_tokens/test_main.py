@@ -1,4 +1,4 @@
-"""The command line: what it prints, where, and its exit codes."""
+"""The command line: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 
 import flat_tokens
 from flat_tokens.__main__ import main
-from flat_tokens.commands import _fact, _source
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage import entries
 from flat_tokens.storage.layout import ArrayLayout
@@ -254,16 +253,6 @@ def test_entries_of_every_byte(tmp_path: Path) -> None:
     assert entries.decode([0xD0, 0x96, 0xFF, 300], entries.load_entries(path)) == "Ж\ufffd<300>"
     with pytest.raises(DatasetError):
         entries.load_entries(tmp_path / "nothing")
-
-
-def test_sources_were_printed_as_json() -> None:
-    source = {"path": "a\x1b[2J", "bytes": 9323, "digest": "75ab", "digest_of": "sha256", "split": "by hash"}
-    assert _source(source) == r"a\x1b[2J: 9,323 bytes, split by hash"
-    assert _source({"path": "a"}) == "a: nothing recorded"
-    assert _source({"rows": [1, 2]}) == "without a name: rows [1, 2]"
-    assert _fact("documents", {"train": 17, "validation": 9}) == "documents (train 17, validation 9)"
-    assert _fact("chunk_tokens", None) == "chunk tokens default"
-    assert _fact("skipped", {}) == "skipped none"
 
 
 @pytest.mark.parametrize("command", ["info", "verify --workers 1", "head"])
