@@ -248,6 +248,9 @@ class _Verification:
 
         Without this, metadata that claim 2^31 files would decide how long verification takes.
         """
+        if elements.stored is None:
+            self._report(elements.name, f"unsupported codecs or layout. {RESTORE}")
+            return False
         assert elements.stored is not None
         file_count, found = elements.stored.file_count, self.chunk_files[elements.name]
         missing = file_count - found

@@ -252,7 +252,7 @@ def read_chunk(data: bytes) -> None:
 # -- files of other tools ------------------------------------------------------------------------------------------
 
 _DOCUMENTS = [[1, 2, 3], [], [65535], [7] * 40]
-_READ_FORMATS = [name for name, known in FORMATS.items() if known.reads]
+_READ_FORMATS = [name for name, known in FORMATS.items() if known.read_dtypes is not None]
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 import exchange_layouts as foreign
 import numpy as np
 import pytest
-from drawn_datasets import SPLITS, Drawn, Sequences, content, datasets, sequences
+from drawn_content import SPLITS, Drawn, Sequences, content, datasets, sequences
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples

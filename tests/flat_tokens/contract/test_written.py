@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from drawn_datasets import (
+from drawn_content import (
     SPLITS,
     Drawn,
     Sequences,
