@@ -64,7 +64,7 @@ def test_a_generator_that_a_child_of_a_fork_lets_go(make_dataset: Any, random_se
 
 
 def test_a_pass_let_go_as_the_interpreter_ends_says_nothing(make_dataset: Any, random_sequences: Any) -> None:
-    """A library may hold it, as jax does what a compiled function refers to; modules are emptied before."""
+    """A library may keep the iterator, as jax keeps the objects of compiled functions. Modules are emptied before."""
     program = (
         "import os, sys, flat_tokens\n"
         "train = flat_tokens.open(sys.argv[1]).train\n"

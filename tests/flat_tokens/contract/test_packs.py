@@ -1,4 +1,4 @@
-"""The contract of packing: packs equal those of naive packers, and hold every sequence."""
+"""The contract of packing: packs equal the packs of naive packers, and hold every sequence."""
 
 from __future__ import annotations
 

@@ -110,4 +110,4 @@ def test_a_batch_of_random_rows_on_a_store_took_a_request_per_row(
     store.requests.clear()
     numbers = np.random.default_rng(1).integers(0, len(source), 256).tolist()
     assert len(source.__getitems__(numbers)) == 256
-    assert store.requests["read"] < 64  # spans of zarr chunks, of which a store joins the near ones
+    assert store.requests["read"] < 64  # spans of zarr chunks; a store joins neighbours
