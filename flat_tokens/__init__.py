@@ -5,9 +5,8 @@
     dataset = flat_tokens.open("owt.zarr")
     dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
 
-Reading imports numpy and numcodecs alone, zarr only for layouts that nobody in this package writes. A few loops
-have a C++ form, used where it was built (flat_tokens/built.py). The names below are imported when first used: who
-only opens and reads, or only writes, is spared the rest.
+The names below are imported on first use, so that readers do not pay for the import of the writer. A few loops are in
+C++ (flat_tokens/built.py).
 """
 
 from __future__ import annotations
@@ -16,72 +15,59 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
-    from flat_tokens.loading.batch import Batch
-    from flat_tokens.loading.loader import Loader
-    from flat_tokens.loading.mixing import Mixture
-    from flat_tokens.opening import Dataset
-    from flat_tokens.opening import open as open  # exported, although __all__ lacks it
-    from flat_tokens.packs.pack import Pack, PackBatch
-    from flat_tokens.packs.packed_sequences import PackedSequences
-    from flat_tokens.packs.packing_plan import PackingReport
-    from flat_tokens.reader import FlatTokensArray, Row
-    from flat_tokens.sources import RowPart, SourcePlace
-    from flat_tokens.storage.layout import ArrayLayout
-    from flat_tokens.verify import VerifyReport, verify_dataset
-
-# A star import must not replace the built-in function `open`.
-__all__ = [
-    "ArgumentError",
-    "ArrayLayout",
-    "Batch",
-    "Dataset",
-    "DatasetError",
-    "FlatTokensArray",
-    "FlatTokensError",
-    "Loader",
-    "Mixture",
-    "Pack",
-    "PackBatch",
-    "PackedSequences",
-    "PackingReport",
-    "RangeError",
-    "Row",
-    "RowPart",
-    "SourcePlace",
-    "VerifyReport",
-    "verify_dataset",
-]
+    from flat_tokens.dataset_writer import Writer as Writer
+    from flat_tokens.errors import ArgumentError as ArgumentError
+    from flat_tokens.errors import DatasetError as DatasetError
+    from flat_tokens.errors import FlatTokensError as FlatTokensError
+    from flat_tokens.errors import RangeError as RangeError
+    from flat_tokens.loading.loader import Loader as Loader
+    from flat_tokens.loading.mixture import Mixture as Mixture
+    from flat_tokens.opening import Dataset as Dataset
+    from flat_tokens.opening import open as open
+    from flat_tokens.packs.pack import Pack as Pack
+    from flat_tokens.packs.packed_sequences import PackedSequences as PackedSequences
+    from flat_tokens.packs.plan import PackingReport as PackingReport
+    from flat_tokens.reader import FlatTokensArray as FlatTokensArray
+    from flat_tokens.reader import Row as Row
+    from flat_tokens.rows.batch import Batch as Batch
+    from flat_tokens.sources import RowPart as RowPart
+    from flat_tokens.sources import SourcePlace as SourcePlace
+    from flat_tokens.storage.layout import ArrayLayout as ArrayLayout
+    from flat_tokens.verify import VerifyReport as VerifyReport
+    from flat_tokens.verify import verify_dataset as verify_dataset
+    from flat_tokens.views import concat as concat
 
 _MODULE_OF = {
     "ArgumentError": "errors",
     "ArrayLayout": "storage.layout",
-    "Batch": "loading.batch",
+    "Batch": "rows.batch",
     "Dataset": "opening",
     "DatasetError": "errors",
     "FlatTokensArray": "reader",
     "FlatTokensError": "errors",
     "Loader": "loading.loader",
-    "Mixture": "loading.mixing",
+    "Mixture": "loading.mixture",
     "Pack": "packs.pack",
-    "PackBatch": "packs.pack",
     "PackedSequences": "packs.packed_sequences",
-    "PackingReport": "packs.packing_plan",
+    "PackingReport": "packs.plan",
     "RangeError": "errors",
     "Row": "reader",
     "RowPart": "sources",
     "SourcePlace": "sources",
     "VerifyReport": "verify",
+    "concat": "views",
+    "Writer": "dataset_writer",
     "open": "opening",
     "verify_dataset": "verify",
 }
 
+_MODULES = ("errors", "format", "opening", "reader", "storage")  # reachable as attributes
 
-# Which `import flat_tokens` alone gives as well.
-_MODULES = ("errors", "format", "opening", "reader", "storage")
+# A star import must not replace the built-in function `open`.
+__all__ = [name for name in _MODULE_OF if name != "open"]
 
 
-if not TYPE_CHECKING:  # a checker knows the names by their imports above, and tells of others
+if not TYPE_CHECKING:  # type checkers use the imports above
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:

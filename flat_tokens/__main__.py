@@ -1,8 +1,8 @@
-"""python -m flat_tokens info | verify | head | report | export | import | compact: work on datasets.
+"""python -m flat_tokens info | verify | head | report | export | import | compact: work with datasets.
 
-stdout holds the answer, stderr errors and progress. Exit codes: 0, 2 usage or no such path, 3 no dataset or a
-damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory lost, 6 refused (a file is in the way),
-130 interrupted; 141 if the reader of stdout went away, without a word.
+stdout has the result, stderr errors and progress. Exit codes: 0 success; 2 usage or a missing path; 3 no dataset, or a
+damaged one; 4 the machine or the store (I/O, permission); 5 a lost worker or no memory; 6 a file exists; 130
+interrupted; 141 if the reader of stdout has ended.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tokenmill.stores import is_url
 
 DEFAULT_WORKERS = min(os.cpu_count() or 1, 16)
 MAX_WORKERS = 4096
-MAX_COUNT = 2**31 - 1  # of sequences or tokens to show or to sample
+MAX_COUNT = 2**31 - 1  # sequences or tokens to show or to sample
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens") -> int:
-    """Run the command line; returns the exit code. prog: how the program was called."""
+    """Run the command line and return the exit code. prog: the name of the program."""
     prepare_standard_streams()
     debug = "--debug" in (sys.argv[1:] if argv is None else argv)
     output = None
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens")
 
 
 def _located(arguments: argparse.Namespace) -> Place:
-    """Where the dataset is; ArgumentError if there is nothing, or if the output would change it."""
+    """Return the location of the dataset. Raise ArgumentError if it does not exist, or if stdout would change it."""
     dataset = locate("DATASET", arguments.dataset, dict(arguments.storage_option))
     if isinstance(dataset, StorePath):
         return dataset
@@ -68,7 +68,7 @@ def _located(arguments: argparse.Namespace) -> Place:
 
 
 def _is_stdout_in(dataset: Path) -> bool:
-    """Whether the shell led stdout to a regular file below the dataset, where the system says which file that is."""
+    """Return whether stdout is a regular file in the dataset, as far as the system knows its path."""
     try:
         if not stat.S_ISREG(os.fstat(1).st_mode):
             return False
@@ -78,7 +78,7 @@ def _is_stdout_in(dataset: Path) -> bool:
 
 
 def build_parser(prog: str = "python -m flat_tokens") -> Parser:
-    """The parser of all commands. prog: how the program was called."""
+    """Return the parser of all commands. prog: the name of the program."""
     parser = Parser(
         prog=prog,
         description="Inspect, verify, export and import datasets of token IDs.",
@@ -94,30 +94,23 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
     head, report = _add_head(subparsers), _add_report(subparsers)
     export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
     compact = exchange.add_compact(subparsers)
-    for reads in (info, head, report, export, compact):
-        reads.add_argument(
-            "--version",
-            type=whole(MAX_COUNT, 0),
-            metavar="N",
-            help="version of the dataset (default: the newest)",
-        )
-    for reads in (info, head, export):
-        reads.add_argument(
+    for command in (info, head, export):
+        command.add_argument(
             "--source",
             action="append",
             default=[],
             metavar="NAME",
             help="only sequences of this source, or of all that match a glob such as 'en/*'; repeatable",
         )
-    for reads in (info, verify, head, report, export, compact):
-        reads.add_argument(
+    for command in (info, verify, head, report, export, compact):
+        command.add_argument(
             "dataset",
-            type=_dataset,
+            type=lambda text: text if is_url(text) else path_word(text),
             metavar="DATASET",
             help="dataset folder or URL, such as s3://bucket/owt.zarr",
         )
-    for command in (info, verify, head, report, export, import_, compact):
         add_storage_option(command.add_argument)
+    for command in (info, verify, head, report, export, import_, compact):
         add_debug(command.add_argument)
     return parser
 
@@ -182,34 +175,27 @@ def _add_report(subparsers: Any) -> argparse.ArgumentParser:
         "colored tokens. Large datasets are sampled.",
         examples=("owt.zarr", "owt.zarr --output owt.html -n 20"),
     )
-    report.add_argument(
+    add = report.add_argument
+    add(
         "-o",
         "--output",
         type=path_word,
         metavar="FILE",
         help="page to write, or - for stdout (default: NAME.report.html in the current folder)",
     )
-    report.add_argument(
-        "--overwrite", action="store_true", help="replace FILE even if it is not an earlier report"
-    )
-    _add_count(
-        report, "-n", "--sequences", default=6, help="sequences to show per split (default: %(default)s)"
-    )
+    add("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
+    shown = "sequences to show per split (default: %(default)s)"
+    _add_count(report, "-n", "--sequences", default=6, help=shown)
     _add_count(report, "--tokens", default=400, help="tokens to show per sequence (default: %(default)s)")
-    _add_count(
-        report, "--sample-tokens", default=2**23, help="tokens to sample per split (default: %(default)s)"
-    )
+    sampled = "tokens to sample per split (default: %(default)s)"
+    _add_count(report, "--sample-tokens", default=2**23, help=sampled)
     exchange.add_tokenizer(report, "tokenizer.json to decode with (default: the dataset's own)")
     report.set_defaults(run=commands.report)
     return report
 
 
-def _add_count(command: argparse.ArgumentParser, *names: str, **how: Any) -> None:
-    command.add_argument(*names, type=whole(MAX_COUNT), metavar="N", **how)
-
-
-def _dataset(text: str) -> Path | str:
-    return text if is_url(text) else path_word(text)
+def _add_count(command: argparse.ArgumentParser, *names: str, **options: Any) -> None:
+    command.add_argument(*names, type=whole(MAX_COUNT), metavar="N", **options)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def find_matches(
     table: uint32[2^16], whatever it holds. The GIL is released. ValueError names bound and value."""
 
 def permute(values: Buffer, size: int, keys: Buffer) -> None:
-    """Send values in [0, size) to their places under the permutations of flat_tokens/rows/permutation.py, in place.
+    """Send values in [0, size) to their places under the permutations of flat_tokens/order/permutation.py, in place.
 
     values: uint64[n]; keys: uint64[k], each for n / k values, in order. The GIL is released. ValueError names bound and
     value."""

@@ -1,4 +1,4 @@
-"""What callers give, checked in one way: an ArgumentError of one line names the argument, the rule and the value."""
+"""Checks of arguments. An ArgumentError of one line names the argument, the rule and the value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LONGEST_NAME = 255  # bytes, of a file or folder
 
 
 def invalid(name: str, rule: str, value: Any, fix: str = "") -> ArgumentError:
-    """Return the error `NAME: RULE (got VALUE). FIX.` for an argument."""
+    """The error `NAME: RULE (got VALUE). FIX.` for an argument."""
     return ArgumentError(f"{name}: {rule} (got {shown(value)})" + (f". {fix}" if fix else ""))
 
 
 def integer(name: str, value: Any, least: int | None = None, greatest: int | None = None) -> int:
-    """A whole number of any integer type as an int, in [least, greatest] as far as they are given."""
+    """A whole number of any integer type as an int, in [least, greatest]. None for no limit."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -34,7 +34,7 @@ def integer(name: str, value: Any, least: int | None = None, greatest: int | Non
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, numpy's too."""
+    """True or False, also of numpy."""
     if type(value).__name__ not in ("bool", "bool_"):
         raise invalid(name, "must be True or False", value)
     return bool(value)
@@ -49,7 +49,7 @@ def choice(name: str, value: Any, choices: Iterable[str], error: type[ArgumentEr
 
 
 def path(name: str, value: Any) -> Path:
-    """Where something lies: a str or a path whose names the system can have, not empty."""
+    """A path, from a str or an object with __fspath__. Its names must be valid for the system."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise invalid(name, "must be a path", value)
     given = Path(value)
@@ -59,7 +59,7 @@ def path(name: str, value: Any) -> Path:
 
 
 def count_of(name: str, value: Any) -> int:
-    """How many a list, tuple or array has."""
+    """The length of a list, tuple or array."""
     is_list = hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)
     # A split has a length, and an array of no dimensions the method alone.
     if not is_list or hasattr(value, "encoded_tokens") or getattr(value, "ndim", 1) == 0:
@@ -68,7 +68,7 @@ def count_of(name: str, value: Any) -> int:
 
 
 def split(name: str, value: Any, *attributes: str) -> None:
-    """Something that can be read like a split, `dataset.train`."""
+    """Raise ArgumentError unless `value` has the attributes of a split such as dataset.train."""
     if not all(hasattr(value, attribute) for attribute in attributes):
         raise invalid(name, "must be a split such as dataset.train", value)
 
@@ -80,14 +80,14 @@ def tokenizer_file(path: Path | None) -> None:
 
 
 def no_folder(output: Path) -> ArgumentError:
-    """Return the error for an --output whose folder does not exist."""
+    """The error for an --output in a folder that does not exist."""
     return ArgumentError(
         f"--output: its folder does not exist (got {printable(str(output))}). Create it first."
     )
 
 
 def output_outside(output: Path, dataset: object) -> None:
-    """Raise ArgumentError if --output is in the folder of a dataset, which `verify` would then report as changed."""
+    """Raise ArgumentError if --output is in the folder of a dataset: `verify` would report an extra file."""
     if isinstance(dataset, Path) and dataset.is_dir():
         places = [
             place for path in (output, output.parent) for place in (path.resolve(), *path.resolve().parents)
@@ -99,5 +99,5 @@ def output_outside(output: Path, dataset: object) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it."""
+    """A value for an error message."""
     return printable(repr(value), 60)

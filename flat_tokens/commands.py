@@ -1,4 +1,4 @@
-"""The commands info, verify, head and report; __main__.py parses their arguments and reports errors."""
+"""The commands info, verify, head and report. `__main__.py` parses their arguments and reports errors."""
 
 from __future__ import annotations
 
@@ -18,84 +18,68 @@ from typing import Any
 
 from flat_tokens import opening, statistics
 from flat_tokens.arguments import tokenizer_file
-from flat_tokens.errors import printable
+from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import decode_ids
-from flat_tokens.sources import open_places
+from flat_tokens.reader import FlatTokensArray
+from flat_tokens.sources import SourcePlace
 from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 from tokenmill.cli.standard_streams import complain
 
 LINE_COLUMNS = 100
-SHOWN_SOURCES = SHOWN_PARTS = 20
+SHOWN_SOURCES = 20
 
 
 def info(arguments: argparse.Namespace) -> int:
-    """Describe a dataset; returns the exit code, like all commands."""
+    """Describe a dataset and return the exit code, like all commands."""
+    dataset = opening.open(arguments.dataset)
     if arguments.source:
-        return _info_of_sources(arguments)
-    most_sources = None if arguments.json else SHOWN_SOURCES
-    facts = statistics.describe(_open(arguments), most_sources=most_sources)
-    if arguments.json:
-        print(json.dumps(facts))
-        return 0
-    print(f"{printable(facts['path'])}: flat-tokens, Zarr format {facts['zarr_format']}")
+        facts = statistics.describe_sources(dataset, arguments.source)
+    else:
+        facts = statistics.describe(dataset, most_sources=None if arguments.json else SHOWN_SOURCES)
+    print(json.dumps(facts) if arguments.json else "\n".join(_described(facts)))
+    return 0
+
+
+def _described(facts: dict[str, Any]) -> list[str]:
+    """Return the lines about a dataset, or about some of its sources."""
+    where, sources, count = printable(facts["path"]), facts["sources"], facts["source_count"]
+    if "zarr_format" not in facts:
+        lines = [f"{where}: {len(sources):,} of {count:,} sources"]
+        for name, split in facts["splits"].items():
+            lines += _of_split(name, split)
+        return lines + [f"  {_source(source)}" for source in sources]
+    lines = [f"{where}: flat-tokens, Zarr format {facts['zarr_format']}"]
     for name, split in facts["splits"].items():
-        ids = f", IDs up to {split['max_token_id']:,}" if split["token_count"] else ""
-        print("\n".join(_of_split(name, split, ids)))
+        lines += _of_split(
+            name, split, f", IDs up to {split['max_token_id']:,}" if split["token_count"] else ""
+        )
         if split["seq_tokens"]:
-            print(
+            shards = f", shards of {split['shard_tokens']:,}" if split["shard_tokens"] else ""
+            lines.append(
                 f"  on disk: {split['disk_bytes']:,} bytes, {split['disk_bytes_per_token']:.2f} per token, "
-                f"{split['compression']}, {_cuts(split)}"
+                f"{split['compression']}, Zarr chunks of {split['chunk_tokens']:,} tokens{shards}"
             )
-            if split["chunk_tokens"] is not None:
-                more = "; verify checks the files" if facts["has_manifest"] else ""
-                print(f"  checksums: {split['checksum'] or f'none that reading checks{more}'}")
-    if facts["parts"]:
-        print(f"version {facts['version']} with {len(facts['parts'])} parts:")
-        for part in facts["parts"][:SHOWN_PARTS]:
-            print(f"  {printable(part['path'])}: {sum(part['tokens'].values()):,} tokens")
-        if len(facts["parts"]) > SHOWN_PARTS:
-            print(f"  ... and {len(facts['parts']) - SHOWN_PARTS:,} more")
+            none = "none that reading checks" + ("; verify checks the files" if facts["has_manifest"] else "")
+            lines.append(f"  checksums: {split['checksum'] or none}")
     tokenizer = facts["tokenizer"]
     shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
-    print(f"tokenizer: {printable(shown)}")
+    lines.append(f"tokenizer: {printable(shown)}")
     if facts["options"]:
-        of_first = " of the first part" if facts["parts"] else ""
-        options = [_fact(name, value) for name, value in facts["options"].items()]
-        print("\n".join(_lines(f"options{of_first}: ", options)))
+        lines += _wrapped("options: ", [_fact(name, value) for name, value in facts["options"].items()])
     if facts["versions"]:
-        print(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
-    source_count = facts["source_count"]
+        lines.append(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
     none = "none" if facts["has_manifest"] else "not recorded"
-    print(f"sources: {f'{source_count:,}' if source_count else none}")
-    for source in facts["sources"]:
-        print(f"  {_source(source)}")
-    if source_count > SHOWN_SOURCES:
-        print(f"  ... and {source_count - SHOWN_SOURCES:,} more")
+    lines += [f"sources: {f'{count:,}' if count else none}", *(f"  {_source(source)}" for source in sources)]
+    if count > SHOWN_SOURCES:
+        lines.append(f"  ... and {count - SHOWN_SOURCES:,} more")
     if not facts["has_manifest"]:
-        print("manifest: none, so changed files cannot be detected")
-    return 0
-
-
-def _info_of_sources(arguments: argparse.Namespace) -> int:
-    """The same of some sources."""
-    facts = statistics.describe_sources(
-        opening.open(arguments.dataset, version=arguments.version), arguments.source
-    )
-    if arguments.json:
-        print(json.dumps(facts))
-        return 0
-    sources = facts["sources"]
-    print(f"{printable(facts['path'])}: {len(sources):,} of {facts['source_count']:,} sources")
-    for name, split in facts["splits"].items():
-        print("\n".join(_of_split(name, split)))
-    for source in sources:
-        print(f"  {_source(source)}")
-    return 0
+        lines.append("manifest: none, so changed files cannot be detected")
+    return lines
 
 
 def _of_split(name: str, split: dict[str, Any], more: str = "") -> list[str]:
-    """Counts and lengths, in lines."""
+    """Return the lines about counts and lengths."""
     lines = [f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences{more}"]
     if split["trained_tokens"] is not None:
         lines.append(f"  trained: {split['trained_tokens']:,} tokens")
@@ -108,20 +92,16 @@ def _of_split(name: str, split: dict[str, Any], more: str = "") -> list[str]:
     return lines
 
 
-def _open(arguments: argparse.Namespace) -> opening.Dataset:
-    return opening.open(arguments.dataset, version=arguments.version)
-
-
-def _lines(title: str, facts: list[str]) -> list[str]:
-    """The facts after a title, on lines of at most 100 columns if no fact is longer."""
+def _wrapped(title: str, facts: list[str]) -> list[str]:
+    """Return the facts after a title, in lines of at most 100 columns unless one fact is longer."""
     lines = [title]
     for fact in facts:
-        begun = lines[-1] not in (title, "  ")
-        if begun and len(lines[-1]) + len(fact) + 3 > LINE_COLUMNS:
+        is_first = lines[-1] in (title, "  ")
+        if not is_first and len(lines[-1]) + len(fact) + 3 > LINE_COLUMNS:
             lines[-1] += ","
             lines.append("  ")
-            begun = False
-        lines[-1] += f", {fact}" if begun else fact
+            is_first = True
+        lines[-1] += fact if is_first else f", {fact}"
     return lines
 
 
@@ -134,37 +114,21 @@ def _fact(name: str, value: object) -> str:
         return f"{name} ({', '.join(_fact(str(key), inner) for key, inner in value.items())})"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{name} {value}" if name in ("seed", "id") else f"{name} {value:,}"
-    shown = (
-        value
-        if isinstance(value, str)
-        else "default"
-        if value is None
-        else json.dumps(value, ensure_ascii=False)
-    )
-    return f"{name} {printable(shown)}"
+    if value is None:
+        return f"{name} default"
+    return f"{name} {printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
 
 
 def _source(source: dict[str, Any]) -> str:
-    """{"path": "en.txt", "bytes": 9323, "split": "by hash", ...} -> "en.txt: 9,323 bytes, split by hash"; the digest
-    is left to --json."""
+    """{"path": "en.txt", "bytes": 9323, "split": "by hash", "digest": ...} -> "en.txt: 9,323 bytes, split by hash"."""
     facts = [f"{source['bytes']:,} bytes"] if isinstance(source.get("bytes"), int) else []
-    facts += [
-        _fact(name, value)
-        for name, value in source.items()
-        if name not in ("path", "bytes", "digest", "digest_of")
-    ]
+    left_out = ("path", "bytes", "digest", "digest_of")
+    facts += [_fact(name, value) for name, value in source.items() if name not in left_out]
     return f"{printable(str(source.get('path', 'without a name')))}: {', '.join(facts) or 'nothing recorded'}"
 
 
-def _cuts(split: dict[str, Any]) -> str:
-    if split["chunk_tokens"] is None:
-        return "Zarr chunks unknown"
-    shards = f", shards of {split['shard_tokens']:,}" if split["shard_tokens"] else ""
-    return f"Zarr chunks of {split['chunk_tokens']:,} tokens{shards}"
-
-
 def verify(arguments: argparse.Namespace) -> int:
-    """Check a dataset; 3 if something is wrong."""
+    """Verify a dataset and return 3 if it is damaged."""
     with _Bar() as bar:
         if arguments.workers == 1:
             report = verify_dataset(arguments.dataset, progress=bar.show)
@@ -181,33 +145,31 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def worker_pool(workers: int) -> ProcessPoolExecutor:
-    """Processes that end with this one. The workers of a pool alone would wait for ever for a parent that was
-    killed."""
+    """Return a pool of workers that end with this process. By default they would wait forever for a killed parent."""
     return ProcessPoolExecutor(workers, get_context("forkserver"), _begin_worker)
 
 
 def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent of a worker, and end with it."""
+    """Leave Ctrl-C to the parent of a worker, and end with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
+
+
+def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
-    # Its sentinel is a pipe that closes with the parent's end.
-    threading.Thread(target=_end_after, args=(parent,), name="parent-watch", daemon=True).start()
-
-
-def _end_after(parent: Any) -> None:
     parent.join()
     os._exit(1)
 
 
 class _Bar:
-    """A bar in bytes on stderr if that is a terminal, else nothing; a context, so that it ends with its line."""
+    """A bar in bytes on stderr if that is a terminal. The context ends its line."""
 
     def __init__(self) -> None:
         self._bar: Any = None
 
     def show(self, done_bytes: int, total_bytes: int) -> None:
-        """So much is done."""
+        """Show the progress."""
         if self._bar is None and sys.stderr.isatty():
             from tokenmill.cli.progress import new_bar
 
@@ -221,7 +183,7 @@ class _Bar:
 
     def __exit__(self, kind: object, *_: object) -> None:
         if self._bar is not None:
-            if kind is None:  # the manifest is in the total, but was read before there was a bar
+            if kind is None:  # the total includes the manifest, which was read before
                 self._bar.total = self._bar.n
             self._bar.close()
 
@@ -232,31 +194,26 @@ def _verdict(report: VerifyReport) -> str:
         count = len(report.problems)
         return f"{where}: DAMAGED, {count} problem{'s' if count != 1 else ''}, listed above"
     read = f"{report.file_count:,} files, {report.byte_count:,} bytes"
-    checked = (
-        "all files match the manifest"
-        if report.has_manifest
-        else "no manifest, so only the format was checked"
-    )
+    compared = "all files match the manifest"
+    checked = compared if report.has_manifest else "no manifest, so only the format was checked"
     return f"{where}: sound, {report.token_count:,} tokens, {report.seq_count:,} sequences, {read}; {checked}"
 
 
 def head(arguments: argparse.Namespace) -> int:
     """Print the first sequences."""
-    dataset = _open(arguments)
+    dataset = opening.open(arguments.dataset)
     dataset = dataset.of_sources(*arguments.source) if arguments.source else dataset
     path = arguments.tokenizer or dataset.tokenizer_path
     tokenizer_file(arguments.tokenizer)
     known = entries.load_entries(path) if path is not None else None
     split, array = arguments.split, dataset[arguments.split]
-    parts = dataset.parts or (dataset,)
-    has_places = all(open_places(part.path, split, part.opened) is not None for part in parts)
     for index in range(min(arguments.sequences, array.seq_count)):
         start, stop = array.sequence_range(index)
         shown_stop = min(stop, start + arguments.tokens)
         ids = decode_ids(array.encoded_tokens[start:shown_stop]).tolist()
         mask = None if array.loss_mask is None else array.loss_mask[start:shown_stop].tolist()
         text = entries.decode(ids, known) if known is not None else None
-        source = array.source_of(index) if has_places else None
+        source = _source_of(array, index)
         if arguments.json:
             facts = {"split": split, "index": index, "tokens": stop - start, "ids": ids, "text": text}
             facts |= {} if mask is None else {"loss_mask": list(map(int, mask))}
@@ -265,47 +222,45 @@ def head(arguments: argparse.Namespace) -> int:
         more = "" if len(ids) == stop - start else " ..."
         print(f"{split}[{index}]: {stop - start:,} tokens")
         if source is not None:
-            place = f"byte {source.byte:,}" if source.record is None else f"row {source.record:,}"
-            print(f"  source: {printable(source.path)}, {place}")
+            print(f"  source: {printable(source.path)}, record {source.record:,}")
         print(f"  ids: {' '.join(map(str, ids))}{more}")
         if text is not None:
             print(f"  text: {printable(text, 2**31)}{more}")
         if mask is not None:
-            print(f"  trained: {_learned(ids, mask, known)}{more}")
+            print(f"  trained: {_trained(ids, mask, known)}{more}")
     if array.seq_count == 0 and not arguments.json:
         print(f"{split}: no sequences")
     return 0
 
 
-def _learned(ids: list[int], mask: list[bool], known: dict[int, bytes] | None) -> str:
-    """What of a sequence is to be learned: each stretch as text, or as ids where no tokenizer is known."""
-    stretches = [
-        [id_ for id_, _ in stretch]
-        for is_learned, stretch in groupby(zip(ids, mask, strict=True), key=itemgetter(1))
-        if is_learned
-    ]
-    texts = (
-        " ".join(map(str, stretch))
-        if known is None
-        else printable(entries.decode(stretch, known, is_start=False), 2**31)
-        for stretch in stretches
-    )
-    return " | ".join(texts) or "nothing"
+def _source_of(array: FlatTokensArray, index: int) -> SourcePlace | None:
+    """Return the source of a sequence, None if the dataset does not record it."""
+    try:
+        return array.source_of(index)
+    except DatasetError:
+        return None
+
+
+def _trained(ids: list[int], mask: list[bool], known: dict[int, bytes] | None) -> str:
+    """Return the trained spans of a sequence as text, or as IDs without a tokenizer."""
+    spans = []
+    for is_trained, pairs in groupby(zip(ids, mask, strict=True), key=itemgetter(1)):
+        span = [id_ for id_, _ in pairs]
+        if is_trained and known is None:
+            spans.append(" ".join(map(str, span)))
+        elif is_trained and known is not None:
+            spans.append(printable(entries.decode(span, known, is_start=False), 2**31))
+    return " | ".join(spans) or "nothing"
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Write the page, and print where it is."""
+    """Write the page and print its path."""
     from flat_tokens.report.command import write_report  # the other commands start without it
     from flat_tokens.report.figures import Bounds
 
     bounds = Bounds(arguments.sample_tokens, sequences=arguments.sequences, shown_tokens=arguments.tokens)
     written = write_report(
-        arguments.dataset,
-        arguments.output,
-        bounds,
-        arguments.tokenizer,
-        arguments.overwrite,
-        arguments.version,
+        arguments.dataset, arguments.output, bounds, arguments.tokenizer, arguments.overwrite
     )
     if written is not None:
         print(printable(str(written)))

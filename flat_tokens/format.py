@@ -1,8 +1,8 @@
-"""The flat-tokens format in memory: how sequences become two flat arrays and back (docs/reference/dataset-format.md).
+"""The flat-tokens format in memory: from sequences to two flat arrays and back (docs/reference/dataset-format.md).
 
-Invariant: encoded_tokens[i] is odd exactly where i is one of seq_starts[:-1]; seq_starts rises strictly from
-0 to token_count, since a sequence holds at least one token. The example of the page: [[1, 2], [3, 4, 5], [6,
-7, 8]] is encoded_tokens [3, 4, 7, 8, 10, 13, 14, 16], seq_starts [0, 2, 5, 8], max_token_id 8.
+Invariant: encoded_tokens[i] is odd if and only if i is in seq_starts[:-1]. seq_starts increases strictly from 0 to
+token_count, because every sequence has at least one token. The example of the page: [[1, 2], [3, 4, 5], [6, 7, 8]] is
+encoded_tokens [3, 4, 7, 8, 10, 13, 14, 16], seq_starts [0, 2, 5, 8], max_token_id 8.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
 
 FORMAT_NAME = "flat-tokens"
-FORMAT_VERSION = 2  # 1: the same arrays; its manifest has SHA-256 where this one has XXH64
+FORMAT_VERSION = 3
 SPLITS = ("train", "validation")
 TOKENS_NAME = "encoded_tokens"
 STARTS_NAME = "seq_starts"
-PLACES_NAME = "seq_places"  # optional
-MASK_NAME = "loss_mask"  # optional
+MASK_NAME = "loss_mask"  # a group at the root, optional
 MAX_TOKEN_ID_NAME = "max_token_id"
 TOKENS_DTYPE = np.dtype("<u4")
 STARTS_DTYPE = np.dtype("<u8")
 MASK_DTYPE = np.dtype("u1")
-MASK_BITS = 8  # tokens a byte of loss_mask
+MASK_BITS = 8  # tokens per byte of a loss mask
 LARGEST_TOKEN_ID = 2**31 - 1  # the low bit of uint32 is the start flag
 
 Uint32 = npt.NDArray[np.uint32]
@@ -36,11 +35,12 @@ Bools = npt.NDArray[np.bool_]
 
 
 def encode_tokens(ids: npt.NDArray[Any], seq_starts: npt.NDArray[Any]) -> Uint32:
-    """The encoded tokens of concatenated sequences.
+    """The encoded tokens of concatenated sequences: [1, 2, 3], [0, 2, 3] -> [3, 4, 7].
 
-    ids: integer[tokens] in [0, 2^31); seq_starts: integer[sequences + 1], rising from 0 to tokens ->
-    uint32[tokens]. [1, 2, 3], [0, 2, 3] -> [3, 4, 7]. ArgumentError for an id out of range or starts that do
-    not rise."""
+    ids: integer[tokens], in [0, 2^31).
+    seq_starts: integer[sequences + 1], increasing from 0 to tokens.
+
+    Raise ArgumentError for an ID outside the range, or starts that do not increase."""
     starts = check_starts(seq_starts, len(ids))
     if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) <= LARGEST_TOKEN_ID:
         wrong = int(ids.min()) if int(ids.min()) < 0 else int(ids.max())
@@ -52,7 +52,7 @@ def encode_tokens(ids: npt.NDArray[Any], seq_starts: npt.NDArray[Any]) -> Uint32
 
 
 def check_starts(seq_starts: npt.NDArray[Any], token_count: int) -> Uint64:
-    """seq_starts as uint64, after a check that it rises strictly from 0 to token_count."""
+    """seq_starts as uint64. Raise ArgumentError unless it increases strictly from 0 to token_count."""
     if len(seq_starts) == 0 or int(seq_starts[0]) != 0 or int(seq_starts[-1]) != token_count:
         ends = (int(seq_starts[0]), int(seq_starts[-1])) if len(seq_starts) else ()
         raise invalid("seq_starts", f"first and last must be 0 and the token count {token_count}", ends)
@@ -65,7 +65,7 @@ def check_starts(seq_starts: npt.NDArray[Any], token_count: int) -> Uint64:
 
 
 def not_rising(name: str, index: int, value: object, before: object) -> str:
-    """Return what is wrong with an entry of seq_starts that is not above the entry before it."""
+    """The error text for an entry of seq_starts that is not above the previous one."""
     return f"{name}[{index}]: must be above {name}[{index - 1}] = {before} (got {value})"
 
 
@@ -82,11 +82,12 @@ def decode_start_flags(encoded: Uint32) -> Bools:
 
 
 def inputs_and_targets(encoded: Uint32, before: int | Uint32 = 0) -> tuple[Uint32, Uint32]:
-    """What a model reads and what it must say, for a row of the packed stream.
+    """The inputs and targets of a model for rows of the packed stream. Targets are the IDs. Inputs are the targets
+    shifted right by one, with 0 wherever a sequence starts.
 
-    encoded: uint32[n], or uint32[rows, n]; before: the encoded token in front of it, or one per row as an
-    array (it does not matter where the row begins with a start) -> inputs and targets of the same shape.
-    Targets are the ids, inputs the targets shifted right by one with 0 wherever a sequence starts.
+    encoded: uint32[n] or uint32[rows, n].
+    before: the encoded token before each row; it has no effect if the row begins with a start.
+
     [3, 4, 7, 8, 10, 13, 14, 16] -> inputs [0, 1, 0, 3, 4, 0, 6, 7], targets [1, 2, 3, 4, 5, 6, 7, 8]."""
     targets = decode_ids(encoded)
     inputs = np.empty_like(targets)
@@ -98,7 +99,8 @@ def inputs_and_targets(encoded: Uint32, before: int | Uint32 = 0) -> tuple[Uint3
 
 
 def packed_mask(trained: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """bool[n] -> uint8[ceil(n / 8)], bits from the lowest on, the unused ones 0. [1, 0, 1] -> [5]. ArgumentError."""
+    """bool[n] -> uint8[ceil(n / 8)], lowest bit first, unused bits 0. [1, 0, 1] -> [5]. Raise ArgumentError for another
+    type."""
     if trained.ndim != 1 or trained.dtype != np.bool_:
         got = f"{trained.dtype.name} of {trained.ndim} dimensions"
         raise ArgumentError(f"trained: must be bool[tokens] (got {got})")
@@ -106,11 +108,10 @@ def packed_mask(trained: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def from_sequences(sequences: Sequence[Sequence[int]]) -> tuple[Uint32, Uint64, int]:
-    """(encoded_tokens, seq_starts, max_token_id) of some sequences in memory; for tests, examples and small
-    data.
+    """(encoded_tokens, seq_starts, max_token_id) of sequences in memory, for examples and small data.
 
-    [[1, 2], [3, 4, 5], [6, 7, 8]] -> ([3, 4, 7, 8, 10, 13, 14, 16], [0, 2, 5, 8], 8). ArgumentError for an
-    empty one."""
+    [[1, 2], [3, 4, 5], [6, 7, 8]] -> ([3, 4, 7, 8, 10, 13, 14, 16], [0, 2, 5, 8], 8). Raise ArgumentError for an empty
+    sequence."""
     lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(STARTS_DTYPE)
     ids = np.array([token for sequence in sequences for token in sequence], dtype=np.int64)

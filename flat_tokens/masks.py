@@ -1,47 +1,42 @@
-"""Which tokens are trained: a bit a token in `loss_mask`, beside the tokens (docs/reference/dataset-format.md).
+"""Loss masks: which tokens contribute to the loss (docs/reference/dataset-format.md).
 
-Readers take the bits as booleans, one a token, from the same positions as the tokens: so views, parts, rows and packs
-need no rule of their own for them. A dataset without the array trains all of its tokens.
+The root group `loss_mask` has an array of bits per split. Readers see bools, one per token, at the positions of the
+tokens. A dataset without masks trains all of its tokens.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import CONVERT_AGAIN, damaged
 from flat_tokens.format import MASK_BITS, MASK_DTYPE, MASK_NAME, Bools
-from flat_tokens.storage.chunks import Positions
+from flat_tokens.storage.chunks import Int64, Positions
 from flat_tokens.storage.elements import Elements, open_elements
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, refuse_link
 from flat_tokens.storage.zarr_metadata import ReadMetadata
 
-if TYPE_CHECKING:
-    from flat_tokens.rows.row_source import TokenRanges
-
 _BOOL = np.dtype(np.bool_)
 
 
 class MaskElements(Elements):
-    """The bits of a packed array, bool[token_count]. packed: uint8, the bits of a byte from the lowest on."""
+    """The bits of `packed`, uint8, as bool[token_count], lowest bit first."""
 
     def __init__(self, packed: Elements, token_count: int) -> None:
-        super().__init__(packed.name, _BOOL, token_count, packed.chunk_elements * MASK_BITS, None)
+        super().__init__(packed.name, _BOOL, token_count, packed.chunk_elements * MASK_BITS)
         self.packed = packed
+        self.is_remote = packed.is_remote
 
-    def _read_otherwise(self, start: int, out: npt.NDArray[Any]) -> None:
-        first, stop = _bytes_of(start, start + len(out))
+    def read_into(self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] | None = None) -> None:
+        """See Elements."""
+        first, stop = start // MASK_BITS, -(-(start + len(out)) // MASK_BITS)
         bits = np.unpackbits(self.packed.read(first, stop), bitorder="little").view(np.bool_)
         out[:] = bits[start - first * MASK_BITS :][: len(out)]
-
-    @property
-    def is_remote(self) -> bool:
-        """See Elements."""
-        return self.packed.is_remote
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
@@ -52,60 +47,59 @@ class MaskElements(Elements):
 
 
 class AllTrained(Elements):
-    """The mask of tokens that have none, where others have one."""
+    """The mask of a split without one, next to splits that have masks."""
 
     def __init__(self, name: str, token_count: int) -> None:
-        super().__init__(name, _BOOL, token_count, 2**18, None)
+        super().__init__(name, _BOOL, token_count, 2**18)
 
-    def _read_otherwise(self, start: int, out: npt.NDArray[Any]) -> None:
+    def read_into(self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] | None = None) -> None:
+        """See Elements."""
         out[:] = True
 
 
-def _bytes_of(start: int, stop: int) -> tuple[int, int]:
-    return start // MASK_BITS, -(-stop // MASK_BITS)
-
-
 def open_mask(
-    path: Place, name: str, token_count: int, opened: OpenedManifest | None, read: ReadMetadata
+    root: Place, split: str, token_count: int, opened: OpenedManifest | None, read: ReadMetadata
 ) -> MaskElements | None:
-    """The loss_mask of the split at `path`, None if it has none. opened, read: see open_elements. DatasetError unless
-    it has a bit for each token."""
-    folder = path / MASK_NAME
-    refuse_link(folder)
-    if all(read(folder / file) is None for file in ("zarr.json", ".zarray")):
+    """The loss mask of a split, None without one. Raise DatasetError unless it has a bit per token. opened, read: see
+    open_elements."""
+    name = f"{MASK_NAME}/{split}"
+    for folder in (root / MASK_NAME, root / MASK_NAME / split):
+        refuse_link(folder)
+    if all(read(root / MASK_NAME / split / file) is None for file in ("zarr.json", ".zarray")):
         return None
-    packed = open_elements(f"{name}/{MASK_NAME}", folder, MASK_DTYPE, opened, read=read)
-    if len(packed) != -(-token_count // MASK_BITS):
-        what = f"must have {-(-token_count // MASK_BITS)} bytes for {token_count} tokens (got {len(packed)})"
-        raise damaged(f"{name}/{MASK_NAME}", what, CONVERT_AGAIN)
+    packed = open_elements(name, root / MASK_NAME / split, MASK_DTYPE, opened, read=read)
+    expected = -(-token_count // MASK_BITS)
+    if len(packed) != expected:
+        what = f"must have {expected} bytes for {token_count} tokens (got {len(packed)})"
+        raise damaged(name, what, CONVERT_AGAIN)
     return MaskElements(packed, token_count)
 
 
 def mask_of(array: Any) -> Elements | None:
-    """The mask of a split, or of anything that is read like one; None where all tokens are trained."""
+    """The mask of a split, or of an object with the same attributes; None if all tokens contribute."""
     found: Elements | None = getattr(array, "loss_mask", None)
     return found
 
 
-def put_trained(mask: Elements, ranges: TokenRanges, table: Bools) -> None:
-    """Put the bits of the tokens of some rows to where the tokens are in bool[rows, length]; false where no token is.
+def put_trained(mask: Elements, ranges: tuple[Int64, Int64, Int64, Int64], table: Bools) -> None:
+    """Fill the bool[rows, length] table with the mask of some rows; False outside their tokens.
 
-    Cost: each zarr chunk is decoded once."""
-    order = np.argsort(ranges.starts, kind="stable")
-    places, columns, starts, stops = (values[order] for values in ranges)
+    ranges: (rows, columns, starts, stops). Tokens [starts[i], stops[i]) are in row rows[i], from columns[i] on. Cost:
+    decodes each Zarr chunk once."""
+    order = np.argsort(ranges[2], kind="stable")
+    rows, columns, starts, stops = (values[order] for values in ranges)
     begins = np.flatnonzero(
         np.append(True, starts[1:] != stops[:-1])[: len(starts)]
-    )  # of neighbours read as one
+    )  # of ranges that are read as one
     ends = stops[np.append(begins[1:], len(starts))[: len(begins)] - 1]
     found = mask.read_ranges(list(zip(starts[begins].tolist(), ends.tolist(), strict=True)))
     bits = np.concatenate([np.empty(0, dtype=np.bool_), *found])
-    if len(bits) == table.size == len(places) * table.shape[1]:  # rows that are full, each of one stretch
-        table[places] = bits.reshape(len(places), table.shape[1])
+    if len(bits) == table.size == len(rows) * table.shape[1]:  # full rows of one range each
+        table[rows] = bits.reshape(len(rows), table.shape[1])
         return
     table[:] = False
-    at = 0
-    flat = table.reshape(-1)
-    firsts, counts = (places * table.shape[1] + columns).tolist(), (stops - starts).tolist()
+    flat, at = table.reshape(-1), 0
+    firsts, counts = (rows * table.shape[1] + columns).tolist(), (stops - starts).tolist()
     for first, count in zip(firsts, counts, strict=True):
         flat[first : first + count] = bits[at : at + count]
         at += count

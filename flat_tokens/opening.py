@@ -1,16 +1,15 @@
-"""Opening a dataset.
+"""Opening datasets.
 
-Only what is cheap is checked: names, data types, the counts against each other, against the manifest and against the
-first and last start, so an unfinished, foreign or half-copied directory is refused at once; `verify` checks the rest.
-Any flat-tokens dataset opens from a disk, with or without a manifest, in zarr format 2 or 3; from a store one that has
-its manifest, which is put there last.
+Opening checks names and data types, and compares the counts with each other, the manifest, and the first and last
+start. So an unfinished, foreign or incomplete folder is rejected; `verify` checks the rest. A folder opens with or
+without a manifest. A store needs one, which is written there last.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -31,12 +30,10 @@ from flat_tokens.storage import opened_manifest, written_metadata, zarr_metadata
 from flat_tokens.storage.entries import highest_id
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, read_manifest
-from flat_tokens.storage.manifest_head import read_head
+from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, open_manifest, read_manifest, read_sources
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
-from flat_tokens.storage.versions import newest, place_of, read_version, version_path, within
-from flat_tokens.views import joined, of_sources
+from flat_tokens.views import concat, of_sources
 from tokenmill.stores.cached import CachedStore
 from tokenmill.stores.system import cached_property
 
@@ -44,21 +41,20 @@ NO_DATASET = "not a dataset, or an unfinished one"
 
 
 class Fingerprinted(Protocol):
-    """A tokenizer that can say who it is, as bpe.Tokenizer can."""
+    """A tokenizer with a fingerprint, such as bpe.Tokenizer."""
 
     def fingerprint(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset: its two splits, and what its manifest records. dataset["train"] is dataset.train.
+    """A dataset, or several as one: its two splits and its manifest. dataset["train"] is dataset.train.
 
-    path: folder of the dataset, or its location on a store. str(path) is the URL of a store.
-    zarr_format: 2 or 3.
+    path: folder of the (first) dataset, or its location on a store. str(path) is the URL of a store.
+    zarr_format: 2 or 3, of the first dataset.
     train, validation: the splits.
     opened: the manifest when the dataset was opened, None without one. Reading raises DatasetError if it was replaced.
-    version: version of a dataset that grew by appending, 0 for the original.
-    parts: the datasets that make up a version, empty for version 0. The first one provides tokenizer and options.
+    parts: the datasets that this one shows, in order; empty for a single dataset.
     """
 
     path: Place
@@ -66,45 +62,38 @@ class Dataset:
     train: FlatTokensArray
     validation: FlatTokensArray
     opened: OpenedManifest | None = field(repr=False)
-    version: int = 0
     parts: tuple[Dataset, ...] = field(default=(), repr=False)
 
     @property
     def has_manifest(self) -> bool:
-        """Whether the dataset says what it is."""
-        return self.opened is not None
+        """Whether every dataset has a manifest."""
+        return all(part.opened is not None for part in self.parts or (self,))
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """What the dataset, or its first part, says of itself, None if it says nothing; read when it is asked for
-        first, 15 us a file. DatasetError if it was changed."""
-        return self._read_manifest(None)
-
-    @cached_property
-    def without_sources(self) -> Manifest | None:
-        """The same without its sources, or with those that were read before."""
-        return self.with_sources(0)
-
-    def with_sources(self, most: int | None) -> Manifest | None:
-        """The same with the first of its sources, perhaps a million, which take half a kilobyte each. None: all of
-        them, as there may be if they were read before."""
-        if most is None or "manifest" in self.__dict__:
-            return self.manifest
-        return self._read_manifest(most)
-
-    def _read_manifest(self, most_sources: int | None) -> Manifest | None:
+        """The manifest of the (first) dataset, None without one; read on first use. Raise DatasetError if it was
+        changed."""
         if self.opened is None:
             return None
-        manifest = read_manifest(self.path, most_sources)
-        self.opened.check()
-        return manifest
+        with self.opened.reading():
+            return read_manifest(self.path)
+
+    def sources(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """The sources of all parts as in the manifests, or the first `limit` of them. There may be a million."""
+        found: list[dict[str, Any]] = []
+        for part in self.parts or (self,):
+            if part.opened is not None and part.manifest is not None:
+                with part.opened.reading():
+                    rest = None if limit is None else limit - len(found)
+                    found += read_sources(part.path, part.manifest, rest)
+        return found
 
     def __getitem__(self, split: str) -> FlatTokensArray:
         name = arguments.choice("split", split, flat_format.SPLITS, SplitError)
         return self.train if name == "train" else self.validation
 
     def of_sources(self, *patterns: str) -> Dataset:
-        """The same with the sequences of some sources alone, named or by globs; see views.of_sources."""
+        """The dataset with the sequences of some sources only, by path or glob; see views.of_sources."""
         train, validation = (of_sources(self[name], *patterns) for name in flat_format.SPLITS)
         return replace(self, train=train, validation=validation)
 
@@ -121,17 +110,16 @@ class Dataset:
 
     @property
     def tokenizer_record(self) -> Mapping[str, Any] | None:
-        """What the manifest says of the tokenizer, None if nothing does."""
-        manifest = self.without_sources
-        return None if manifest is None else manifest.tokenizer
+        """The tokenizer in the manifest, None if none is recorded."""
+        return None if self.manifest is None else self.manifest.tokenizer
 
     @property
     def tokenizer_path(self) -> Place | None:
-        """The tokenizer.json that the dataset was made with, None if it brought none along. DatasetError for a link."""
+        """The tokenizer.json of the dataset, None if it includes none. Raise DatasetError for a link."""
         record = self.tokenizer_record
         if record is None:
             found = self.path / "tokenizer.json"
-            if self.without_sources is not None or not (isinstance(found, Path) and found.is_file()):
+            if self.manifest is not None or not (isinstance(found, Path) and found.is_file()):
                 return None
         else:
             found = self.path / str(record["path"])
@@ -144,151 +132,126 @@ class Dataset:
 
 
 def open(
-    path: Where,
+    path: Where | Sequence[Where],
     tokenizer: str | os.PathLike[str] | Fingerprinted | None = None,
     storage_options: Mapping[str, str] | None = None,
-    version: int | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     cache_bytes: int = 100 << 30,
 ) -> Dataset:
-    """Open the dataset at `path`.
+    """Open the dataset at `path`, or several datasets as one.
 
-    path: a folder, a URL such as "s3://bucket/owt.zarr", or a Store.
+    path: a folder, a URL such as "s3://bucket/owt.zarr", or a Store. A list of them shows the sequences of all, in
+        order; the datasets must have the same tokenizer.
     tokenizer: tokenizer the dataset must be made with: a tokenizer.json, a folder with one (or with vocab.json and
         merges.txt), or an object with fingerprint() (default: None for no check).
     storage_options: options of the store, such as {"region": "eu-west-1"} (docs/guides/scale-out.md).
-    version: version of a dataset that grew by appending, in [0, newest] (default: the newest). A version never changes.
     cache_dir: folder that caches data read from a store, for later epochs and other processes. Unused on a disk.
     cache_bytes: size limit of cache_dir in bytes (default: 100 GiB, at least 16 MiB).
 
-    Cost: 0.5 ms on a disk or two requests on a store, for any number of files. Versions take that for each part on a
-        disk;
-    on a store, a few requests to find the newest version and one to read it.
+    Cost: 0.5 ms on a disk or one request on a store, for any number of files.
 
     Raise DatasetError for a folder that is unfinished, damaged, made with another tokenizer or not flat-tokens. Raise
     StoreError if the store does not answer or denies access. Raise ArgumentError for invalid arguments.
     """
+    if isinstance(path, list | tuple):
+        if not path:
+            raise arguments.invalid("path", "must name at least one dataset", path)
+        given = [open(part, tokenizer, storage_options, cache_dir, cache_bytes) for part in path]
+        return _joined(given)
     root = locate("path", path, storage_options)
     if cache_dir is not None and isinstance(root, StorePath):
-        root = _cached(
-            root, arguments.path("cache_dir", cache_dir), arguments.integer("cache_bytes", cache_bytes, 1)
-        )
-    number = newest(root) if version is None else arguments.integer("version", version, 0)
-    if number:
-        dataset = _open_version(root, number)
-    else:
-        dataset = open_by_manifest(root) if isinstance(root, StorePath) else open_by_files(root)
+        folder = arguments.path("cache_dir", cache_dir)
+        try:
+            store = CachedStore(root.store, folder, arguments.integer("cache_bytes", cache_bytes, 1))
+        except OSError as error:
+            raise ArgumentError(f"cache_dir: {error.strerror} (got {printable(str(folder))})") from None
+        root = StorePath(store, root.key)
+    dataset = open_by_manifest(root) if isinstance(root, StorePath) else open_by_files(root)
     if tokenizer is not None:
         check_tokenizer(dataset, tokenizer)
     return dataset
 
 
-def _cached(root: StorePath, folder: Path, limit_bytes: int) -> StorePath:
-    try:
-        return StorePath(CachedStore(root.store, folder, limit_bytes), root.key)
-    except OSError as error:
-        raise ArgumentError(f"cache_dir: {error.strerror} (got {printable(str(folder))})") from None
+def _joined(parts: Sequence[Dataset]) -> Dataset:
+    if len(parts) == 1:
+        return parts[0]
+    train, validation = (concat([part[name] for part in parts]) for name in flat_format.SPLITS)
+    records = {part.path: part.tokenizer_record for part in parts}
+    known = {path: record for path, record in records.items() if record is not None}
+    first = next(iter(known), None)
+    for path, record in known.items():
+        if first is not None and not _are_equal(record, known[first]):
+            what = f"made with another tokenizer than {printable(str(first))}"
+            raise damaged(path, what, "Open datasets of one tokenizer.")
+    return Dataset(parts[0].path, parts[0].zarr_format, train, validation, parts[0].opened, tuple(parts))
+
+
+def _are_equal(record: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two records in manifests name the same tokenizer."""
+    return any(record.get(kind) and record.get(kind) == other.get(kind) for kind in ("fingerprint", "sha256"))
 
 
 def open_by_files(root: Place) -> Dataset:
-    """The dataset at `root` by what its own metadata say, compared with the manifest's counts and with the first and
-    last start."""
+    """Open the dataset at `root` by the metadata of its arrays, compared with the counts of its manifest."""
     where = printable(str(root))
     if isinstance(root, Path) and not root.is_dir():
         raise DatasetError(f"{where}: {'not a folder' if root.exists() else 'does not exist'}")
-    promised = is_there(root / MANIFEST_NAME)  # be it a link or pipe: it is not passed over
-    head = read_head(root) if promised else None
-    opened = head and head.opened
-    with opened_manifest.opening(opened):
-        zarr_format, splits = _open_splits(root, opened)
-        if head is not None:
-            _check_counts(head.counts, splits, where)
-    return Dataset(root, zarr_format, splits["train"], splits["validation"], opened)
-
-
-def _open_splits(root: Place, opened: OpenedManifest | None) -> tuple[int, dict[str, FlatTokensArray]]:
-    group = zarr_metadata.read_group(root)
-    if group is None:
-        raise damaged(root, f"{NO_DATASET} (no zarr group at its root)", CONVERT_AGAIN)
-    if isinstance(root, Path) and not (root / "train").is_dir():
-        if (root / flat_format.TOKENS_NAME).is_dir():
-            raise damaged(root, "a single split, not a dataset", "Open its parent folder.")
-        raise DatasetError(f"{printable(str(root))}: not a flat-tokens dataset (no group train)")
-    splits = {name: open_split(root, name, opened) for name in flat_format.SPLITS}
-    for array in splits.values():
-        array.check_ends()
-    return group[0], splits
+    manifest = opened = None
+    if is_there(root / MANIFEST_NAME):  # a link or pipe is not ignored
+        manifest, opened = open_manifest(root)
+    with opened_manifest.reading(opened):
+        group = zarr_metadata.read_group(root)
+        if group is None:
+            raise damaged(root, f"{NO_DATASET} (no zarr group at its root)", CONVERT_AGAIN)
+        if isinstance(root, Path) and not (root / "train").is_dir():
+            if (root / flat_format.TOKENS_NAME).is_dir():
+                raise damaged(root, "a single split, not a dataset", "Open its parent folder.")
+            raise DatasetError(f"{where}: not a flat-tokens dataset (no group train)")
+        splits = {name: open_split(root, name, opened) for name in flat_format.SPLITS}
+        for array in splits.values():
+            array.check_ends()
+        if manifest is not None:
+            _check_counts(manifest, splits, where)
+    return Dataset(root, group[0], splits["train"], splits["validation"], opened)
 
 
 def open_by_manifest(root: StorePath) -> Dataset:
-    """The dataset on a store by its manifest alone: metadata follow from the layout and the counts, as for the writer.
-    That the objects are so is for `verify` to find; each is whole, and was put before the manifest."""
+    """Open the dataset on a store by its manifest alone. The metadata of the arrays follow from the layout and the
+    counts; `verify` compares them with the objects, which are complete and older than the manifest."""
     where = printable(str(root))
     try:
-        head = read_head(root)
+        manifest, opened = open_manifest(root)
     except AbsentFileError as error:
         raise DatasetError(f"{where}: {NO_DATASET} ({error.__cause__})") from None
     try:
-        layout = ArrayLayout(**head.layout)
-        counts = {name: SplitRecord(**head.counts[name]) for name in flat_format.SPLITS}
-        return _open_promised(root, layout, counts, head.opened)
-    except (KeyError, TypeError, ValueError) as error:
-        what = f"invalid layout or splits ({cause(error)})"
+        layout = ArrayLayout(**manifest.layout)
+    except (TypeError, ValueError) as error:
         fix = "Copy the dataset to a local disk to read it."
-        raise damaged(f"{where}/{MANIFEST_NAME}", what, fix) from None
-
-
-def _open_promised(
-    root: Place, layout: ArrayLayout, counts: Mapping[str, SplitRecord], opened: OpenedManifest
-) -> Dataset:
-    promised = {
-        f"{root / name / file}": data
-        for name, split in counts.items()
-        for file, data in written_metadata.split_files(
-            layout, *split[:3], has_mask=split.trained_tokens is not None
-        ).items()
-    }
+        raise damaged(f"{where}/{MANIFEST_NAME}", f"invalid layout ({cause(error)})", fix) from None
+    files: dict[str, bytes] = {}
+    for name, split in manifest.splits.items():
+        files |= written_metadata.split_files(layout, name, *split[:3], split.trained_tokens is not None)
+    by_url = {f"{root}/{file}": data for file, data in files.items()}
 
     def read(place: Place) -> dict[str, Any] | None:
-        data = promised.get(str(place))
+        data = by_url.get(str(place))
         return None if data is None else zarr_metadata.parse_json(data, place)
 
     train, validation = (open_split(root, name, opened, read) for name in flat_format.SPLITS)
     return Dataset(root, layout.zarr_format, train, validation, opened)
 
 
-def _open_version(root: Place, number: int) -> Dataset:
-    """A version of a dataset to which was appended, its splits one behind the other."""
-    parts = []
-    opened = OpenedManifest.of(within(root, version_path(number)))
-    with opened.opening():  # else parts of two datasets might be taken together
-        for part in read_version(root, number).parts:
-            place = place_of(root, part, number)
-            if isinstance(place, StorePath):
-                parts.append(_open_promised(place, part.layout, part.splits, opened))
-                continue
-            parts.append(open_by_files(place))
-            counts = {name: split.facts() for name, split in part.splits.items()}
-            _check_counts(counts, {name: parts[-1][name] for name in flat_format.SPLITS}, str(place))
-    splits = {name: joined(root / name, name, [part[name] for part in parts]) for name in flat_format.SPLITS}
-    return Dataset(
-        root, parts[0].zarr_format, splits["train"], splits["validation"], opened, number, tuple(parts)
-    )
-
-
-def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray], where: str) -> None:
+def _check_counts(manifest: Manifest, splits: Mapping[str, FlatTokensArray], where: str) -> None:
     for name, array in splits.items():
-        record = counts.get(name)
-        if record is None:
-            raise damaged(f"{where}/{MANIFEST_NAME}", f"split {name} is missing")
-        if (array.loss_mask is None) != ("trained_tokens" not in record):
+        record = manifest.splits[name]
+        if (array.loss_mask is None) != (record.trained_tokens is None):
             has, says = (
                 ("missing", "lists it") if array.loss_mask is None else ("present", "does not list it")
             )
             what = f"{flat_format.MASK_NAME} is {has}, but {MANIFEST_NAME} {says}"
             raise damaged(f"{where}/{name}", what)
         for what in ("token_count", "seq_count", "max_token_id"):
-            stored, stated = getattr(array, what), record.get(what)
+            stored, stated = getattr(array, what), getattr(record, what)
             if stored != stated:
                 raise damaged(f"{where}/{name}", f"{what} must be {stated} by {MANIFEST_NAME} (got {stored})")
 
@@ -312,12 +275,12 @@ def _require_record(dataset: Dataset) -> Mapping[str, Any]:
 
 
 def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], given: str) -> None:
-    """Raise DatasetError unless that is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
+    """Raise DatasetError unless `given` is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
     record = _require_record(dataset)
     if kind == "fingerprint" and record.get(kind) is None:
         what = "no fingerprint of the tokenizer is recorded, since the dataset was imported"
         raise damaged(dataset.path, what, f"Pass the file {printable(str(dataset.tokenizer_path))}.")
-    # The dataset's own file is written anew, in one form; the file that was converted with is as good.
+    # The dataset has its own copy in a normal form; the file that was used for the conversion is accepted too.
     if given not in (record.get(kind), record.get("source_sha256")):
         stated = printable(str(record.get(kind)), 80)
         what = f"made with another tokenizer, of {kind} {stated} (got {printable(given, 80)})"
@@ -325,20 +288,17 @@ def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], gi
 
 
 def _files_sha256(path: Path) -> str:
-    """Of a tokenizer's file, or of the files that are one: vocab.json and merges.txt of a folder, in this order;
-    ArgumentError."""
-    files = [path]
+    """The SHA-256 of a tokenizer file, or of vocab.json and merges.txt in a folder. Raise ArgumentError."""
+    files: Iterable[Path] = [path]
     if path.is_dir():
-        files = [path / "tokenizer.json"]
-        if not files[0].is_file():
-            files = [path / "vocab.json", path / "merges.txt"]
+        single = path / "tokenizer.json"
+        files = [single] if single.is_file() else [path / "vocab.json", path / "merges.txt"]
     digest = hashlib.sha256()
     for file in files:
         try:
             digest.update(file.read_bytes())
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ArgumentError(
-                f"tokenizer: {reason} (got {printable(str(file))}). Pass a tokenizer.json."
-            ) from None
+            what = f"tokenizer: {reason} (got {printable(str(file))}). Pass a tokenizer.json."
+            raise ArgumentError(what) from None
     return digest.hexdigest()

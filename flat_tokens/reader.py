@@ -1,14 +1,10 @@
-"""Reading sequences and rows of one split, at random or in order.
-
-A split of a folder is opened by `opening.open`; `open_split` checks that its arrays and its attribute are there, of
-their types.
-"""
+"""One split of a dataset: its sequences, and rows of its token stream, at random or in order."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,49 +26,25 @@ _ONE = np.uint32(1)
 _NO_IDS = np.empty(0, dtype=np.uint32)
 
 
-class Row:
-    """A row of the packed stream, or several: `ids, is_start = array.row(5, length=1024)`.
+class Row(NamedTuple):
+    """One or several rows of the packed stream: `ids, is_start = array.row(5, length=1024)`.
 
-    ids: uint32[length] or uint32[rows, length]; is_start: bool of the same shape, true where a sequence
-    starts, worked out when it is asked for first."""
+    ids: uint32[length] or uint32[rows, length].
+    is_start: bool of the same shape, true where a sequence starts."""
 
-    __slots__ = ("_encoded", "_is_start", "ids")
-
-    def __init__(self, ids: Uint32, encoded: Uint32) -> None:
-        self.ids = ids
-        self._encoded: Uint32 | None = encoded
-        self._is_start: Bools | None = None
-
-    @property
-    def is_start(self) -> Bools:
-        if self._encoded is not None:
-            self._is_start = flat_format.decode_start_flags(self._encoded)
-            self._encoded = None
-        assert self._is_start is not None
-        return self._is_start
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.ids, self.is_start))
-
-    def __getstate__(self) -> tuple[Uint32, Bools]:
-        return self.ids, self.is_start
-
-    def __setstate__(self, state: tuple[Uint32, Bools]) -> None:
-        self.ids, self._is_start = state
-        self._encoded = None
-
-    def __repr__(self) -> str:
-        return f"Row(ids={self.ids!r}, is_start={self.is_start!r})"
+    ids: Uint32
+    is_start: Bools
 
 
 class FlatTokensArray:
-    """One split: all its sequences, one after the other. Picklable, and safe to read from several threads.
+    """One split of a dataset, all sequences concatenated. Picklable, and safe to read from several threads.
 
-    token_count, seq_count: how many tokens and sequences it has; max_token_id: no id is greater.
-
-    encoded_tokens and seq_starts read like one-dimensional numpy arrays, from disk: `array.seq_starts[5]`,
-    `array.encoded_tokens[100:200]` (docs/reference/dataset-format.md). So does loss_mask, with a bool per token: True
-    if the token is trained. It is None if all tokens are."""
+    token_count, seq_count: number of tokens and sequences.
+    max_token_id: no ID is greater.
+    encoded_tokens, seq_starts: the stored arrays (docs/reference/dataset-format.md). They are indexed and sliced like
+        one-dimensional numpy arrays, and read on demand.
+    loss_mask: likewise, a bool per token: True if the token contributes to the loss. None if all tokens do.
+    """
 
     def __init__(
         self,
@@ -95,7 +67,7 @@ class FlatTokensArray:
         self.loss_mask = loss_mask
 
     def check_ends(self) -> None:
-        """Raise DatasetError unless the starts go from 0 to the token count. Reads the first and last of them."""
+        """Raise DatasetError unless the first and last start are 0 and the token count."""
         first, last = self.seq_starts[0], self.seq_starts[-1]
         if first != 0 or last != self.token_count:
             what = f"first and last must be 0 and the token count {self.token_count} (got {first} and {last})"
@@ -109,18 +81,17 @@ class FlatTokensArray:
         return f"<{self.name}: {sizes}, ids up to {self.max_token_id}>"
 
     def sequence(self, index: int) -> Uint32:
-        """The ids of one sequence, uint32[tokens]; index in [-seq_count, seq_count). Two reads.
+        """The IDs of one sequence, uint32[tokens]. index: in [-seq_count, seq_count). Two reads.
 
-        In the example of the format page, sequence(1) and sequence(-2) are [3, 4, 5]. RangeError, an
-        IndexError; DatasetError for starts that do not rise or an id above max_token_id."""
+        In the example of the format page, sequence(1) and sequence(-2) are [3, 4, 5]. Raise RangeError, an IndexError,
+        for another index, and DatasetError for starts that do not increase or an ID above max_token_id."""
         start, stop = self.sequence_range(index)
         return _decoded(self.encoded_tokens, start, stop)[0]
 
     def sequences(self, indices: npt.ArrayLike) -> list[Uint32]:
-        """The ids of some sequences in the order of `indices`, one array each. Each index as for `sequence`.
+        """The IDs of some sequences in the order of `indices`, one array each: [2, 0] -> [[6, 7, 8], [1, 2]].
 
-        sequences([2, 0]) of the example is [[6, 7, 8], [1, 2]]. Cost: as for each alone, but that every zarr
-        chunk is decoded only once."""
+        Cost: as for each sequence, but every Zarr chunk is decoded only once. Errors as `sequence`."""
         numbers = indices_of(indices).tolist()
         firsts = [number % max(self.seq_count, 1) for number in numbers]
         order = sorted(range(len(numbers)), key=firsts.__getitem__)
@@ -135,7 +106,7 @@ class FlatTokensArray:
         return found
 
     def iter_sequences(self, start: int = 0, stop: int | None = None) -> Iterator[Uint32]:
-        """The ids of the sequences [start, stop), one after the other; stop may lie beyond the last."""
+        """Yield the IDs of the sequences [start, stop). stop: may be past the last one."""
         start = integer("start", start, 0)
         stop = None if stop is None else integer("stop", stop)
         for index in range(start, self.seq_count if stop is None else min(stop, self.seq_count)):
@@ -148,8 +119,7 @@ class FlatTokensArray:
         return self.sequence(index)
 
     def sequence_range(self, index: int) -> tuple[int, int]:
-        """The positions [start, stop) of the tokens of a sequence; index in [-seq_count, seq_count). One read.
-        Errors as `sequence`, but for ids."""
+        """The offsets [start, stop) of a sequence. index and errors: as for `sequence`. One read."""
         index = integer("index of a sequence", index)
         if not -self.seq_count <= index < self.seq_count:
             raise wrong_sequence(self.name, index, self.seq_count)
@@ -161,7 +131,7 @@ class FlatTokensArray:
         return start, stop
 
     def trained_of(self, sequence: int) -> Bools:
-        """Which tokens of a sequence are to be learned, bool[tokens]; all where the split has no loss_mask."""
+        """Which tokens of a sequence contribute to the loss, bool[tokens]."""
         start, stop = self.sequence_range(sequence)
         if self.loss_mask is None:
             return np.ones(stop - start, dtype=np.bool_)
@@ -169,14 +139,14 @@ class FlatTokensArray:
         return found
 
     def source_of(self, sequence: int) -> SourcePlace:
-        """Where a sequence comes from: (path, record, byte); sequence in [-seq_count, seq_count).
+        """The origin of a sequence: (path, record). sequence: in [-seq_count, seq_count).
 
-        Raise DatasetError if the dataset does not record its sources (docs/reference/dataset-format.md). The first call
-        reads the manifest with all its sources, each one Zarr chunk more if that is not kept."""
+        record is its number among the sequences of the split from this file. The first call reads the list of sources.
+        Raise DatasetError if the dataset does not record its sources."""
         return self.sources_of([integer("sequence", sequence)])[0]
 
     def sources_of(self, sequences: npt.ArrayLike) -> list[SourcePlace]:
-        """The same of some sequences, in the order given."""
+        """The origins of some sequences, in the given order. See `source_of`."""
         numbers = indices_of(sequences)
         outside = numbers[(numbers < -self.seq_count) | (numbers >= self.seq_count)]
         if len(outside):
@@ -184,28 +154,29 @@ class FlatTokensArray:
         return self.sequence_sources.places_of(np.where(numbers < 0, numbers + self.seq_count, numbers))
 
     def row_count(self, length: int) -> int:
-        """How many full rows of `length` tokens there are; the tail that fills no row is left out."""
+        """The number of full rows of `length` tokens, without the tail."""
         return self.token_count // integer("length of a row", length, 1)
 
     def encoded_row(self, index: int, length: int) -> Uint32:
-        """encoded_tokens[index * length : (index + 1) * length]; index in [-row_count, row_count). One read.
+        """encoded_tokens[index * length : (index + 1) * length]. index: in [-row_count, row_count). One read.
 
-        encoded_row(1, 3) of the example is [8, 10, 13]."""
+        In the example, encoded_row(1, 3) is [8, 10, 13]."""
         first, stop = self.row_range(index, length)
         return self.encoded_tokens.read(first, stop)
 
     def row(self, index: int, length: int) -> Row:
-        """The ids of a row and where sequences start in it. One read.
+        """The IDs and start flags of a row. index: in [-row_count, row_count). One read.
 
-        row(1, 3) of the example is ([4, 5, 6], [False, False, True])."""
+        In the example, row(1, 3) is ([4, 5, 6], [False, False, True])."""
         first, stop = self.row_range(index, length)
-        return Row(*_decoded(self.encoded_tokens, first, stop))
+        ids, encoded = _decoded(self.encoded_tokens, first, stop)
+        return Row(ids, flat_format.decode_start_flags(encoded))
 
     def rows(self, indices: npt.ArrayLike, length: int) -> Row:
-        """The ids and starts of some rows in the order of `indices`, each array [rows, length].
+        """The IDs and start flags of some rows in the order of `indices`, each array [rows, length].
 
-        rows([1, 0], 3) of the example is ([[4, 5, 6], [1, 2, 3]], [[False, False, True], [True, False, True]]).
-        Each index as for `row`. Cost: as for each alone, but that every zarr chunk is decoded only once."""
+        In the example, rows([1, 0], 3) is ([[4, 5, 6], [1, 2, 3]], [[False, False, True], [True, False, True]]). Cost:
+        as for each row, but every Zarr chunk is decoded only once."""
         length = integer("length of a row", length, 1)
         firsts = [self.row_start(index, length) for index in indices_of(indices).tolist()]
         encoded = np.empty((len(firsts), length), dtype=flat_format.TOKENS_DTYPE)
@@ -213,26 +184,26 @@ class FlatTokensArray:
         with tokens.expecting(firsts, [first + length for first in firsts]):
             for at in sorted(range(len(firsts)), key=firsts.__getitem__):
                 encoded[at] = tokens.peek(firsts[at], firsts[at] + length)
-        return Row(encoded >> _ONE, encoded)
+        return Row(encoded >> _ONE, flat_format.decode_start_flags(encoded))
 
     def inputs_and_targets(self, index: int, length: int) -> tuple[Uint32, Uint32]:
-        """What a model reads and must say in a row: targets are its ids, inputs the targets shifted right by
-        one, with 0 wherever a sequence starts. uint32[length] each; one read, of one token more in front.
+        """The inputs and targets of a model for a row, uint32[length] each. Targets are the IDs. Inputs are the targets
+        shifted right by one, with 0 wherever a sequence starts. One read.
 
-        inputs_and_targets(1, 3) of the example is ([3, 4, 0], [4, 5, 6])."""
+        In the example, inputs_and_targets(1, 3) is ([3, 4, 0], [4, 5, 6])."""
         first, stop = self.row_range(index, length)
         encoded = self.encoded_tokens.read(max(first - 1, 0), stop)
         before = int(encoded[0]) if first else 0
         return flat_format.inputs_and_targets(encoded[first - stop :], before)
 
     def row_start(self, index: int, length: int) -> int:
-        """The position of the first token of a row; index in [-row_count, row_count)."""
+        """The offset of the first token of a row. index: in [-row_count, row_count)."""
         return self.row_range(index, length)[0]
 
     def row_range(self, index: int, length: int) -> tuple[int, int]:
-        """The positions [start, stop) of the tokens of a row; index in [-row_count, row_count)."""
+        """The offsets [start, stop) of a row. index: in [-row_count, row_count)."""
         try:
-            index = operator.index(index)  # a numpy integer might be a narrow one, whose product wraps
+            index = operator.index(index)  # products of narrow numpy integers wrap around
             length = operator.index(length)
         except TypeError:
             index, length = integer("index of a row", index), integer("length of a row", length)
@@ -247,21 +218,19 @@ class FlatTokensArray:
 
 
 def _decoded(tokens: Elements, start: int, stop: int) -> tuple[Uint32, Uint32]:
-    """The ids of [start, stop), which must be inside, and the encoded tokens, which may be a view."""
+    """The IDs of the tokens [start, stop), and the encoded tokens, which may be a view."""
     if core is None:
         encoded = tokens.peek(start, stop)
         return encoded >> _ONE, encoded
     encoded = tokens.peek(start, stop, is_checked=False)
     ids = np.empty(stop - start, dtype=np.uint32)
-    if (
-        core.decode_ids(encoded, ids) > tokens.largest
-    ):  # one pass instead of two, 0.4 us instead of 1.4 for 1,024
+    if core.decode_ids(encoded, ids) > tokens.largest:  # one pass instead of two
         tokens.check(encoded, start)
     return ids, encoded
 
 
 def indices_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """A list of positions as an integer array of one dimension; ArgumentError for anything else."""
+    """Positions as an integer array of one dimension. Raise ArgumentError for anything else."""
     try:
         indices = np.asarray(values)
     except ValueError:
@@ -272,12 +241,12 @@ def indices_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def wrong_sequence(name: str, index: int, count: int) -> RangeError:
-    """Return the error for a sequence outside the split `name`."""
+    """The error for a sequence outside the split `name`."""
     return RangeError(f"{name}: index of a sequence must be in [{-count}, {count}) (got {index})")
 
 
 def wrong_row(name: str, index: int, length: int, count: int) -> RangeError:
-    """Return the error for a row outside the split `name`."""
+    """The error for a row outside the split `name`."""
     return RangeError(
         f"{name}: index of a row of {length} tokens must be in [{-count}, {count}) (got {index})"
     )
@@ -289,8 +258,10 @@ def open_split(
     opened: OpenedManifest | None,
     read: ReadMetadata = zarr_metadata.read_if_there,
 ) -> FlatTokensArray:
-    """The split `name` of a dataset. opened: its manifest, which says that all files are there, None if it has none.
-    read: gives the metadata that is in its folder, or must be."""
+    """Open the split `name` of a dataset. Raise DatasetError for missing or invalid metadata.
+
+    opened: the manifest, None without one.
+    read: returns the metadata files."""
     path = root / name
     refuse_link(path)
     group = zarr_metadata.read_group(path, read)
@@ -318,7 +289,7 @@ def open_split(
     if len(starts) == 0:
         raise damaged(f"{path}/{flat_format.STARTS_NAME}", "must have at least one entry", CONVERT_AGAIN)
     sources = StoredSources(root, name, len(starts) - 1, opened)
-    mask = open_mask(path, name, len(tokens), opened, read)
+    mask = open_mask(root, name, len(tokens), opened, read)
     return FlatTokensArray(path, name, tokens, starts, max_token_id, sources, mask)
 
 

@@ -1,8 +1,7 @@
-"""Where sequences come from: the file of each, and its byte or row there.
+"""The source file of each sequence.
 
-seq_places holds a place for each sequence of a split; sequences are in the order of the sources, of which the manifest
-says how many each has. So the source of a sequence is found among their sums, and nothing else is stored. Views ask the
-splits that they show.
+The sequences of a split are in the order of the sources, and the manifest has the number of sequences per source. So
+the source of a sequence follows from their cumulative sum. Views of a split ask the split.
 """
 
 from __future__ import annotations
@@ -14,34 +13,35 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from flat_tokens.errors import CONVERT_AGAIN, cause, damaged, printable
-from flat_tokens.format import PLACES_NAME, STARTS_DTYPE
 from flat_tokens.storage.chunks import Int64
-from flat_tokens.storage.elements import Elements, open_elements
-from flat_tokens.storage.manifest import read_manifest
-from flat_tokens.storage.opened_manifest import OpenedManifest, opening
-from flat_tokens.storage.places import Place, is_there, refuse_link
+from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.manifest import read_manifest, read_sources
+from flat_tokens.storage.opened_manifest import OpenedManifest
+from flat_tokens.storage.places import Place
 
 if TYPE_CHECKING:
     from flat_tokens.reader import FlatTokensArray
-    from flat_tokens.rows.row_source import TokenRanges
 
-# What the manifest says of each source.
+# The counts of each source in the manifest.
 SOURCE_COUNTS = ("train_sequences", "train_tokens", "validation_sequences", "validation_tokens")
 
 
 class SourcePlace(NamedTuple):
-    """Where a document begins. path: of its file, as the manifest has it. record: the number of its row, from 0, None
-    for text and JSON Lines; byte: of the text of the file, decompressed, and of the line for JSON Lines; else None."""
+    """The origin of a sequence.
+
+    path: its source file, as in the manifest.
+    record: its number among the sequences of the split that come from this file, from 0."""
 
     path: str
-    record: int | None
-    byte: int | None
+    record: int
 
 
 class RowPart(NamedTuple):
-    """A sequence in a row of a batch: from which column of the targets on, its number in the split, and where it is
-    from. One that began
-    in a row before begins where the row has its first token of it."""
+    """A sequence in a row of a batch.
+
+    column: the first column of the targets with a token of it.
+    sequence: its number in the split.
+    source: its origin."""
 
     column: int
     sequence: int
@@ -49,105 +49,67 @@ class RowPart(NamedTuple):
 
 
 class SequenceSources(Protocol):
-    """Tells where sequences of a split come from."""
+    """The sources of a split. Methods raise DatasetError if the dataset does not record them."""
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
-        """Of these sequences, which must be in the split. DatasetError where it is not recorded."""
+        """The origin of each of these sequences, which must be in the split."""
         ...
 
     def counts(self) -> tuple[list[str], Int64]:
-        """The paths of the sources, in the order of the sequences, and how many sequences each has, perhaps none. A
-        path may be there more than once. DatasetError where it is not recorded."""
+        """The paths of the sources in the order of their sequences, and the number of sequences of each, from 0."""
         ...
-
-
-class _Table(NamedTuple):
-    """The sources of a split, in order. stops: the first sequence behind those of each."""
-
-    paths: list[str]
-    has_rows: list[bool]
-    stops: Int64
 
 
 class StoredSources:
-    """Of a split of `root` that is stored. Nothing is read before it is asked for: the manifest then, with all of its
-    sources, which is kept; and of seq_places the zarr chunks that are needed. Picklable."""
+    """The sources of a stored split. The first use reads them, from the list next to the manifest."""
 
     def __init__(self, root: Place, split: str, seq_count: int, opened: OpenedManifest | None) -> None:
         self._root, self._split, self._seq_count, self._opened = root, split, seq_count, opened
-        self._table: _Table | None = None
-        self._places: Elements | None = None
+        self._counts: tuple[list[str], Int64] | None = None
 
-    def __getstate__(self) -> tuple[Place, str, int, OpenedManifest | None]:
-        return self._root, self._split, self._seq_count, self._opened
-
-    def __setstate__(self, state: tuple[Place, str, int, OpenedManifest | None]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[type[StoredSources], tuple[Place, str, int, OpenedManifest | None]]:
+        return StoredSources, (self._root, self._split, self._seq_count, self._opened)
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
         """See SequenceSources."""
-        if self._places is None:
-            self._places = self._open_places()
-        paths, has_rows, stops = self._known()
-        elements = self._places
-        wanted, to = np.unique(sequences, return_inverse=True)
-        places = elements.read_ranges([(sequence, sequence + 1) for sequence in wanted.tolist()])
-        sources = np.searchsorted(stops, wanted, side="right").tolist()
-        found = [
-            SourcePlace(paths[source], int(place[0]), None)
-            if has_rows[source]
-            else SourcePlace(paths[source], None, int(place[0]))
-            for source, place in zip(sources, places, strict=True)
+        paths, counts = self.counts()
+        stops = np.cumsum(counts)
+        sources = np.searchsorted(stops, sequences, side="right")
+        records = sequences - (stops - counts)[sources]
+        return [
+            SourcePlace(paths[source], record)
+            for source, record in zip(sources.tolist(), records.tolist(), strict=True)
         ]
-        return [found[number] for number in to.tolist()]
 
     def counts(self) -> tuple[list[str], Int64]:
-        """See SequenceSources. seq_places is not needed."""
-        paths, _, stops = self._known()
-        return paths, np.diff(stops, prepend=0)
+        """See SequenceSources."""
+        if self._counts is None:
+            self._counts = self._read()
+        return self._counts
 
-    @property
-    def _where(self) -> str:
-        return f"{printable(str(self._root))}/{self._split}"
-
-    def _known(self) -> _Table:
-        if self._table is None:
-            self._table = self._read()
-        return self._table
-
-    def _read(self) -> _Table:
-        manifest = None
-        if self._opened is not None:
-            manifest = read_manifest(self._root)
-            self._opened.check()
-        if manifest is None:
-            raise damaged(self._where, "sources are unknown without a manifest", CONVERT_AGAIN)
+    def _read(self) -> tuple[list[str], Int64]:
+        where = f"{printable(str(self._root))}/{self._split}"
+        manifest = None if self._opened is None else read_manifest(self._root)
+        if self._opened is None or manifest is None:
+            raise damaged(where, "sources are unknown without a manifest", CONVERT_AGAIN)
+        with self._opened.reading():
+            sources = read_sources(self._root, manifest)
         try:
-            counts = [int(source[f"{self._split}_sequences"]) for source in manifest.sources]
-            paths = [str(source["path"]) for source in manifest.sources]
-        except (KeyError, TypeError, ValueError) as error:
+            counts = np.array([int(source[f"{self._split}_sequences"]) for source in sources], dtype=np.int64)
+            paths = [str(source["path"]) for source in sources]
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             what = f"invalid source in the manifest ({cause(error)})"
-            raise damaged(self._where, what, CONVERT_AGAIN) from None
-        stops = np.cumsum(np.array(counts, dtype=np.int64))
-        self._check(int(stops[-1]) if len(stops) else 0, "in the sources of the manifest")
-        return _Table(paths, [source.get("place") == "row" for source in manifest.sources], stops)
-
-    def _open_places(self) -> Elements:
-        places = open_places(self._root, self._split, self._opened)
-        if places is None:
-            fix = "This dataset was written without them."
-            raise damaged(self._where, f"positions in the sources are unknown without {PLACES_NAME}", fix)
-        self._check(len(places), f"in {PLACES_NAME}")
-        return places
-
-    def _check(self, count: int, what: str) -> None:
-        if count != self._seq_count:
-            text = f"must have {self._seq_count} sequences {what} (got {count})"
-            raise damaged(self._where, text, "Verify the dataset.")
+            raise damaged(where, what, CONVERT_AGAIN) from None
+        if int(counts.sum()) != self._seq_count:
+            what = (
+                f"must have {self._seq_count} sequences in the sources of the manifest (got {counts.sum()})"
+            )
+            raise damaged(where, what, "Verify the dataset.")
+        return paths, counts
 
 
 class JoinedSources:
-    """Of splits one behind the other."""
+    """The sources of several splits, one after the other."""
 
     def __init__(self, parts: Sequence[SequenceSources], seq_counts: Sequence[int]) -> None:
         self._parts = tuple(parts)
@@ -155,15 +117,15 @@ class JoinedSources:
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
         """See SequenceSources."""
-        of = np.searchsorted(self._stops, sequences, side="right")
-        found: list[SourcePlace | None] = [None] * len(sequences)
-        for part in np.unique(of).tolist():
-            here = np.flatnonzero(of == part)
+        part_of = np.searchsorted(self._stops, sequences, side="right")
+        found: dict[int, SourcePlace] = {}
+        for part in np.unique(part_of).tolist():
+            here = np.flatnonzero(part_of == part)
             first = int(self._stops[part - 1]) if part else 0
-            own = self._parts[part].places_of(sequences[here] - first)
-            for at, place in zip(here.tolist(), own, strict=True):
-                found[at] = place
-        return [place for place in found if place is not None]
+            found |= dict(
+                zip(here.tolist(), self._parts[part].places_of(sequences[here] - first), strict=True)
+            )
+        return [found[at] for at in range(len(sequences))]
 
     def counts(self) -> tuple[list[str], Int64]:
         """See SequenceSources."""
@@ -172,47 +134,35 @@ class JoinedSources:
 
 
 class SelectedSources:
-    """Of runs of sequences of a split: firsts[i], and counts[i] - 1 behind it."""
+    """The sources of ranges [firsts[i], firsts[i] + counts[i]) of the sequences of a split."""
 
     def __init__(self, whole: SequenceSources, firsts: Int64, counts: Int64) -> None:
-        self._whole = whole
-        self._firsts, self._stops = firsts, np.cumsum(counts)
-        self._added = firsts - (self._stops - counts)
+        self._whole, self._firsts, self._lengths = whole, firsts, counts
+        self._stops: Int64 = np.cumsum(counts)
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
         """See SequenceSources."""
-        return self._whole.places_of(
-            sequences + self._added[np.searchsorted(self._stops, sequences, side="right")]
-        )
+        of = np.searchsorted(self._stops, sequences, side="right")
+        return self._whole.places_of(sequences - (self._stops - self._lengths)[of] + self._firsts[of])
 
     def counts(self) -> tuple[list[str], Int64]:
         """See SequenceSources."""
         paths, counts = self._whole.counts()
-        stops = np.cumsum(counts)
         if not len(self._firsts):
             return paths, np.zeros_like(counts)
-        # How many of the sequences are in front of where each source ends in the whole split: those of the runs before,
-        # and of the run that this end is in, or behind, as far as it goes.
-        run = np.maximum(np.searchsorted(self._firsts, stops, side="right") - 1, 0)
-        lengths = np.diff(self._stops, prepend=0)
-        before = self._stops[run] - lengths[run] + np.clip(stops - self._firsts[run], 0, lengths[run])
+        # Count the selected sequences before the end of each source: complete ranges, and part of the last one.
+        ends = np.cumsum(counts)
+        last = np.maximum(np.searchsorted(self._firsts, ends, side="right") - 1, 0)
+        lengths = self._lengths[last]
+        before = self._stops[last] - lengths + np.clip(ends - self._firsts[last], 0, lengths)
         return paths, np.diff(before, prepend=0)
 
 
-def open_places(root: Place, split: str, opened: OpenedManifest | None) -> Elements | None:
-    """The seq_places of a split, None if it has none. opened: see open_elements. DatasetError if they are not of the
-    format."""
-    path = root / split / PLACES_NAME
-    with opening(opened):
-        if not any(is_there(path / name) for name in (".zarray", "zarr.json")):
-            return None
-        refuse_link(path)
-        return open_elements(f"{split}/{PLACES_NAME}", path, STARTS_DTYPE, opened)
-
-
-def parts_of_rows(array: FlatTokensArray, row_count: int, ranges: TokenRanges) -> list[list[RowPart]]:
-    """The sequences of each row whose tokens are these, in order."""
-    places, columns, starts, stops = ranges
+def parts_of_rows(
+    array: FlatTokensArray, row_count: int, ranges: tuple[Int64, Int64, Int64, Int64]
+) -> list[list[RowPart]]:
+    """The sequences in each of some rows, in order. ranges: see masks.put_trained."""
+    rows, columns, starts, stops = ranges
     firsts, lasts = sequences_at(array.seq_starts, starts), sequences_at(array.seq_starts, stops - 1)
     begins = array.seq_starts.read_ranges(list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)))
     sequences = [
@@ -220,32 +170,29 @@ def parts_of_rows(array: FlatTokensArray, row_count: int, ranges: TokenRanges) -
     ]
     sources = iter(array.sources_of(np.concatenate([np.empty(0, dtype=np.int64), *sequences])))
     found: list[list[RowPart]] = [[] for _ in range(row_count)]
-    for at, (place, column, start) in enumerate(
-        zip(places.tolist(), columns.tolist(), starts.tolist(), strict=True)
+    for at, (row, column, start) in enumerate(
+        zip(rows.tolist(), columns.tolist(), starts.tolist(), strict=True)
     ):
         for sequence, begin in zip(sequences[at].tolist(), begins[at].tolist(), strict=True):
-            found[place].append(RowPart(column + max(begin - start, 0), sequence, next(sources)))
+            found[row].append(RowPart(column + max(begin - start, 0), sequence, next(sources)))
     return found
 
 
 def sequences_at(seq_starts: Elements, tokens: Int64) -> Int64:
-    """The sequences that tokens of these positions belong to: bisected for all of them at once, first between zarr
-    chunks of seq_starts, each step some requests to a store at the same time, then within one."""
+    """The sequences that contain some tokens: a binary search for all of them at once, over the chunks of seq_starts
+    and then within one. On a store the requests of each step are sent together."""
     chunk = seq_starts.chunk_elements
     low = np.zeros(len(tokens), dtype=np.int64)
-    high = np.full(
-        len(tokens), -(-len(seq_starts) // chunk), dtype=np.int64
-    )  # the zarr chunk lies in [low, high)
+    high = np.full(len(tokens), -(-len(seq_starts) // chunk), dtype=np.int64)  # the chunk is in [low, high)
     while len(tokens) and int((high - low).max()) > 1:
         middle = (low + high) // 2
         wanted, to = np.unique(middle, return_inverse=True)
-        begins = seq_starts.read_ranges([(index * chunk, index * chunk + 1) for index in wanted.tolist()])
-        is_behind = np.concatenate(begins).astype(np.int64)[to] <= tokens
-        low, high = np.where(is_behind, middle, low), np.where(is_behind, high, np.maximum(middle, low + 1))
+        firsts = seq_starts.read_ranges([(index * chunk, index * chunk + 1) for index in wanted.tolist()])
+        is_at_most = np.concatenate(firsts).astype(np.int64)[to] <= tokens
+        low, high = np.where(is_at_most, middle, low), np.where(is_at_most, high, np.maximum(middle, low + 1))
     found = np.empty(len(tokens), dtype=np.int64)
     for index in np.unique(low).tolist():
-        here = low == index
-        first = index * chunk
+        here, first = low == index, index * chunk
         entries = seq_starts.read(first, min(first + chunk, len(seq_starts))).astype(np.int64)
         found[here] = first + np.searchsorted(entries, tokens[here], side="right") - 1
     return found

@@ -1,8 +1,7 @@
-"""The units of work of `verify`: top-level functions of picklable arguments, for any process to run.
+"""The units of work of `verify_dataset`: functions of picklable arguments, for any process.
 
-A unit reads some whole files, compares size and digest with the manifest's, decodes each zarr chunk once and
-checks the format's rules on it. Damage is returned as problems, never raised; errors of the machine
-(OSError) pass through.
+A unit reads whole files, compares their size and digest with the manifest, decodes each Zarr chunk once and checks the
+rules of the format. Damage is returned as problems. Errors of the machine (OSError) and of the store pass through.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, printable
 from flat_tokens.format import MASK_BITS, not_rising
 from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
-from flat_tokens.storage.file_digest import has_digest
+from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, absent_chunk, check_length
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.places import File, Payload, Place, open_file
@@ -27,34 +26,34 @@ from flat_tokens.storage.zarr_metadata import StoredArray
 if TYPE_CHECKING:
     from flat_tokens.storage.elements import Elements
 
-WHOLE_SHARD_BYTES = 2**27  # of a shard that is read at once: twice that of 16 Mi tokens as they are
-STARTS_AT_ONCE = 2**20
-FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads
+WHOLE_SHARD_BYTES = (
+    2**27
+)  # larger shards are read twice instead of held: twice 16 Mi tokens without compression
 
 
 class ArrayUnit(NamedTuple):
-    """The elements [start, stop) of an array; whole files of it where this package decodes it.
+    """The elements [start, stop) of an array, in whole files.
 
-    records: the manifest's records of these files, None without a manifest. seq_starts and the range
-    [first_start, stop_start) of its entries tell a unit of encoded_tokens where sequences may start; None if
-    unknown. facts: of the unit's files of encoded_tokens that need not be decoded, by path."""
+    records: the manifest's records of these files, None without a manifest.
+    facts: facts of files of encoded_tokens that need not be decoded, by path.
+    """
 
-    root: Place
     elements: Elements
     start: int
     stop: int
-    records: dict[str, FileRecord] | None
-    max_token_id: int = 0
-    seq_starts: Elements | None = None
-    first_start: int = 0
-    stop_start: int = 0
+    records: Mapping[str, FileRecord] | None
     facts: Mapping[str, TokenFacts] = {}
 
 
 @dataclass
 class UnitResult:
-    """problems: path or array -> one line. borders: (index, first, last entry) of each zarr chunk of
-    seq_starts. encoded_max: the largest encoded token, -1 if there was none. ones: bits of a mask that are set."""
+    """The result of a unit.
+
+    problems: one line per path or array, the first one of each, because the others mostly follow from it.
+    borders: (index, first entry, last entry) of each Zarr chunk of seq_starts.
+    encoded_max: the largest encoded token, or -1.
+    ones: bits of a loss mask that are set.
+    """
 
     problems: dict[str, str] = field(default_factory=dict)
     byte_count: int = 0
@@ -62,233 +61,159 @@ class UnitResult:
     encoded_max: int = -1
     ones: int = 0
 
-    def report(self, path: str, text: str) -> None:
-        """Keep the first problem of each path: the rest mostly follows from it."""
-        self.problems.setdefault(path, f"{printable(path)}: {text}")
+    def report(self, path: str, text: str, fix: str = CONVERT_AGAIN) -> None:
+        """Add a problem."""
+        self.problems.setdefault(path, f"{printable(path)}: {text}. {fix}")
 
 
 def verify_files(root: Place, records: tuple[FileRecord, ...]) -> UnitResult:
-    """Compare files with their records, whatever they hold."""
+    """Compare files with their records."""
     result = UnitResult()
-    buffer = ReadBuffer.take()
-    try:
-        for record in records:
-            try:
-                with open_file(root / record.path) as file:
-                    _compare(result, record, file.size, file.blocks(buffer))
-            except DatasetError as error:
-                result.problems.setdefault(record.path, str(error))
-    finally:
-        buffer.give()
+    buffer = ReadBuffer()
+    for record in records:
+        try:
+            with open_file(root / record.path) as file:
+                _compare(result, record, file.size, file.blocks(buffer))
+        except DatasetError as error:
+            result.problems.setdefault(record.path, str(error))
     return result
 
 
-def _compare(result: UnitResult, record: FileRecord, size: int, blocks: Iterable[bytes | memoryview]) -> None:
-    """size: of the file. blocks: its bytes, read as they are asked for."""
-    result.byte_count += size
-    if size != record.bytes:
-        what = f"must have {record.bytes} bytes by the manifest (got {size})"
-        result.report(record.path, f"{what}. {RESTORE}")
-    elif not has_digest(blocks, record.digest):
-        what = "changed after it was written (its digest differs from the manifest)"
-        result.report(record.path, f"{what}. {RESTORE}")
-
-
 def verify_starts(unit: ArrayUnit) -> UnitResult:
-    """Check that entries rise strictly within each zarr chunk, and return the border entries for the rest."""
+    """Check that entries rise within each Zarr chunk. The caller compares the chunks by their borders."""
     result = UnitResult()
+    name = unit.elements.name
     for first, values in _blocks(unit, result):
+        assert not isinstance(values, TokenFacts)
         falls = np.flatnonzero(values[1:] <= values[:-1])
         if len(falls):
             at = int(falls[0])
-            name = unit.elements.name
-            what = not_rising(name, first + at + 1, values[at + 1], values[at])
-            result.problems.setdefault(name, f"{what}. {CONVERT_AGAIN}")
+            text = not_rising(name, first + at + 1, values[at + 1], values[at])
+            result.problems.setdefault(name, f"{text}. {CONVERT_AGAIN}")
         result.borders.append((first, int(values[0]), int(values[-1])))
     return result
 
 
-def verify_values(unit: ArrayUnit) -> UnitResult:
-    """Decode all zarr chunks, whose values may be any."""
-    result = UnitResult()
-    for _ in _blocks(unit, result):
-        pass
-    return result
-
-
-def verify_bits(unit: ArrayUnit, token_count: int) -> UnitResult:
-    """Count the bits of a mask that are set, which must be none behind those of `token_count` tokens."""
+def verify_mask(unit: ArrayUnit, token_count: int) -> UnitResult:
+    """Count the bits that are set. Bits after the last token must be 0."""
     result = UnitResult()
     for first, values in _blocks(unit, result):
         assert not isinstance(values, TokenFacts)
         bits = np.unpackbits(values, bitorder="little")
         result.ones += int(np.count_nonzero(bits))
         if bits[max(token_count - first * MASK_BITS, 0) :].any():
-            text = f"bits after the last of {token_count} tokens must be 0"
-            result.report(unit.elements.name, f"{text}. {CONVERT_AGAIN}")
+            result.report(unit.elements.name, f"bits after the last of {token_count} tokens must be 0")
     return result
 
 
-def verify_tokens(unit: ArrayUnit) -> UnitResult:
-    """Check the start flags against seq_starts and the ids against max_token_id.
+def verify_tokens(
+    unit: ArrayUnit, max_token_id: int, seq_starts: Elements | None, entries: tuple[int, int]
+) -> UnitResult:
+    """Check the start flags and the largest ID.
 
-    Cost beside reading, digest and decoding: 0.5 ns a token."""
+    seq_starts: None if it is damaged. entries: those that may be in this unit; they rise.
+
+    Cost on top of reading, hashing and decoding: 0.5 ns per token.
+    """
     result = UnitResult()
     name = unit.elements.name
-    starts = None
-    if unit.seq_starts is not None:
-        starts = StartsInOrder(unit.seq_starts, unit.first_start, unit.stop_start)
-    low_bit = np.empty(0, dtype=np.uint32)
+    starts: npt.NDArray[np.uint64] | None = None
+    if seq_starts is not None:
+        try:
+            starts = seq_starts.read(*entries)
+        except DatasetError as error:
+            result.problems.setdefault(seq_starts.name, str(error))
     for first, found in _blocks(unit, result):
-        if isinstance(found, TokenFacts):
-            _check_largest(result, unit, found.largest)
-        else:
-            _check_largest(result, unit, int(found.max()), first, found)
+        stop = first + (found.token_count if isinstance(found, TokenFacts) else len(found))
+        largest = found.largest if isinstance(found, TokenFacts) else int(found.max())
+        result.encoded_max = max(result.encoded_max, largest)
+        if largest >> 1 > max_token_id:
+            where = "IDs" if isinstance(found, TokenFacts) else f"ID of token {first + int(found.argmax())}"
+            result.report(name, f"{where} must be at most max_token_id = {max_token_id} (got {largest >> 1})")
         if starts is None:
             continue
-        try:
-            if isinstance(found, TokenFacts):
-                _check_facts(result, name, first, found, starts)
-            else:
-                if len(low_bit) != len(found):
-                    low_bit = np.empty(len(found), dtype=np.uint32)
-                np.bitwise_and(found, np.uint32(1), out=low_bit)
-                _check_flags(result, name, first, low_bit, starts)
-        except DatasetError as error:
-            result.problems.setdefault(starts.name, str(error))
-            starts = None
+        low, high = np.searchsorted(starts, np.array([first, stop], np.uint64))
+        expected = (starts[low:high] - np.uint64(first)).astype(np.int64)
+        if not isinstance(found, TokenFacts):
+            _check_flags(result, name, first, found, expected)
+        elif not found.has_starts(expected.view(np.uint64)):
+            result.report(name, f"start flags of tokens [{first}, {stop}) must agree with seq_starts")
     return result
-
-
-def _check_largest(
-    result: UnitResult, unit: ArrayUnit, largest: int, first: int = 0, values: npt.NDArray[Any] | None = None
-) -> None:
-    result.encoded_max = max(result.encoded_max, largest)
-    if largest >> 1 > unit.max_token_id:
-        where = "IDs" if values is None else f"ID of token {first + int(values.argmax())}"
-        what = f"{where} must be at most max_token_id = {unit.max_token_id} (got {largest >> 1})"
-        result.report(unit.elements.name, f"{what}. {CONVERT_AGAIN}")
-
-
-def _check_facts(result: UnitResult, name: str, first: int, facts: TokenFacts, starts: StartsInOrder) -> None:
-    stop = first + facts.token_count
-    positions = np.concatenate([np.empty(0, np.intp), *starts.within(first, stop)])
-    if not facts.has_starts(positions.view(np.uint64)):
-        text = f"start flags of tokens [{first}, {stop}) must agree with seq_starts"
-        result.report(name, f"{text}. {CONVERT_AGAIN}")
 
 
 def _check_flags(
-    result: UnitResult, name: str, first: int, low_bit: npt.NDArray[Any], starts: StartsInOrder
+    result: UnitResult, name: str, first: int, tokens: npt.NDArray[Any], expected: npt.NDArray[np.int64]
 ) -> None:
-    """Report the first token of a block whose low bit is not what seq_starts says. low_bit is overwritten then."""
-    count, stop, all_set = 0, first + len(low_bit), True
-    for positions in starts.within(first, stop):
-        count += len(positions)
-        all_set = all_set and bool(low_bit[positions].all())
-    if all_set and count == np.count_nonzero(low_bit):
+    """Report the first token with a wrong start flag. expected: the indices of the starts."""
+    flags = tokens & np.uint32(1)
+    if np.count_nonzero(flags) == len(expected) and flags[expected].all():
         return
-    for positions in starts.within(first, stop):
-        low_bit[positions] ^= 1
-    at = int(np.flatnonzero(low_bit)[0])
-    wanted = any((positions == at).any() for positions in starts.within(first, stop))
-    what = f"start flag of token {first + at} must be {int(wanted)} by seq_starts (got {int(not wanted)})"
-    result.report(name, f"{what}. {CONVERT_AGAIN}")
-
-
-class StartsInOrder:
-    """The entries [first, stop) of seq_starts, which rise, for one block of tokens after the other: so many are held as
-    one read gives, however many there are."""
-
-    def __init__(self, seq_starts: Elements, first: int, stop: int) -> None:
-        self.name = seq_starts.name
-        self._seq_starts = seq_starts
-        self._first, self._stop = first, stop
-        self._at = first
-        self._entries: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._left_behind = -1  # the last entry in front of those that are held
-
-    def within(self, low: int, high: int) -> Iterator[npt.NDArray[np.intp]]:
-        """Those in [low, high), less low, a read of them at a time. DatasetError from reading."""
-        if low <= self._left_behind:
-            self._load(self._first)
-        while True:
-            window = np.searchsorted(self._entries, np.array([low, high], dtype=np.uint64))
-            if window[0] < window[1]:
-                yield (self._entries[window[0] : window[1]] - np.uint64(low)).astype(np.intp)
-            end = self._at + len(self._entries)
-            if window[1] < len(self._entries) or end >= self._stop:
-                return
-            self._load(end)
-
-    def _load(self, first: int) -> None:
-        self._left_behind = int(self._entries[-1]) if first > self._first else -1
-        self._at = first
-        self._entries = self._seq_starts.read(first, min(first + STARTS_AT_ONCE, self._stop))
+    flags[expected] ^= 1
+    at = int(np.flatnonzero(flags)[0])
+    is_start = int(at in expected)
+    result.report(
+        name, f"start flag of token {first + at} must be {is_start} by seq_starts (got {1 - is_start})"
+    )
 
 
 def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDArray[Any] | TokenFacts]]:
-    """(first element, values) of the unit, block by block, or in place of a file's values its facts; a block that
-    cannot be read is reported and left out.
+    """Yield (first element, values) per Zarr chunk, or the facts of a file instead of its values.
 
-    The values are overwritten by the next block."""
+    A chunk that cannot be read is reported and left out. Each chunk overwrites the previous one.
+    """
     elements, stored = unit.elements, unit.elements.stored
-    if stored is None:
-        for first in range(unit.start, unit.stop, FOREIGN_BLOCK):
-            stop = min(first + FOREIGN_BLOCK, unit.stop)
-            try:
-                values = elements.read(first, stop)
-                if unit.records is None:  # else its files are read by themselves
-                    result.byte_count += elements.foreign_bytes(first, stop)
-            except DatasetError as error:
-                result.problems.setdefault(elements.name, str(error))
-                continue
-            yield first, values
-        return
-    buffer = np.empty(stored.chunk_elements, dtype=elements.dtype)
-    room = ReadBuffer()
-    for file_index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):
-        place = stored.file_path(file_index)
-        relative = f"{elements.name}/{stored.file_key(file_index)}"
+    assert stored is not None
+    values = np.empty(stored.chunk_elements, dtype=elements.dtype)
+    buffer = ReadBuffer()
+    for index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):
+        place, path = stored.file_path(index), f"{elements.name}/{stored.file_key(index)}"
         try:
-            facts = unit.facts.get(relative)
             with open_file(place) as file:
                 check_length(str(place), file.size, largest_file_bytes(stored))
-                blocks, read = _opened(file, stored, room)
+                blocks, read = _opened(file, stored, buffer)
                 if unit.records is None:
                     result.byte_count += file.size
                 elif (
-                    relative in unit.records
+                    path in unit.records
                 ):  # otherwise it is reported as a file that the manifest does not list
-                    _compare(result, unit.records[relative], file.size, blocks)
-                for chunk_index, part in file_chunks(stored, file_index, read, file.size):
+                    _compare(result, unit.records[path], file.size, blocks)
+                facts = unit.facts.get(path)
+                for chunk_index, span in file_chunks(stored, index, read, file.size):
                     first = chunk_index * stored.chunk_elements
-                    if part is None:
-                        result.report(relative, absent_chunk(chunk_index))
+                    if span is None:
+                        result.problems.setdefault(path, f"{printable(path)}: {absent_chunk(chunk_index)}")
                     elif facts is None:
-                        decode_chunk(stored, read(*part), buffer, str(place))
-                        yield first, buffer[: stored.element_count - first]
+                        decode_chunk(stored, read(*span), values, str(place))
+                        yield first, values[: stored.element_count - first]
             if facts is not None:
-                first = file_index * stored.shard_elements
-                token_count = min(stored.shard_elements, stored.element_count - first)
-                if facts.token_count == token_count:
+                first = index * stored.shard_elements
+                expected = min(stored.shard_elements, stored.element_count - first)
+                if facts.token_count == expected:
                     yield first, facts
                 else:
-                    text = f"must have {token_count} tokens (got {facts.token_count})"
-                    result.report(relative, f"{text}. {CONVERT_AGAIN}")
+                    result.report(path, f"must have {expected} tokens (got {facts.token_count})")
         except AbsentFileError:
-            if unit.records is None and elements.is_lone_zero:
+            if unit.records is None and len(elements) == 1:
                 yield 0, np.zeros(1, dtype=elements.dtype)
-                continue
-            result.report(relative, absence(relative))
+            else:
+                result.problems.setdefault(path, f"{printable(path)}: {absence(path)}")
         except DatasetError as error:
-            result.problems.setdefault(relative, str(error))
+            result.problems.setdefault(path, str(error))
 
 
-def _opened(file: File, stored: StoredArray, room: ReadBuffer) -> tuple[Iterable[Payload], ReadPart]:
-    """The bytes of a file of zarr chunks for its digest, and what reads a part of it. A long shard is read twice, so
-    that no more than a block or a zarr chunk of it is held."""
+def _opened(file: File, stored: StoredArray, buffer: ReadBuffer) -> tuple[Iterable[Payload], ReadPart]:
+    """Return the bytes of a file for its digest, and a function that reads a part."""
     if stored.sharded and file.size > WHOLE_SHARD_BYTES:
-        return file.blocks(room), file.part
-    data = file.whole(room)
+        return file.blocks(buffer), file.part
+    data = file.whole(buffer)
     return (data,), lambda offset, length: data[offset : offset + length]
+
+
+def _compare(result: UnitResult, record: FileRecord, size: int, blocks: Iterable[Payload]) -> None:
+    """Compare a file of `size` bytes with its record. blocks: its bytes, read only if the size is right."""
+    result.byte_count += size
+    if size != record.bytes:
+        result.report(record.path, f"must have {record.bytes} bytes by the manifest (got {size})", RESTORE)
+    elif file_digest(blocks) != record.digest:
+        what = "changed after it was written (its digest differs from the manifest)"
+        result.report(record.path, what, RESTORE)

@@ -1,15 +1,14 @@
-"""Writing a dataset, made for many processes that write disjoint aligned runs of one split.
+"""Writes the arrays of a dataset, with many processes at once if you like. `flat_tokens.Writer` is the simple form.
 
-One process calls `create_split` for each split; any number of processes call `write_tokens`, `write_starts` and, for a
-dataset that has them, `write_places` and `write_mask` with runs that begin at multiples of the layout's write units and
-end there too, but for the array's last run; then one process calls `write_root`, which puts the manifest last.
-Invariant: no file holds parts of two runs, so a run can be written again after a failure with the same result. A file
-of a run that failed may be cut off: whoever goes on must write it again. All other files appear under their names only
-when they are whole, and so do all objects of a store, of which the manifest is put only if there is none: of two
-writers one succeeds.
+1. `create_split` writes the metadata of a split.
+2. Any number of processes write disjoint runs with `write_tokens`, `write_starts` and `write_mask`. A run begins at a
+   multiple of the layout's write unit and has a multiple of its length, except at the end of the array.
+3. `write_root` writes the manifest last. Without it, readers of a store see no dataset.
 
-Bytes are encoded by numcodecs here: zarr is never imported, and all-zero zarr chunks are stored like any
-others (zarr leaves them out by default and reads a missing one as zeros, which hides a lost file).
+Invariant: no file holds parts of two runs, so a run can be written again with the same result. After a failure the
+files of a run may be truncated until it is written again. Objects of a store appear whole, and of two writers of one
+manifest the first succeeds. All-zero Zarr chunks are stored like others: zarr reads a missing chunk as zeros, which
+would hide a lost file. zarr is not imported.
 """
 
 from __future__ import annotations
@@ -31,33 +30,44 @@ from flat_tokens.storage.chunks import join_shard, pad
 from flat_tokens.storage.file_digest import FileDigest, file_digest
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
+from flat_tokens.storage.manifest import (
+    FILES_NAME,
+    MANIFEST_NAME,
+    SOURCES_NAME,
+    FileRecord,
+    ListRecord,
+    Manifest,
+    SplitRecord,
+    check_relative_path,
+    file_lines,
+    source_lines,
+)
 from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.token_facts import TokenFacts, content_digest, token_facts
 from tokenmill.stores import Store
 from tokenmill.stores.names import rename
 
-Destination = Path | Store  # the dataset's folder, or the container that it is
+_LIST_BLOCK_BYTES = 1 << 16
+Destination = Path | Store
 
 
-def load_codecs(layout: ArrayLayout) -> None:
-    """Import what the layout's codecs need, once, so that processes forked later inherit it: 30 ms each otherwise."""
-    written_metadata.write_chain(layout).encode(np.zeros(1, dtype=flat_format.TOKENS_DTYPE))
+def place_of(root: Destination) -> Place:
+    """Return the location from which a dataset written to `root` is read."""
+    if isinstance(root, Path):
+        return root
+    return Path(root.path) if root.is_local else StorePath(root)
 
 
-def create_arrays(
-    root: Destination, split: str, layout: ArrayLayout, has_places: bool = False, has_mask: bool = False
-) -> None:
-    """Make the folders of a split's arrays, so that runs can be written before the arrays' sizes are known; nothing on
-    a store, which has no folders.
+def create_arrays(root: Destination, split: str, layout: ArrayLayout, has_mask: bool = False) -> None:
+    """Make the folders of a split's arrays, so that runs can be written before the sizes of the arrays are known.
 
-    `create_split` writes the metadata, without which they can't be opened, before or after the runs."""
+    `create_split` writes the metadata, before or after the runs. A store has no folders.
+    """
     place = place_of(root)
     if isinstance(place, Path):
-        names = [flat_format.TOKENS_NAME, flat_format.STARTS_NAME]
-        names += [flat_format.PLACES_NAME] * has_places + [flat_format.MASK_NAME] * has_mask
-        for name in names:
-            folder = place / split / name / ("c" if layout.zarr_format == 3 else "")
+        names = [f"{split}/{flat_format.TOKENS_NAME}", f"{split}/{flat_format.STARTS_NAME}"]
+        for name in [*names, *[f"{flat_format.MASK_NAME}/{split}"] * has_mask]:
+            folder = place / name / ("c" if layout.zarr_format == 3 else "")
             folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -68,15 +78,13 @@ def create_split(
     seq_count: int,
     max_token_id: int,
     layout: ArrayLayout,
-    has_places: bool = False,
     has_mask: bool = False,
 ) -> list[FileRecord]:
-    """Write the metadata of a split, whose arrays have their final size from the start; records of the files
-    written. has_places, has_mask: seq_places and loss_mask are among them.
+    """Write the metadata of a split and return the records of the files. The arrays have their final size at once.
 
-    root need not exist. A split without sequences has token_count 0, max_token_id 0, and seq_starts [0],
-    which must be written like any other. ArgumentError for counts that no sequences could have, and for a layout that
-    is not for a store."""
+    root need not exist. A split without sequences has token_count 0, max_token_id 0 and seq_starts [0], which must be
+    written like any other. Raise ArgumentError for counts that no sequences have, or format 2 on a store.
+    """
     choice("split", split, flat_format.SPLITS)
     if not 0 <= seq_count <= token_count or (seq_count == 0) != (token_count == 0):
         rule = f"sequences must have at least one token each, of {token_count} tokens in all"
@@ -85,29 +93,22 @@ def create_split(
         raise invalid("max_token_id", f"must be in [0, {flat_format.LARGEST_TOKEN_ID}]", max_token_id)
     if layout.zarr_format != 3 and isinstance(place_of(root), StorePath):
         raise invalid("zarr_format", "must be 3 for a dataset on a store", layout.zarr_format)
-    create_arrays(root, split, layout, has_places, has_mask)
-    files = written_metadata.split_files(layout, token_count, seq_count, max_token_id, has_places, has_mask)
-    return [write_file(root, f"{split}/{name}", data) for name, data in files.items()]
+    create_arrays(root, split, layout, has_mask)
+    files = written_metadata.split_files(layout, split, token_count, seq_count, max_token_id, has_mask)
+    return [write_file(root, name, data) for name, data in files.items()]
 
 
 def write_tokens(
     root: Destination, split: str, layout: ArrayLayout, first_token: int, tokens: npt.NDArray[np.uint32]
 ) -> list[FileRecord]:
-    """Write a run of encoded tokens from position first_token on; records of the files written.
+    """Write a run of encoded tokens and return the records of the files.
 
-    tokens: uint32[n], `id * 2 + 1` at starts and `id * 2` elsewhere (`format.encode_tokens`); first_token: a
-    multiple of layout.write_unit_tokens. Only the last run of the array may have a length that is no
-    multiple. Cost: 5 to 10 ns a token with zstd level 1, and memory for one file. ArgumentError for a run
-    off the units."""
-    written = _write_run(
-        root,
-        f"{split}/{flat_format.TOKENS_NAME}",
-        layout,
-        (layout.chunk_tokens, layout.write_unit_tokens),
-        first_token,
-        _as(tokens, flat_format.TOKENS_DTYPE),
-    )
-    return [record for record, _ in written]
+    first_token: index of the first token, a multiple of layout.write_unit_tokens.
+    tokens: uint32[n] as from `format.encode_tokens`.
+
+    Cost: 5 to 10 ns per token with zstd level 1, and memory for one file. Raise ArgumentError for a run off the units.
+    """
+    return [record for record, _ in write_tokens_with_facts(root, split, layout, first_token, tokens)]
 
 
 def write_tokens_with_facts(
@@ -118,18 +119,15 @@ def write_tokens_with_facts(
     tokens: npt.NDArray[np.uint32],
     scratch: Path | None = None,
 ) -> list[tuple[FileRecord, TokenFacts | None]]:
-    """As `write_tokens`, with the facts that `verify_dataset` takes in place of decoding each file; None for a file
-    that it must decode. scratch: a folder of the same file system, where each file is written under a name of its own
-    before it is renamed: then a run may be written by several processes at once. On a store it may be without."""
+    """Write a run like `write_tokens`, with facts for each file that `verify_dataset` need not decode, else None.
+
+    scratch: a folder of the same file system in which each file gets a random name before it is renamed, so that
+        several processes may write the same run at once. A store does not need it.
+    """
+    folder = f"{split}/{flat_format.TOKENS_NAME}"
+    cuts = layout.chunk_tokens, layout.write_unit_tokens
     return _write_run(
-        root,
-        f"{split}/{flat_format.TOKENS_NAME}",
-        layout,
-        (layout.chunk_tokens, layout.write_unit_tokens),
-        first_token,
-        _as(tokens, flat_format.TOKENS_DTYPE),
-        with_facts=True,
-        scratch=scratch,
+        root, folder, layout, cuts, first_token, _as(tokens, flat_format.TOKENS_DTYPE), scratch, True
     )
 
 
@@ -141,29 +139,16 @@ def write_starts(
     starts: npt.NDArray[np.uint64],
     scratch: Path | None = None,
 ) -> list[FileRecord]:
-    """Write a run of seq_starts from entry first_index on; records of the files written.
+    """Write a run of seq_starts and return the records of the files.
 
-    starts: uint64[n], positions in the whole split; the array's very last entry is token_count. first_index:
-    a multiple of layout.write_unit_starts, as for `write_tokens`. scratch: as for `write_tokens_with_facts`."""
-    return _write_of_sequences(
-        root, f"{split}/{flat_format.STARTS_NAME}", layout, first_index, starts, scratch
-    )
-
-
-def write_places(
-    root: Destination,
-    split: str,
-    layout: ArrayLayout,
-    first_sequence: int,
-    places: npt.NDArray[np.uint64],
-    scratch: Path | None = None,
-) -> list[FileRecord]:
-    """Write a run of seq_places from the entry of a sequence on; records of the files written.
-
-    places: uint64[n], a byte or row of the sequence's source. The rest as for `write_starts`."""
-    return _write_of_sequences(
-        root, f"{split}/{flat_format.PLACES_NAME}", layout, first_sequence, places, scratch
-    )
+    first_index: index of the first entry, a multiple of layout.write_unit_starts.
+    starts: uint64[n], token indices in the whole split. The very last entry of the array is the token count.
+    scratch: as for `write_tokens_with_facts`.
+    """
+    folder = f"{split}/{flat_format.STARTS_NAME}"
+    cuts = layout.chunk_starts, layout.write_unit_starts
+    values = _as(starts, flat_format.STARTS_DTYPE)
+    return [record for record, _ in _write_run(root, folder, layout, cuts, first_index, values, scratch)]
 
 
 def write_mask(
@@ -174,37 +159,111 @@ def write_mask(
     trained: npt.NDArray[np.bool_],
     scratch: Path | None = None,
 ) -> list[FileRecord]:
-    """Write a run of loss_mask from token first_token on; records of the files written.
+    """Write a run of the loss mask and return the records of the files.
 
-    trained: bool[n], whether each token is to be learned. first_token: a multiple of layout.write_unit_tokens, as for
-    `write_tokens`. scratch: as for `write_tokens_with_facts`."""
-    folder = f"{split}/{flat_format.MASK_NAME}"
-    cuts, bits = layout.mask_cuts, flat_format.packed_mask(trained)
-    _check_begin(folder, first_token, layout.write_unit_tokens)
-    written = _write_run(
-        root, folder, layout, cuts, first_token // flat_format.MASK_BITS, bits, scratch=scratch
+    first_token: index of the first token, a multiple of layout.write_unit_tokens.
+    trained: bool[n], whether each token contributes to the loss.
+    scratch: as for `write_tokens_with_facts`.
+    """
+    folder = f"{flat_format.MASK_NAME}/{split}"
+    _check_first(folder, first_token, layout.write_unit_tokens)
+    first, bits = first_token // flat_format.MASK_BITS, flat_format.packed_mask(trained)
+    return [record for record, _ in _write_run(root, folder, layout, layout.mask_cuts, first, bits, scratch)]
+
+
+def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes]) -> FileRecord:
+    """Write one file of the dataset, whole or not at all, and return its record.
+
+    Also for companions at the root: write_file(root, "tokenizer.json", data). payload may come in blocks. OSErrors pass
+    through.
+    """
+    check_relative_path(relative)
+    size, digest = 0, FileDigest()
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal size
+        for block in (payload,) if isinstance(payload, bytes) else payload:
+            size += len(block)
+            digest.update(block)
+            yield block
+
+    _put_whole(root, relative, blocks())
+    return FileRecord(relative, size, digest.text())
+
+
+def write_root(
+    root: Destination,
+    splits: Mapping[str, SplitRecord],
+    files: Iterable[FileRecord],
+    layout: ArrayLayout,
+    *,
+    tokenizer: Mapping[str, Any] | None = None,
+    sources: Iterable[Mapping[str, Any]] = (),
+    options: Mapping[str, Any] | None = None,
+    versions: Mapping[str, Any] | None = None,
+) -> tuple[FileRecord, ...]:
+    """Write the root group, the lists of files and sources, and the manifest last. Return the records of all files
+    except the manifest.
+
+    The bytes of the manifest should follow from the inputs alone, so its values hold no times and machine names.
+
+    splits: both splits, with the counts given to `create_split`.
+    files: the records of all files written so far, in any order.
+    tokenizer: {"path": file at the root, "sha256": of that file, "fingerprint": of the tokenizer, "source_sha256": of
+        the file it was read from}, or None.
+    sources, options, versions: JSON values. Sources are written one at a time, in the order of their sequences.
+
+    Raise ArgumentError if a split is missing. Raise AlreadyThere (tokenmill.stores.errors) if the store has a manifest,
+    which is not replaced.
+    """
+    if set(splits) != set(flat_format.SPLITS):
+        raise invalid("splits", f"must be {' and '.join(flat_format.SPLITS)}", sorted(splits))
+    group = written_metadata.group_files(layout.zarr_format, {})
+    records = [*files, *(write_file(root, name, data) for name, data in group.items())]
+    listed = sorted(
+        {record.path: record for record in records}.values()
+    )  # splits share the group of the masks
+    lists = [
+        _write_list(root, FILES_NAME, file_lines(listed)),
+        _write_list(root, SOURCES_NAME, source_lines(sources)),
+    ]
+    manifest = Manifest(
+        splits={name: splits[name] for name in flat_format.SPLITS},
+        files=lists[0],
+        sources=lists[1],
+        layout=layout.to_json(),
+        tokenizer=tokenizer,
+        options=options or {},
+        versions=versions or {},
     )
-    return [record for record, _ in written]
+    _put_whole(root, MANIFEST_NAME, manifest.to_bytes(), if_absent=True)
+    of_lists = (
+        FileRecord(name, *record[1:]) for name, record in zip((FILES_NAME, SOURCES_NAME), lists, strict=True)
+    )
+    return (*listed, *of_lists)
 
 
-def _check_begin(folder: str, first: int, unit: int) -> None:
+def _write_list(root: Destination, name: str, lines: Iterable[str]) -> ListRecord:
+    count = 0
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal count
+        block = bytearray()
+        for line in lines:
+            count += 1
+            block += line.encode("ascii") + b"\n"
+            if len(block) >= _LIST_BLOCK_BYTES:
+                yield bytes(block)
+                block.clear()
+        yield bytes(block)
+
+    record = write_file(root, name, blocks())
+    return ListRecord(count, record.bytes, record.digest)
+
+
+def _check_first(folder: str, first: int, unit: int) -> None:
     if first < 0 or first % unit:
         raise invalid(folder, f"first element must be a multiple of the write unit {unit}", first)
-
-
-def _write_of_sequences(
-    root: Destination,
-    folder: str,
-    layout: ArrayLayout,
-    first: int,
-    values: npt.NDArray[np.uint64],
-    scratch: Path | None,
-) -> list[FileRecord]:
-    cuts = (layout.chunk_starts, layout.write_unit_starts)
-    written = _write_run(
-        root, folder, layout, cuts, first, _as(values, flat_format.STARTS_DTYPE), scratch=scratch
-    )
-    return [record for record, _ in written]
 
 
 def _as(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -221,11 +280,11 @@ def _write_run(
     chunk_and_unit: tuple[int, int],
     first: int,
     values: npt.NDArray[Any],
+    scratch: Path | None,
     with_facts: bool = False,
-    scratch: Path | None = None,
 ) -> list[tuple[FileRecord, TokenFacts | None]]:
     chunk, unit = chunk_and_unit
-    _check_begin(folder, first, unit)
+    _check_first(folder, first, unit)
     codecs = written_metadata.write_chain(layout)
     prefix, place = "c/" if layout.zarr_format == 3 else "", place_of(root)
     written = []
@@ -233,8 +292,7 @@ def _write_run(
         part = values[start : start + unit]
         chunks = [pad(part[at : at + chunk], chunk) for at in range(0, len(part), chunk)]
         facts, digests = None, []
-        if with_facts:
-            # Before they are compressed: they are in the core's cache, and a change of them meanwhile is noticed.
+        if with_facts:  # before compression, while the values are cached and to notice if they change
             facts, digests = token_facts(part), [content_digest(values) for values in chunks]
         encoded = [codecs.encode(values) for values in chunks]
         if not all(map(codecs.is_content, encoded, digests)):
@@ -247,46 +305,21 @@ def _write_run(
             _put(f"{place}/{relative}", payload)
         else:
             _put_and_rename(f"{scratch}/{os.urandom(8).hex()}.partial", f"{place}/{relative}", payload)
-        written.append((_record(relative, payload), facts))
+        written.append((FileRecord(relative, len(payload), file_digest((payload,))), facts))
     return written
-
-
-def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes]) -> FileRecord:
-    """Write one file of the dataset, whole or not at all, and return its record. For the tokenizer and other
-    companions at the dataset's root as well: write_file(root, "tokenizer.json", data). payload: may come block by
-    block. OSError passes through."""
-    check_relative_path(relative)
-    size, digest = 0, FileDigest()
-
-    def blocks() -> Iterator[bytes]:
-        nonlocal size
-        for block in (payload,) if isinstance(payload, bytes) else payload:
-            size += len(block)
-            digest.update(block)
-            yield block
-
-    _put_whole(root, relative, blocks())
-    return FileRecord(relative, size, digest.text())
-
-
-def place_of(root: Destination) -> Place:
-    """Where a dataset is read from that is written to `root`."""
-    if isinstance(root, Path):
-        return root
-    return Path(root.path) if root.is_local else StorePath(root)
 
 
 def _put_whole(
     root: Destination, relative: str, payload: bytes | Iterable[bytes], if_absent: bool = False
 ) -> None:
-    """if_absent: on a store AlreadyThere if another was faster; in a folder it is replaced."""
+    """Write a file or object at once. if_absent: on a store, raise AlreadyThere if it exists."""
     place = place_of(root)
     if isinstance(place, StorePath):
         place.store.put(relative, payload, if_absent)
         return
     path = f"{place}/{relative}"
     folder, _, name = path.rpartition("/")
-    # One name whoever writes it: what a process that died has left is replaced by the one that takes its place.
+    # The same temporary name for every process, so that a successor replaces the remains of a process that died.
     _put_and_rename(f"{folder}/.{name}.partial", path, payload)
 
 
@@ -301,7 +334,7 @@ def _put_and_rename(temporary: str, path: str, payload: bytes | Iterable[bytes])
 
 
 def _put(path: str, payload: bytes | Iterable[bytes]) -> None:
-    """The file with these bytes alone, or none."""
+    """Write a file that has exactly these bytes, or delete it."""
     try:
         write_all(path, payload, os.O_TRUNC)
     except BaseException as error:
@@ -310,42 +343,3 @@ def _put(path: str, payload: bytes | Iterable[bytes]) -> None:
         with suppress(FileNotFoundError):
             os.unlink(path)  # noqa: PTH108
         raise
-
-
-def _record(relative: str, payload: bytes) -> FileRecord:
-    return FileRecord(relative, len(payload), file_digest((payload,)))
-
-
-def write_root(
-    root: Destination,
-    splits: Mapping[str, SplitRecord],
-    files: Iterable[FileRecord],
-    layout: ArrayLayout,
-    *,
-    tokenizer: Mapping[str, Any] | None = None,
-    sources: Iterable[Mapping[str, Any]] = (),
-    options: Mapping[str, Any] | None = None,
-    versions: Mapping[str, Any] | None = None,
-) -> Manifest:
-    """Write the root group and, last of all, the manifest; return the manifest, but for its sources.
-
-    splits: both of them, with what `create_split` was told; files: the records of everything written so far,
-    in any order. tokenizer: {"path": of the file at the root, "sha256": of that file, "fingerprint": of the
-    tokenizer, "source_sha256": of the file or files it was read from} or None. sources, options, versions:
-    plain JSON values that are kept as they are, each source written before many others are asked for; no times or
-    machine names, the bytes of the manifest should follow from the inputs alone. ArgumentError if a split is
-    missing; AlreadyThere (tokenmill.stores.errors) if there is a manifest on the store, which is then left as it is."""
-    if set(splits) != set(flat_format.SPLITS):
-        raise invalid("splits", f"must be {' and '.join(flat_format.SPLITS)}", sorted(splits))
-    group = written_metadata.group_files(layout.zarr_format, {})
-    records = [*files, *(write_file(root, name, data) for name, data in group.items())]
-    manifest = Manifest(
-        splits={name: splits[name] for name in flat_format.SPLITS},
-        files=tuple(sorted(records, key=lambda record: record.path)),
-        layout=layout.to_json(),
-        tokenizer=tokenizer,
-        options=options or {},
-        versions=versions or {},
-    )
-    _put_whole(root, MANIFEST_NAME, manifest.blocks(sources), if_absent=True)
-    return manifest

@@ -37,8 +37,8 @@ _NAMES = {
     "UnsupportedTokenizer count_files count_pretokens train train_on train_sizes",
     "convert": "ConvertOptions Summary convert encode_share",
     "flat_tokens": "ArgumentError ArrayLayout Batch Dataset DatasetError FlatTokensArray FlatTokensError Loader "
-    "Mixture Pack PackBatch PackedSequences PackingReport RangeError Row RowPart SourcePlace VerifyReport "
-    "verify_dataset",
+    "Mixture Pack PackedSequences PackingReport RangeError Row RowPart SourcePlace VerifyReport "
+    "Writer concat verify_dataset",
 }
 _PACKAGE_OF = {name: package for package, names in _NAMES.items() for name in names.split()}
 

@@ -20,8 +20,8 @@ from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
 from convert.errors import BadInput
 from flat_tokens import Dataset
+from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import CONVERT_AGAIN, damaged
-from flat_tokens.exchange.blocks import Block
 from flat_tokens.format import decode_ids, decode_start_flags
 from flat_tokens.reader import FlatTokensArray
 from tokenmill.engines.job import JobKey, find_job

@@ -19,11 +19,10 @@ from convert.driver.tokenizers import load_tokenizer
 from convert.errors import BadInput, UsageError, printable
 from convert.retokenize.batch import Documents, RetokenizeJob, batches_of, retokenize_batch
 from flat_tokens import ArrayLayout, Dataset
-from flat_tokens.exchange.blocks import Block
-from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
-from flat_tokens.exchange.unfinished import Unfinished, check_apart
+from flat_tokens.dataset_writer import Block, SplitWriter, WrittenSplit
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.existing_output import not_ours
+from flat_tokens.unfinished import Unfinished, check_apart
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import write_root
 from tokenmill.engines.choose import EngineOptions, open_engine
@@ -65,7 +64,7 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
         raise UsageError(f"{name}: has a loss mask, which cannot be mapped. Convert the original text again.")
     old = _old_tokenizer(dataset, options)
     new, source = load_tokenizer(options.tokenizer, options.storage)
-    manifest = dataset.without_sources
+    manifest = dataset.manifest
     recorded = {} if manifest is None else dict(manifest.options)
     old_ends = recorded_ends(recorded)
     new_ends, has_template = _new_ends(new, bool(recorded.get("template")), old_ends, options)

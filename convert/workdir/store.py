@@ -36,7 +36,7 @@ from convert.workdir.workdir import (
 )
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.existing_output import why_it_stays
-from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
+from flat_tokens.storage.manifest import MANIFEST_NAME, read_files, read_manifest
 from flat_tokens.writer import place_of
 from tokenmill.stores import (
     AlreadyThere,
@@ -90,7 +90,8 @@ class StoreWorkDir(WorkDir):
         if first is None:
             return
         try:
-            manifest = read_manifest(place_of(self._target), most_sources=0)
+            manifest = read_manifest(place_of(self._target))
+            files = () if manifest is None else read_files(place_of(self._target), manifest)
         except DatasetError as error:
             raise not_replaceable(self.output, error) from None
         if manifest is None:
@@ -101,7 +102,7 @@ class StoreWorkDir(WorkDir):
             return  # a run published after it was taken over: `open` resumes
         if not self._given.overwrite:
             raise existing_dataset(self.output)
-        listed = {file.path for file in manifest.files} | {MANIFEST_NAME}
+        listed = {file.path for file in files} | {MANIFEST_NAME}
         foreign = next((entry.key for entry in self._target.list() if entry.key not in listed), None)
         if foreign is not None:
             raise not_replaceable(self.output, why_it_stays(foreign))

@@ -32,7 +32,8 @@ loader = flat_tokens.Loader(
     dataset.train, SEQ_LEN, BATCH_SIZE, seed=0, rank=jax.process_index(), world_size=jax.process_count()
 )
 mesh = Mesh(np.array(jax.devices()), ("data",))
-batches = global_batches(loader, NamedSharding(mesh, PartitionSpec("data")), stop=STEPS)
+sharding = NamedSharding(mesh, PartitionSpec("data"))
+batches = global_batches(loader, sharding, stop=STEPS, fields=("inputs", "targets"))
 
 embedding_key, head_key = jax.random.split(jax.random.key(0))
 params = {

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from flat_tokens import opening
 from flat_tokens.arguments import tokenizer_file
-from flat_tokens.errors import printable
-from flat_tokens.exchange.blocks import NO_TOKEN
-from flat_tokens.exchange.formats import FORMATS, Format
+from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.exchange.formats import FORMATS, NO_TOKEN
 from flat_tokens.format import SPLITS
 from tokenmill.cli.shared_arguments import add_layout
 from tokenmill.cli.standard_streams import complain
 from tokenmill.cli.words import path_word
+from tokenmill.stores import is_url
 
-SEPARATOR_PLACES = ("last", "first", "dropped")
+if TYPE_CHECKING:
+    from flat_tokens.dataset_writer import WrittenSplit
+
+SEPARATOR_PLACES = {"last": "ends", "first": "begins", "dropped": "was dropped between"}
+READ = [name for name, described in FORMATS.items() if described.read_dtypes is not None]
+WRITTEN = [name for name, described in FORMATS.items() if described.write_dtypes is not None]
 
 
 def add_export(subparsers: Any) -> argparse.ArgumentParser:
-    """The parser of export, without DATASET."""
+    """Add the parser of export, without DATASET."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "export",
         help="export a dataset to the format of another tool",
@@ -32,16 +39,10 @@ def add_export(subparsers: Any) -> argparse.ArgumentParser:
             "owt.zarr --to npy --split validation --output owt-npy",
             "owt.zarr --to jsonl --text --output owt-jsonl",
         ),
-        epilog=_table("writes"),
+        epilog=_table(WRITTEN),
     )
     add = parser.add_argument
-    add(
-        "--to",
-        required=True,
-        choices=_names("writes"),
-        metavar="FORMAT",
-        help="output format; see the list below",
-    )
+    add("--to", required=True, choices=WRITTEN, metavar="FORMAT", help="output format; see the list below")
     _add_output(parser, "folder to write", "FOLDER")
     add("--split", choices=(*SPLITS, "both"), default="both", help="splits to export (default: both)")
     add(
@@ -63,7 +64,7 @@ def add_export(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def add_import(subparsers: Any) -> argparse.ArgumentParser:
-    """The parser of import."""
+    """Add the parser of import."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "import",
         help="import the token files of another tool",
@@ -75,16 +76,14 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
             "mds/train --from mds --validation mds/val --output owt.zarr",
             "tokenized/ --from datatrove --tokenizer tokenizer.json --output owt.zarr",
         ),
-        epilog=_table("reads"),
+        epilog=_table(READ),
     )
     add = parser.add_argument
-    add(
-        "inputs", nargs="+", metavar="INPUT", help="files, file prefixes, folders, or URLs of the train split"
-    )
+    add("inputs", nargs="+", metavar="INPUT", help="files, file prefixes, or folders of the train split")
     add(
         "--from",
         required=True,
-        choices=_names("reads"),
+        choices=READ,
         metavar="FORMAT",
         dest="source",
         help="input format; see the list below",
@@ -99,7 +98,7 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
     )
     add(
         "--separator-place",
-        choices=SEPARATOR_PLACES,
+        choices=list(SEPARATOR_PLACES),
         default="last",
         help="position of that token in its document; dropped leaves it out (default: last)",
     )
@@ -118,17 +117,13 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def add_compact(subparsers: Any) -> argparse.ArgumentParser:
-    """The parser of compact, without DATASET."""
+    """Add the parser of compact, without DATASET."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "compact",
-        help="merge the parts of a dataset, or change its layout",
+        help="copy a dataset into another layout",
         usage="%(prog)s DATASET --output FOLDER [options]",
-        description="Write a copy of a dataset that merges its parts or has another layout. Sequences and batches\n"
-        "stay the same.",
-        examples=(
-            "owt.zarr --output owt-whole.zarr",
-            "owt.zarr --zarr-format 3 --output owt-3.zarr",
-        ),
+        description="Write a copy of a dataset in another layout. Sequences and batches stay the same.",
+        examples=("owt.zarr --zarr-format 3 --output owt-3.zarr",),
     )
     _add_output(parser, "dataset to write", "FOLDER")
     add_layout(parser.add_argument, is_copy=True)
@@ -138,7 +133,7 @@ def add_compact(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def add_tokenizer(parser: argparse.ArgumentParser, about: str) -> None:
-    """--tokenizer, a file."""
+    """Add --tokenizer, a file."""
     parser.add_argument("--tokenizer", type=path_word, metavar="PATH", help=about)
 
 
@@ -146,13 +141,8 @@ def _add_output(parser: argparse.ArgumentParser, about: str, metavar: str) -> No
     parser.add_argument("-o", "--output", required=True, type=path_word, metavar=metavar, help=about)
 
 
-def _names(way: str) -> list[str]:
-    return [name for name, described in FORMATS.items() if getattr(described, way)]
-
-
-def _table(way: str) -> str:
-    shown: list[tuple[str, Format]] = [(name, FORMATS[name]) for name in _names(way)]
-    return "\n".join(["formats:", *(f"  {name:<10} {described.about}" for name, described in shown)])
+def _table(names: list[str]) -> str:
+    return "\n".join(["formats:", *(f"  {name:<10} {FORMATS[name].about}" for name in names)])
 
 
 def _token(text: str) -> int:
@@ -171,9 +161,9 @@ def _count(text: str) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Write the files, and print a line per split."""
+    """Write the files and print a line per split."""
     from flat_tokens.exchange.export_dataset import ExportOptions, export_dataset
-    from flat_tokens.exchange.unfinished import check_apart
+    from flat_tokens.unfinished import check_apart
 
     check_apart(arguments.output, [arguments.dataset, arguments.tokenizer])
     options = ExportOptions(
@@ -186,28 +176,31 @@ def export(arguments: argparse.Namespace) -> int:
         arguments.tokenizer,
         arguments.overwrite,
     )
-    dataset = opening.open(arguments.dataset, version=arguments.version)
+    dataset = opening.open(arguments.dataset)
     exported = export_dataset(dataset.of_sources(*arguments.source) if arguments.source else dataset, options)
     for note in exported.notes:
         complain(note, "note")
     for split, facts in exported.splits.items():
         files = ", ".join(f"{arguments.output}/{name}" for name in facts["files"])
         print(f"{split}: {facts['tokens']:,} tokens in {_documents(facts['documents'])}: {printable(files)}")
-    print(
-        f"IDs: {exported.dtype or 'text'}; "
-        + ("no token" if exported.end_token is None else f"token {exported.end_token}")
-        + " ends each document"
-    )
+    end = "no token" if exported.end_token is None else f"token {exported.end_token}"
+    print(f"IDs: {exported.dtype or 'text'}; {end} ends each document")
     return 0
 
 
 def import_(arguments: argparse.Namespace) -> int:
-    """Make the dataset, and print a line per split."""
+    """Write the dataset and print a line per split."""
     from flat_tokens.exchange.import_dataset import ImportOptions, import_dataset
-    from flat_tokens.exchange.unfinished import check_apart
     from flat_tokens.storage.layout import ArrayLayout
+    from flat_tokens.unfinished import check_apart
 
-    check_apart(arguments.output, [*arguments.inputs, *arguments.validation, arguments.tokenizer])
+    inputs = [*arguments.inputs, *arguments.validation]
+    for given in inputs:
+        if is_url(given):
+            raise ArgumentError(
+                f"INPUT: must be a local path (got {printable(given)}). Download the files first."
+            )
+    check_apart(arguments.output, [*inputs, arguments.tokenizer])
     tokenizer_file(arguments.tokenizer)
     options = ImportOptions(
         arguments.source,
@@ -221,40 +214,35 @@ def import_(arguments: argparse.Namespace) -> int:
         arguments.vocabulary,
         ArrayLayout.create(arguments.zarr_format, compression=arguments.compression),
         arguments.overwrite,
-        dict(arguments.storage_option),
     )
     imported = import_dataset(options)
     for note in imported.notes:
         complain(note, "note")
-    print(f"{printable(str(arguments.output))}: verified")
-    for split, written in imported.splits.items():
-        empty = f", {written.empty_documents:,} empty documents skipped" if written.empty_documents else ""
-        print(
-            f"{split}: {written.record.token_count:,} tokens in {_documents(written.record.seq_count)}{empty}"
-        )
+    _print_written(arguments.output, imported.splits)
     if arguments.separator_token not in (None, NO_TOKEN):
-        how = {"last": "ends", "first": "begins", "dropped": "was dropped between"}[arguments.separator_place]
-        print(f"token {arguments.separator_token} {how} documents")
+        print(f"token {arguments.separator_token} {SEPARATOR_PLACES[arguments.separator_place]} documents")
     return 0
 
 
 def compact(arguments: argparse.Namespace) -> int:
-    """Write the dataset, and print a line per split."""
+    """Write the dataset and print a line per split."""
     from flat_tokens.exchange.compact import compact as write
-    from flat_tokens.exchange.unfinished import check_apart
     from flat_tokens.storage.layout import ArrayLayout
 
-    check_apart(arguments.output, [arguments.dataset])
-    dataset = opening.open(arguments.dataset, version=arguments.version)
+    dataset = opening.open(arguments.dataset)
     layout = None
     if arguments.zarr_format is not None or arguments.compression is not None:
         zarr_format = arguments.zarr_format or dataset.zarr_format
         layout = ArrayLayout.create(zarr_format, compression=arguments.compression or "zstd")
-    written = write(dataset, arguments.output, layout, arguments.overwrite)
-    print(f"{printable(str(arguments.output))}: verified")
-    for split, found in written.items():
-        print(f"{split}: {found.record.token_count:,} tokens in {_documents(found.record.seq_count)}")
+    _print_written(arguments.output, write(dataset, arguments.output, layout, arguments.overwrite))
     return 0
+
+
+def _print_written(output: Path, splits: Mapping[str, WrittenSplit]) -> None:
+    print(f"{printable(str(output))}: verified")
+    for split, found in splits.items():
+        empty = f", {found.empty_documents:,} empty documents skipped" if found.empty_documents else ""
+        print(f"{split}: {found.record.token_count:,} tokens in {_documents(found.record.seq_count)}{empty}")
 
 
 def _documents(count: int) -> str:

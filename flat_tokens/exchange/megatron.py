@@ -1,10 +1,9 @@
-"""Megatron-LM's indexed dataset: PREFIX.bin holds ids alone, PREFIX.idx says what they are.
+"""Megatron-LM's indexed dataset: PREFIX.bin holds the IDs, PREFIX.idx describes them.
 
-The index, little endian: the 9 bytes MMIDIDX\\0\\0, uint64 version 1, uint8 code of the ids' type, uint64 count of
+The index, little endian: the 9 bytes MMIDIDX\\0\\0, uint64 version 1, uint8 code of the ID type, uint64 count of
 sequences, uint64 count of document indices; then int32 tokens of each sequence, int64 byte of each in PREFIX.bin, int64
-document indices: the sequence with which each document begins, and at last the count of sequences. A document is
-sequences one behind the other: one for GPT, sentences for BERT. Modes of multimodal datasets, an int8 a sequence, may
-follow; they are not read.
+document indices: the first sequence of each document, and the count of sequences. A document is one sequence for GPT, a
+sequence per sentence for BERT. The modes of multimodal datasets, an int8 per sequence at the end, are not read.
 """
 
 from __future__ import annotations
@@ -17,153 +16,129 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import ArgumentError, DatasetError, damaged
-from flat_tokens.exchange.blocks import Block
-from flat_tokens.exchange.formats import Contents, Reader, Writer
-from flat_tokens.exchange.inputs import (
-    COPY_AGAIN,
-    COPY_BOTH,
-    PIECE,
-    EndsColumn,
-    InputFile,
-    ReadOptions,
-    truncated,
-)
-from flat_tokens.exchange.positioned import PositionedFile
+from flat_tokens.exchange.files import COPY_AGAIN, COPY_BOTH, InputFile, pieces, with_ends
+from flat_tokens.exchange.formats import Contents, ReadOptions
 
 MAGIC = b"MMIDIDX\0\0"
 VERSION = 1
 DTYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}  # 6 and 7 are floats
-WRITTEN = ("uint16", "int32")
 HEADER = struct.Struct("<9sQBQQ")
-LONGEST_SEQUENCE = 2**31 - 1
+MAX_SEQUENCE = 2**31 - 1
 
 
 def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str]:
-    """See Writer. A sequence a document. ArgumentError for a document too long for an int32."""
+    """Write a sequence per document. Raise ArgumentError for a document too long for an int32."""
     code = next(code for code, name in DTYPES.items() if name == contents.dtype.name)
     count, name = contents.documents, contents.split
-    lengths_at = HEADER.size
-    pointers_at = lengths_at + 4 * count
-    documents_at = pointers_at + 8 * count
-    with (folder / f"{name}.bin").open("wb") as ids_file, PositionedFile(folder / f"{name}.idx") as index:
-        index.write(0, HEADER.pack(MAGIC, VERSION, code, count, count + 1))
+    with (folder / f"{name}.bin").open("wb") as ids_file, (folder / f"{name}.idx").open("wb") as index:
+
+        def put(offset: int, values: npt.NDArray[Any]) -> None:
+            index.seek(HEADER.size + offset)
+            index.write(values.tobytes())
+
+        index.write(HEADER.pack(MAGIC, VERSION, code, count, count + 1))
         done, start, written = 0, 0, 0  # documents, the first token of the next one, tokens
         for ids, ends, _ in blocks:
             assert ends is not None
             ids_file.write(ids.astype(contents.dtype).data)
             bounds = np.concatenate([[start], ends + written])
             lengths = np.diff(bounds)
-            if len(lengths) and lengths.max() > LONGEST_SEQUENCE:
+            if len(lengths) and lengths.max() > MAX_SEQUENCE:
                 raise ArgumentError(
-                    f"{name}: a document in Megatron's format has at most {LONGEST_SEQUENCE} tokens "
+                    f"{name}: a document in Megatron's format has at most {MAX_SEQUENCE} tokens "
                     f"(got {lengths.max()}). Split it before converting."
                 )
-            index.write(lengths_at + 4 * done, lengths.astype("<i4"))
-            index.write(pointers_at + 8 * done, (bounds[:-1] * contents.dtype.itemsize).astype("<i8"))
-            index.write(documents_at + 8 * done, np.arange(done, done + len(ends), dtype="<i8"))
+            put(4 * done, lengths.astype("<i4"))
+            put(4 * count + 8 * done, (bounds[:-1] * contents.dtype.itemsize).astype("<i8"))
+            put(12 * count + 8 * done, np.arange(done, done + len(ends), dtype="<i8"))
             done, start, written = done + len(ends), int(bounds[-1]), written + len(ids)
-        index.write(documents_at + 8 * done, np.array([done], "<i8"))
+        put(12 * count + 8 * done, np.array([done], "<i8"))
     return [f"{name}.bin", f"{name}.idx"]
 
 
-def read(place: str, options: ReadOptions) -> Iterator[Block]:
-    """See Reader. place: the prefix, or either file."""
-    prefix = place[:-4] if place.endswith((".bin", ".idx")) else place
-    with (
-        InputFile(f"{prefix}.idx", options.storage) as index,
-        InputFile(f"{prefix}.bin", options.storage) as data,
-    ):
-        dtype, sequences, documents = _header(index)
-        pointers_at = HEADER.size + 4 * sequences
-        documents_at = pointers_at + 8 * sequences
-        _check_size(index, documents_at + 8 * documents, sequences, options)
-        ends = EndsColumn(index, documents_at + 8, documents - 1, "i8")
-        if documents == 0 or index.numbers(documents_at, 1, "i8")[0] != 0:
+def read(path: Path, options: ReadOptions) -> Iterator[Block]:
+    """path: the prefix, or either file."""
+    prefix = str(path)[:-4] if path.suffix in (".bin", ".idx") else str(path)
+    with InputFile(Path(f"{prefix}.idx")) as index, InputFile(Path(f"{prefix}.bin")) as data:
+        dtype, count, documents = _header(index, options)
+        starts = index.column(HEADER.size + 12 * count, "i8", documents)
+        if documents == 0 or starts[:1][0] != 0:
             raise damaged(index.name, "document indices must begin with 0", COPY_AGAIN)
-        used = 0
-        for first in range(0, sequences, PIECE):
-            count = min(PIECE, sequences - first)
-            lengths = index.numbers(HEADER.size + 4 * first, count, "i4").astype(np.int64)
-            pointers = index.numbers(pointers_at + 8 * first, count, "i8")
-            _check_inside(index, data, first, lengths, pointers, dtype.itemsize)
-            used += int(lengths.sum()) * dtype.itemsize
-            yield from _sequences(data, lengths, pointers, dtype, first, ends)
-        if sequences == 0:
-            for found in ends.up_to(0):
-                yield Block(np.empty(0, np.uint32), found)
-        ends.check_finished(sequences, "sequences")
-        if used < data.size:
+        sequences = _Sequences(index, data, count, dtype)
+        for part, ends, _ in with_ends(sequences, starts.without_first(), index.name, "sequences"):
+            assert ends is not None
+            yield from _documents(data, dtype, part[:, 0], part[:, 1], ends)
+        if sequences.used_bytes < data.size:
             options.notes.append(
-                f"{data.name}: {data.size - used} of {data.size} bytes are in no sequence of {index.name}. "
-                "They are not imported."
+                f"{data.name}: {data.size - sequences.used_bytes} of {data.size} bytes are in no sequence of "
+                f"{index.name}. They are not imported."
             )
 
 
-def _header(index: InputFile) -> tuple[np.dtype[Any], int, int]:
-    """The ids' type, how many sequences, how many document indices."""
-    if index.size < HEADER.size:
+def _header(index: InputFile, options: ReadOptions) -> tuple[np.dtype[Any], int, int]:
+    """Return the type of the IDs and the counts of sequences and of document indices."""
+    head = index.head(HEADER.size)
+    if len(head) < HEADER.size:
         what = f"truncated: a header has {HEADER.size} bytes (got {index.size})"
         raise damaged(index.name, what, COPY_AGAIN)
-    magic, version, code, sequences, documents = HEADER.unpack(index.bytes(0, HEADER.size))
+    magic, version, code, sequences, documents = HEADER.unpack(head)
     if magic != MAGIC:
         raise DatasetError(f"{index.name}: not a Megatron index, which begins with {MAGIC!r} (got {magic!r})")
     if version != VERSION:
         raise DatasetError(f"{index.name}: version of the index must be {VERSION} (got {version})")
     if code not in DTYPES:
         raise DatasetError(f"{index.name}: type code of the IDs must be one of {DTYPES} (got {code})")
+    expected = HEADER.size + 12 * sequences + 8 * documents
+    if sequences and index.size == expected + sequences:
+        options.notes.append(f"{index.name}: the modes of this multimodal index are not imported")
+    elif index.size != expected:
+        raise damaged(index.name, f"must have {expected} bytes by its header (got {index.size})", COPY_AGAIN)
     return np.dtype(DTYPES[code]), sequences, documents
 
 
-def _check_size(index: InputFile, expected: int, sequences: int, options: ReadOptions) -> None:
-    if index.size == expected + sequences and sequences:
-        options.notes.append(f"{index.name}: the modes of this multimodal index are not imported")
-    elif index.size != expected:
-        raise truncated(index.name, expected, index.size)
+class _Sequences:
+    """Lengths and first bytes of sequences, int64[n, 2] per slice, inside the file of IDs."""
+
+    def __init__(self, index: InputFile, data: InputFile, count: int, dtype: np.dtype[Any]) -> None:
+        self._lengths = index.column(HEADER.size, "i4", count)
+        self._firsts = index.column(HEADER.size + 4 * count, "i8", count)
+        self._data, self._itemsize = data, dtype.itemsize
+        self.used_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __getitem__(self, key: slice) -> npt.NDArray[np.int64]:
+        lengths, firsts = self._lengths[key].astype(np.int64), self._firsts[key]
+        # as floats, so that no hostile sum wraps
+        outside = (lengths < 0) | (firsts < 0) | (firsts % self._itemsize != 0)
+        outside |= firsts.astype(float) + lengths * self._itemsize > self._data.size
+        if outside.any():
+            at = int(np.flatnonzero(outside)[0])
+            what = f"must be within the {self._data.size} bytes of {self._data.name}"
+            got = f"{lengths[at]} IDs from byte {firsts[at]}"
+            where = f"{self._lengths.name}: sequence {key.indices(len(self))[0] + at}"
+            raise damaged(where, f"{what} (got {got})", COPY_BOTH)
+        self.used_bytes += int(lengths.sum()) * self._itemsize
+        return np.stack([lengths, firsts], axis=1)
 
 
-def _check_inside(
-    index: InputFile,
+def _documents(
     data: InputFile,
-    first: int,
-    lengths: npt.NDArray[np.int64],
-    pointers: npt.NDArray[np.int64],
-    itemsize: int,
-) -> None:
-    # in floats, so that no hostile sum wraps
-    outside = (lengths < 0) | (pointers < 0) | (pointers.astype(float) + lengths * itemsize > data.size)
-    outside |= pointers % itemsize != 0
-    if outside.any():
-        at = int(np.flatnonzero(outside)[0])
-        what = f"must be within the {data.size} bytes of {data.name}"
-        got = f"{lengths[at]} IDs from byte {pointers[at]}"
-        raise damaged(f"{index.name}: sequence {first + at}", f"{what} (got {got})", COPY_BOTH)
-
-
-def _sequences(
-    data: InputFile,
-    lengths: npt.NDArray[np.int64],
-    pointers: npt.NDArray[np.int64],
     dtype: np.dtype[Any],
-    first: int,
-    documents: EndsColumn,
+    lengths: npt.NDArray[np.int64],
+    firsts: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
 ) -> Iterator[Block]:
-    """The blocks of some sequences; those that lie one behind the other are read at once."""
-    token_ends = np.cumsum(lengths)
-    bounds = np.concatenate([[0], token_ends])
-    breaks = np.flatnonzero(pointers[1:] != pointers[:-1] + lengths[:-1] * dtype.itemsize) + 1
-    found = list(documents.up_to(first + len(lengths)))
-    # Ends of documents, from sequences to tokens; one may stand before the first of these sequences.
-    ends = bounds[np.concatenate([np.empty(0, np.int64), *found]) - first]
-    done, taken = 0, 0
+    """Yield the blocks of some sequences. Neighbors in the file are read as one run. ends: in sequences."""
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    token_ends = bounds[ends]
+    breaks = np.flatnonzero(firsts[1:] != firsts[:-1] + lengths[:-1] * dtype.itemsize) + 1
+    done = 0
     for low, high in zip([0, *breaks], [*breaks, len(lengths)], strict=True):
-        for ids in data.ids(int(pointers[low]), int(bounds[high] - bounds[low]), dtype):
-            stop = int(np.searchsorted(ends, done + len(ids), side="right"))
-            yield Block(ids, ends[taken:stop] - done)
-            taken, done = stop, done + len(ids)
-    if taken < len(ends):  # of sequences without tokens
-        yield Block(np.empty(0, np.uint32), ends[taken:] - done)
-
-
-WRITER = Writer(write, WRITTEN)
-READER = Reader(read)
+        count = int(np.searchsorted(token_ends, bounds[high], side="right"))
+        ids = data.column(int(firsts[low]) if len(firsts) else 0, dtype, int(bounds[high] - bounds[low]))
+        yield from pieces(ids, token_ends[done:count] - bounds[low], 0, len(ids))
+        done = count

@@ -1,1 +1,1 @@
-"""Batches: of a step of one dataset or of a mixture, and what a trainer is given of them."""
+"""Batches by step: of one dataset or of a mixture."""

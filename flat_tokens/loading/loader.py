@@ -3,15 +3,15 @@
     loader = Loader(dataset.train, seq_len=1024, batch_size=64, seed=0)
     for batch in loader.from_step(17_000): ...        # resumes anywhere, with nothing to restore
 
-batch(step) depends on the array, the constructor's arguments and the step alone. It depends neither on what was read
-before nor on the number of ranks: the rows of ranks 0, 1, ... concatenated are the global batch, the same for any
-world_size that divides batch_size. flat_tokens/rows/row_order.py states which rows a batch has. Each
-epoch has a different order; a step is in epoch step // steps_per_epoch.
+batch(step) depends on the array, the constructor's arguments and the step alone. It depends neither on earlier reads
+nor on the number of ranks: the rows of ranks 0, 1, ... concatenated are the global batch, the same for any world_size
+that divides batch_size. flat_tokens/order/row_order.py states the rules of the order. Each epoch has a different
+order. A step is in epoch step // steps_per_epoch.
 
-Cost: raw tokens are gathered from the mapped files (flat_tokens/rows/mapped_rows.py). Everything else goes through a
-shuffle buffer (flat_tokens/rows/row_buffer.py), which reads each zarr chunk once and holds 48 Mi tokens by default, 192
-MiB. A step that does not follow the previous one is read alone, so the first batch after resuming is there at once; the
-second one waits until the buffer is filled.
+Cost: raw tokens are gathered from the mapped files (flat_tokens/loading/mapped_rows.py). Everything else is read
+through a shuffle buffer (flat_tokens/loading/row_buffer.py), which reads each zarr chunk once and holds 48 Mi tokens by
+default, 192 MiB. A step that does not follow the previous one is read alone, so the first batch after resuming is
+available at once. The second one waits until the buffer is filled.
 """
 
 from __future__ import annotations
@@ -27,28 +27,19 @@ import numpy.typing as npt
 from flat_tokens.arguments import choice, flag, integer, invalid, split
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import LARGEST_TOKEN_ID
-from flat_tokens.loading.batch import Batch
+from flat_tokens.loading.mapped_rows import MappedRows
+from flat_tokens.loading.row_buffer import RowBuffer, Share
+from flat_tokens.loading.steps import MAX_BATCH_SIZE, ORDER_VERSION, RankRows, StepBatches, check_streams
 from flat_tokens.masks import mask_of
+from flat_tokens.order.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, TooFewRowsError, stream_count
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.mapped_rows import MappedRows
-from flat_tokens.rows.row_buffer import RowBuffer, Share
-from flat_tokens.rows.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, TooFewRowsError, stream_count
-from flat_tokens.rows.row_reader import RowReader
-from flat_tokens.rows.row_source import PackedRows, RowSource
+from flat_tokens.rows.batch import Batch
+from flat_tokens.rows.reader import PackedRows, RowReader, RowSource
 from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
-from flat_tokens.rows.steps import (
-    MAX_BATCH_SIZE,
-    ORDER_VERSION,
-    RankRows,
-    StepBatches,
-    check_streams,
-    checked_ranks,
-)
 from flat_tokens.sources import RowPart, parts_of_rows
-from flat_tokens.storage.elements import Elements
 
-LARGEST_BLOCK = 2**62  # tokens, more than any split has: its rows are counted in 64 bits
+MAX_BLOCK = 2**62  # tokens, more than any split has: its rows are counted in 64 bits
 BLOCK_TOKENS = 2**16  # per block by default
 WINDOW_TOKENS = 96 * 2**20  # in the windows of all lanes by default; on average half of them are in memory
 ORDERED_TOKENS = 2**20  # read at a time if not shuffled
@@ -86,8 +77,9 @@ class Loader(StepBatches):
         removes a loss mask.
     start_id: input before the first token of each sequence, in [0, 2^31) (default: 0).
 
-    len(loader) is steps_per_epoch, and iterating over a Loader yields the batches of the first epoch. The state of a
-    Loader is the step: from_step(step) resumes there. Loaders are picklable and thread-safe.
+    len(loader) is steps_per_epoch. Each pass over a Loader yields the batches of the next epoch, beginning with epoch
+    0; epoch(e) yields any epoch. The state of a Loader is the step: from_step(step) resumes there. Loaders are
+    picklable and thread-safe.
 
     Raise ArgumentError for values outside their ranges and for datasets that do not fill one batch. Reading raises
     DatasetError for damaged data.
@@ -116,12 +108,14 @@ class Loader(StepBatches):
         packs = array if isinstance(array, PackedSequences) else None
         source = array.array if isinstance(array, PackedSequences) else array
         split("array", source, "encoded_tokens", "seq_starts", "max_token_id")
-        self.array: FlatTokensArray = source  # type: ignore[assignment]
+        self.array: FlatTokensArray = source
         self.seq_len = integer("seq_len", seq_len, 1)
         self.batch_size = integer("batch_size", batch_size, 1, MAX_BATCH_SIZE)
-        self.rank, self.world_size = checked_ranks(rank, world_size)
         self.drop_last = flag("drop_last", drop_last)
         packed, shuffle = flag("packed", packed), flag("shuffle", shuffle)
+        self._share = RankRows.create(self.batch_size, rank, world_size, self.drop_last)
+        self.rank, self.world_size = self._share.rank, self._share.world_size
+        self.rows_per_batch = self._share.count
         self._may_pad = packs is not None or not packed or not drop_last
         self.start_id = integer("start_id", start_id, 0, LARGEST_TOKEN_ID)
         self.dtype = self._checked_dtype(dtype)
@@ -133,7 +127,8 @@ class Loader(StepBatches):
         long_sequences = choice("long_sequences", long_sequences, LONG_SEQUENCES)
         self._source: RowSource
         if packs is not None:
-            self._source = _pack_rows(packs, self.seq_len)
+            packs.check_seq_len(self.seq_len)
+            self._source = packs.rows
         elif packed:
             self._source = PackedRows(self.array, self.seq_len, not drop_last, padding_id)
         else:
@@ -141,48 +136,62 @@ class Loader(StepBatches):
         row_count = self._source.row_count
         if not drop_last:
             row_count = -(-row_count // self.batch_size) * self.batch_size
-        if row_count < self.batch_size and drop_last:
+        elif row_count < self.batch_size:
             raise TooFewRowsError(row_count, self.batch_size)
         self.steps_per_epoch = row_count // self.batch_size
         self._left_out = row_count % self.batch_size
-        block_rows = block_rows_of(array, self.seq_len, block_tokens)
-        if shuffle_blocks is None:
-            shuffle_blocks = default_shuffle_blocks(block_rows, self.seq_len, self.batch_size, shuffle)
-        shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
-        if streams is None:
-            most = min(shuffle_blocks, row_count // (block_rows * MIN_LANE_BLOCKS))
-            streams = stream_count(self.batch_size, most)
-        else:
-            check_streams(streams, self.batch_size)
-        streams = streams if shuffle else 1
-        self._per_stream = self.batch_size // streams
-        self.order = RowOrder.create(
+        if isinstance(self._source, PackedRows) and not drop_last:
+            is_full = row_count * self.seq_len == self.array.token_count
+            self._source.is_padded = not is_full or self.batch_size % self.world_size != 0
+        self.order = self._new_order(
             row_count,
-            self.steps_per_epoch * self._per_stream,
             streams,
-            block_rows,
+            block_rows_of(array, self.seq_len, block_tokens),
             shuffle_blocks,
             integer("seed", seed),
             shuffle,
         )
-        if drop_last:
-            check_ranks_divide(self.batch_size, self.world_size)
-        self._share = RankRows.of(self.batch_size, self.rank, self.world_size)
-        self.rows_per_batch = self._share.count
-        if isinstance(self._source, PackedRows) and not drop_last:
-            rows = self.array.token_count / self.seq_len
-            self._source.is_padded = rows != row_count or self.batch_size % self.world_size != 0
+        self._per_stream = self.batch_size // self.order.streams
         self._fingerprint: int | None = None
-        self._begin()
+        self._next_epoch = 0
+        self._reset()
+
+    def _new_order(
+        self,
+        row_count: int,
+        streams: int | None,
+        block_rows: int,
+        shuffle_blocks: int | None,
+        seed: int,
+        shuffle: bool,
+    ) -> RowOrder:
+        if shuffle_blocks is None:
+            shuffle_blocks = default_shuffle_blocks(block_rows, self.seq_len, self.batch_size, shuffle)
+        shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
+        if streams is None:
+            limit = min(shuffle_blocks, row_count // (block_rows * MIN_LANE_BLOCKS))
+            streams = stream_count(self.batch_size, limit)
+        check_streams(streams, self.batch_size)
+        streams = streams if shuffle else 1
+        draws = self.steps_per_epoch * (self.batch_size // streams)
+        return RowOrder.create(row_count, draws, streams, block_rows, shuffle_blocks, seed, shuffle)
 
     def __len__(self) -> int:
         return self.steps_per_epoch
 
     def __iter__(self) -> Iterator[Batch]:
-        return self.from_step(0, self.steps_per_epoch)
+        """The batches of the next epoch: of epoch 0 in the first pass, of epoch 1 in the second and so on."""
+        with self._lock:
+            epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
+        return self.epoch(epoch)
 
-    def last_step(self, step: int) -> int | None:
-        """The end of the epoch of a step where drop_last is False: padding belongs to an evaluation, which ends."""
+    def epoch(self, epoch: int) -> Iterator[Batch]:
+        """The batches of an epoch, at least 0; see `from_step`."""
+        first = integer("epoch", epoch, 0) * self.steps_per_epoch
+        return self.from_step(first, first + self.steps_per_epoch)
+
+    def default_stop(self, step: int) -> int | None:
+        """The end of the epoch if drop_last is False: padding belongs to an evaluation, which ends."""
         steps = self.steps_per_epoch
         return None if self.drop_last else (step // max(1, steps) + 1) * steps
 
@@ -193,16 +202,18 @@ class Loader(StepBatches):
         )
 
     def rows_of(self, step: int) -> npt.NDArray[np.int64]:
-        """Which rows this rank has in a batch, int64[rows]: numbers for `array.row`, or of sequences or their parts
-        where not packed, or of packs. Numbers from the count of rows on are rows of padding."""
+        """The rows of this rank in a batch, int64[rows]: numbers for `array.row`, of packs, or if not packed of
+        sequences or their parts. Numbers from the count of rows on are rows of padding."""
         step = integer("step", step, 0)
         self._check_steps(step + 1)
-        padding = np.full(self._share.padding, self.order.row_count)
-        return np.concatenate([self._draws(step, 1).rows(), padding])
+        rows = self._draws(step, 1).rows()
+        return np.append(rows, np.full(self._share.count - len(rows), self.order.row_count))
 
     def sources_of(self, step: int) -> list[list[RowPart]]:
-        """Which sequences are in each row of this rank's batch of a step, and where they come from
-        (flat_tokens/sources.py); a row of padding has none. DatasetError as `array.source_of`."""
+        """The sequences in each row of this rank's batch of a step, and their sources (flat_tokens/sources.py).
+
+        A row of padding has none. Raise DatasetError like `array.source_of`.
+        """
         rows = self.rows_of(step)
         return parts_of_rows(self.array, len(rows), self._source.token_ranges(rows))
 
@@ -229,7 +240,7 @@ class Loader(StepBatches):
 
     @property
     def fingerprint(self) -> int:
-        """A number that tells datasets of the same counts apart: of the first and last tokens. Two reads, once."""
+        """A checksum of the first and last tokens, which distinguishes datasets of equal counts. Two reads, once."""
         if self._fingerprint is None:
             tokens, count = self.array.encoded_tokens, self.array.token_count
             ranges = ((0, min(FINGERPRINT_TOKENS, count)), (max(0, count - FINGERPRINT_TOKENS), count))
@@ -240,7 +251,7 @@ class Loader(StepBatches):
         return self._fingerprint
 
     def losses(self) -> Losses:
-        """What is truncated, padded and left out. Cost: one pass over seq_starts where not packed."""
+        """Count the tokens that are truncated, padded and left out. If not packed, one pass over seq_starts."""
         if isinstance(self._source, SequenceRows):
             return self._source.losses(self._left_out)
         rows, tokens = self._source.row_count, self.array.token_count
@@ -252,7 +263,7 @@ class Loader(StepBatches):
     # -- reading
 
     def new_reader(self) -> RowReader:
-        """What reads the rows by number."""
+        """A reader of the rows by number."""
         return RowReader(self.array.encoded_tokens, self._source, mask_of(self.array))
 
     def _draws(self, step: int, count: int) -> Draws:
@@ -272,7 +283,7 @@ class Loader(StepBatches):
                 return MappedRows(stream, cut)
         used = Share(self._per_stream, share.first, share.stop, stride)
         count = share.stop - share.first
-        return RowBuffer([self.order], [self.new_reader()], cut, count, share.padding, used)
+        return RowBuffer([self.order], [self.new_reader()], cut, count, share.count - count, used)
 
     def _check_steps(self, stop: int) -> None:
         """See StepBatches."""
@@ -290,38 +301,18 @@ class Loader(StepBatches):
         """See StepBatches."""
         return self._may_pad
 
-    def _largest_id(self) -> int:
+    def _max_token_id(self) -> int:
         return self.array.max_token_id
-
-
-def _pack_rows(packs: PackedSequences, seq_len: int) -> RowSource:
-    if not isinstance(packs.array.encoded_tokens, Elements):
-        raise invalid("array", "must be PackedSequences of a split such as dataset.train", packs)
-    packs.check_seq_len(seq_len)
-    return packs.rows
 
 
 def block_rows_of(array: FlatTokensArray | PackedSequences, seq_len: int, block_tokens: int | None) -> int:
     """Rows per block. block_tokens: None for the default of the array."""
     if block_tokens is None:
         block_tokens = array.block_tokens if isinstance(array, PackedSequences) else BLOCK_TOKENS
-    return max(1, min(integer("block_tokens", block_tokens, 1), LARGEST_BLOCK) // seq_len)
+    return max(1, min(integer("block_tokens", block_tokens, 1), MAX_BLOCK) // seq_len)
 
 
 def default_shuffle_blocks(block_rows: int, seq_len: int, batch_size: int, shuffle: bool) -> int:
     """Blocks in the windows of all lanes by default."""
     window_tokens = WINDOW_TOKENS if shuffle else max(ORDERED_TOKENS, batch_size * seq_len)
     return max(1, window_tokens // (block_rows * seq_len))
-
-
-def check_ranks_divide(batch_size: int, world_size: int) -> None:
-    """Raise ArgumentError with the nearest numbers that fit, unless world_size divides batch_size."""
-    if batch_size % world_size == 0:
-        return
-    fewer = next(count for count in range(min(world_size, batch_size), 0, -1) if batch_size % count == 0)
-    more = next((count for count in range(world_size, batch_size + 1) if batch_size % count == 0), fewer)
-    ranks = " or ".join(str(count) for count in sorted({fewer, more}))
-    below = batch_size // world_size * world_size
-    sizes_near = " or ".join(str(size) for size in (below, below + world_size) if size)
-    fix = f"Use {ranks} ranks, or batch_size {sizes_near} (which changes the order)."
-    raise invalid("world_size", f"must divide batch_size = {batch_size}", world_size, fix)

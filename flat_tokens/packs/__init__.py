@@ -1,1 +1,1 @@
-"""Plans of which sequences share a row, and the packs made from them."""
+"""Whole sequences packed into rows of equal length."""

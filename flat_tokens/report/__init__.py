@@ -1,7 +1,8 @@
-"""One self-contained HTML page about a dataset: sizes, lengths, entries, and sequences with their tokens coloured.
+"""A standalone HTML page about a dataset: sizes, lengths, entries, and sequences with colored tokens.
 
-`figures` reads, within bounds that do not grow with the dataset, `page` writes HTML in the components of `reports`.
-The page needs no network and nothing beside it, and its bytes follow from the dataset and the arguments alone."""
+`figures` reads a bounded part of the dataset, and `page` writes HTML with the components of `tokenmill.html`. The bytes
+of the page follow from the dataset and the arguments alone.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import render
 from flat_tokens.storage.places import name_of
 
-__all__ = ["Bounds", "gather", "render", "report_html"]
+__all__ = ["Bounds", "report_html"]
 
 
 def report_html(dataset: Dataset, bounds: Bounds | None = None, name: str | None = None) -> str:
-    """The page as text; name: what the page calls the dataset, by default its folder.
+    """Return the page.
 
-    Cost: some 10 s and 300 MB at most with the default bounds, whatever the size of the dataset. DatasetError
-    for damage that is met on the way."""
+    name: name of the dataset on the page (default: the last part of its path).
+
+    Cost: at most about 10 s and 300 MB with the default bounds. Raise DatasetError for damage that is found.
+    """
     return render(gather(dataset, bounds or Bounds()), name or name_of(dataset.path))

@@ -1,4 +1,4 @@
-"""Writing the page to a file: whole or not at all, and over nothing but an earlier report."""
+"""Writes the page to a file, whole or not at all, and only over an earlier report."""
 
 from __future__ import annotations
 
@@ -12,45 +12,35 @@ from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import MARK, render
 from flat_tokens.storage.places import Place, name_of
-from tokenmill.stores.names import rename
+from tokenmill.stores.names import write_whole
 
 
 def write_report(
-    dataset: Place,
-    output: Path | None,
-    bounds: Bounds,
-    tokenizer: Path | None,
-    overwrite: bool,
-    version: int | None = None,
+    dataset: Place, output: Path | None, bounds: Bounds, tokenizer: Path | None, overwrite: bool
 ) -> Path | None:
-    """Write the page, and return where it is; None after "-", which is stdout.
+    """Write the page and return its path, None for stdout.
 
-    output: None for NAME.report.html in the current folder. version: as for `open`. ArgumentError for a place that
-    cannot take it, RefusedError for a file that is no report, unless `overwrite`."""
+    output: "-" for stdout (default: NAME.report.html in the current folder).
+
+    Raise ArgumentError for a path that cannot be written, RefusedError for a file that is not a report, unless
+    `overwrite`.
+    """
     tokenizer_file(tokenizer)
     name = name_of(dataset)
-    if output == Path("-"):
-        sys.stdout.write(_page(dataset, name, bounds, tokenizer, version))
+    path = output or Path(f"{name.removesuffix('.zarr')}.report.html")
+    is_stdout = path == Path("-")
+    if not is_stdout:
+        _check_output(path, dataset, tokenizer, overwrite)
+    page = render(gather(opening.open(dataset), bounds, tokenizer), name)
+    if is_stdout:
+        sys.stdout.write(page)
         return None
-    path = output if output is not None else Path(f"{name.removesuffix('.zarr')}.report.html")
-    _check_place(path, dataset, tokenizer, overwrite)
-    page = _page(dataset, name, bounds, tokenizer, version)
     temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-        rename(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, [page.encode()], temporary, synced=False)
     return path
 
 
-def _page(dataset: Place, name: str, bounds: Bounds, tokenizer: Path | None, version: int | None) -> str:
-    return render(gather(opening.open(dataset, version=version), bounds, tokenizer), name)
-
-
-def _check_place(path: Path, dataset: Place, tokenizer: Path | None, overwrite: bool) -> None:
+def _check_output(path: Path, dataset: Place, tokenizer: Path | None, overwrite: bool) -> None:
     where = printable(str(path))
     if path.is_dir():
         raise ArgumentError(f"--output: must be a file, not a folder (got {where})")

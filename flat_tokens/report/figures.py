@@ -1,36 +1,46 @@
-"""The figures of a report, read within bounds: all of a small dataset, an even sample of a large one.
+"""The figures of a report: of a whole small dataset, or of an even sample of a large one.
 
-Lengths come from seq_starts, in blocks; frequencies of ids from runs of tokens spread evenly over a split; the
-sequences shown are spread evenly, too. How much was looked at is said (`SplitFigures.sampled_tokens`,
-`Lengths.seq_count`), so that the page can."""
+Lengths come from blocks of seq_starts, frequencies from runs of tokens. Blocks, runs and the sequences shown are spread
+evenly over a split. The figures state how much was read.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import invalid
-from flat_tokens.format import decode_ids
+from flat_tokens.arguments import integer
+from flat_tokens.format import SPLITS, decode_ids
 from flat_tokens.opening import Dataset
-from flat_tokens.packs.packing_plan import read_starts
+from flat_tokens.packs.plan import read_starts
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.statistics import describe
 from flat_tokens.storage import entries as tokenizer_entries
 
-RUN_TOKENS = 2**16  # a zarr chunk or a quarter of one
+RUN_TOKENS = 2**16
 BLOCK_SEQS = 2**18
 PERCENTILES = (1, 10, 50, 90, 99)
 LISTED_SOURCES = 50
 
+Int64 = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much is looked at. tokens: of each split, for frequencies; lengths: sequences of each split;
-    sequences: shown of each split, with the first `shown_tokens` of each; entries: in each list."""
+    """How much is read.
+
+    tokens: tokens per split, for frequencies.
+    lengths: sequences per split, for lengths.
+    sequences: sequences per split to show.
+    shown_tokens: tokens per sequence to show.
+    entries: entries per list.
+    """
 
     tokens: int = 2**23
     lengths: int = 2**24
@@ -39,51 +49,36 @@ class Bounds:
     entries: int = 25
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("tokens", 1),
-            ("lengths", 1),
-            ("sequences", 0),
-            ("shown_tokens", 1),
-            ("entries", 1),
-        ):
-            if getattr(self, name) < least:
-                raise invalid(name, f"must be at least {least}", getattr(self, name))
+        for name in ("tokens", "lengths", "sequences", "shown_tokens", "entries"):
+            integer(name, getattr(self, name), 0 if name == "sequences" else 1)
 
 
 @dataclass(frozen=True)
-class Lengths:
-    """How long sequences are. values, counts: int64, the different lengths in ascending order and how often they
-    occur."""
+class Counts:
+    """Distinct values in ascending order, and how often each occurs."""
 
-    values: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
+    values: npt.NDArray[Any]
+    counts: Int64
 
-    @property
-    def seq_count(self) -> int:
-        """How many sequences were looked at."""
+    @cached_property
+    def total(self) -> int:
+        """The number of values."""
         return int(self.counts.sum())
 
-    @property
-    def token_count(self) -> int:
-        """How many tokens they have together."""
+    @cached_property
+    def sum(self) -> int:
+        """The sum of all values."""
         return int((self.values * self.counts).sum())
 
     def percentile(self, percent: int) -> int:
-        """The least length that so many percent of the sequences do not exceed."""
-        at = int(np.searchsorted(np.cumsum(self.counts), self.seq_count * percent / 100))
+        """Return the smallest value that `percent` of the values do not exceed."""
+        at = int(np.searchsorted(np.cumsum(self.counts), self.total * percent / 100))
         return int(self.values[min(at, len(self.values) - 1)])
-
-    def binned(self, edges: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Sequences and tokens in each bin [edges[i], edges[i + 1])."""
-        bins = np.searchsorted(edges, self.values, "right") - 1
-        size = len(edges) - 1
-        seqs = np.bincount(bins, self.counts, size).astype(np.int64)
-        return seqs, np.bincount(bins, self.counts * self.values, size).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A sequence of the page: its number, its length, its first ids."""
+    """A sequence on the page: its index, its length, and its first IDs."""
 
     index: int
     token_count: int
@@ -92,32 +87,33 @@ class Shown:
 
 @dataclass(frozen=True)
 class SplitFigures:
-    """What is known of one split. ids, id_counts: the different ids of the sampled tokens, and how often they
-    occur."""
+    """The figures of one split. facts: from `statistics.describe`. lengths, ids: of the sample."""
 
     name: str
-    token_count: int
-    seq_count: int
-    lengths: Lengths
-    ids: npt.NDArray[np.uint32]
-    id_counts: npt.NDArray[np.int64]
-    shown: list[Shown]
     facts: dict[str, Any]
+    lengths: Counts
+    ids: Counts
+    shown: list[Shown]
 
     @property
-    def sampled_tokens(self) -> int:
-        """How many tokens ids and id_counts were counted in."""
-        return int(self.id_counts.sum())
+    def token_count(self) -> int:
+        """Tokens of the whole split."""
+        return int(self.facts["token_count"])
 
     @property
+    def seq_count(self) -> int:
+        """Sequences of the whole split."""
+        return int(self.facts["seq_count"])
+
+    @cached_property
     def count_of(self) -> dict[int, int]:
-        """Id -> how often it occurs in the sample."""
-        return dict(zip(self.ids.tolist(), self.id_counts.tolist(), strict=True))
+        """ID -> occurrences in the sample."""
+        return dict(zip(self.ids.values.tolist(), self.ids.counts.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class Figures:
-    """All that the page tells. entries: id -> bytes, None if the dataset has no tokenizer that can be read."""
+    """All figures of a page. entries: ID -> bytes, None without a tokenizer."""
 
     splits: list[SplitFigures]
     entries: dict[int, bytes] | None
@@ -127,77 +123,56 @@ class Figures:
 
     @property
     def names(self) -> list[str]:
-        """train, validation."""
+        """The names of the splits."""
         return [split.name for split in self.splits]
 
 
 def gather(dataset: Dataset, bounds: Bounds, tokenizer: Path | None = None) -> Figures:
-    """Read the figures. tokenizer: a tokenizer.json to show text by, by default the dataset's own."""
+    """Read the figures. tokenizer: tokenizer.json to show text with (default: the dataset's own)."""
     facts = describe(dataset, with_lengths=False, most_sources=LISTED_SOURCES)
     path = tokenizer or dataset.tokenizer_path
     known = tokenizer_entries.load_entries(path) if path is not None else None
     special = tokenizer_entries.load_special_ids(path) if path is not None else frozenset()
-    splits = [_split(dataset[name], facts["splits"][name], bounds) for name in ("train", "validation")]
+    splits = [_split(dataset[name], facts["splits"][name], bounds) for name in SPLITS]
     return Figures(splits, known, special, facts, bounds)
 
 
 def _split(array: FlatTokensArray, facts: dict[str, Any], bounds: Bounds) -> SplitFigures:
-    ids, id_counts = _frequencies(array, bounds.tokens)
-    return SplitFigures(
-        array.name,
-        array.token_count,
-        array.seq_count,
-        _lengths(array, bounds.lengths),
-        ids,
-        id_counts,
-        _shown(array, bounds.sequences, bounds.shown_tokens),
-        facts,
+    starts, tokens = array.seq_starts, array.encoded_tokens
+    lengths = _counts(
+        np.diff(read_starts(starts, start, stop))
+        for start, stop in spread(array.seq_count, min(BLOCK_SEQS, bounds.lengths), bounds.lengths)
     )
+    ids = _counts(
+        decode_ids(tokens.read(start, stop))
+        for start, stop in spread(array.token_count, min(RUN_TOKENS, bounds.tokens), bounds.tokens)
+    )
+    shown = []
+    for index, _ in spread(array.seq_count, 1, bounds.sequences) if bounds.sequences else []:
+        start, stop = array.sequence_range(index)
+        begin = decode_ids(tokens.read(start, min(stop, start + bounds.shown_tokens)))
+        shown.append(Shown(index, stop - start, begin.tolist()))
+    return SplitFigures(array.name, facts, lengths, ids, shown)
+
+
+def _counts(parts: Iterable[npt.NDArray[Any]]) -> Counts:
+    found = [np.unique(part, return_counts=True) for part in parts]
+    none = np.empty(0, np.int64)
+    values, indices = np.unique(np.concatenate([none, *(own for own, _ in found)]), return_inverse=True)
+    occurrences = np.concatenate([none, *(counts for _, counts in found)])
+    return Counts(values.astype(np.int64), np.bincount(indices, occurrences, len(values)).astype(np.int64))
 
 
 def spread(total: int, size: int, limit: int) -> list[tuple[int, int]]:
-    """Ranges [start, stop) of `size`, at most `limit` together, spread evenly over [0, total) at multiples of size.
+    """Return spans of `size` elements, at most `limit` in all, spread evenly over [0, total).
 
-    10, 2, 4 -> [(0, 2), (8, 10)]; all of it, in such ranges, if limit allows."""
+    10, 2, 4 -> [(0, 2), (8, 10)]; all of [0, total) if `limit` allows.
+    """
     cells = -(-total // size)
     wanted = cells if total <= limit else max(limit // size, 1)
     chosen = (
         range(cells)
         if wanted >= cells
-        else [place * (cells - 1) // max(wanted - 1, 1) for place in range(wanted)]
+        else [index * (cells - 1) // max(wanted - 1, 1) for index in range(wanted)]
     )
     return [(cell * size, min((cell + 1) * size, total)) for cell in chosen]
-
-
-def _lengths(array: FlatTokensArray, limit: int) -> Lengths:
-    block = min(BLOCK_SEQS, limit)
-    parts = [
-        np.unique(np.diff(read_starts(array.seq_starts, start, stop)), return_counts=True)
-        for start, stop in spread(array.seq_count, block, limit)
-    ]
-    if not parts:
-        return Lengths(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    values, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
-    counts = np.bincount(places, np.concatenate([part[1] for part in parts])).astype(np.int64)
-    return Lengths(values, counts)
-
-
-def _frequencies(array: FlatTokensArray, limit: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    run = min(RUN_TOKENS, limit)
-    parts = [
-        np.unique(decode_ids(array.encoded_tokens.read(start, stop)), return_counts=True)
-        for start, stop in spread(array.token_count, run, limit)
-    ]
-    if not parts:
-        return np.zeros(0, np.uint32), np.zeros(0, np.int64)
-    ids, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
-    return ids, np.bincount(places, np.concatenate([part[1] for part in parts])).astype(np.int64)
-
-
-def _shown(array: FlatTokensArray, count: int, shown_tokens: int) -> list[Shown]:
-    shown = []
-    for index, _ in spread(array.seq_count, 1, count) if count else []:
-        start, stop = read_starts(array.seq_starts, index, index + 1).tolist()
-        ids = decode_ids(array.encoded_tokens.read(start, min(stop, start + shown_tokens)))
-        shown.append(Shown(index, stop - start, ids.tolist()))
-    return shown

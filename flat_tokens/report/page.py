@@ -1,28 +1,29 @@
-"""The page of a dataset report. Only shares and bins are computed here, and nothing is read."""
+"""The page of a dataset report. It computes shares and bins, and reads nothing."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.report.figures import PERCENTILES, Figures, Lengths, SplitFigures
+from flat_tokens.report.figures import PERCENTILES, Figures, SplitFigures
 from flat_tokens.report.page_tokens import commonest, longest, sequences
 from tokenmill.html import numbers
 from tokenmill.html.chart import histogram
 from tokenmill.html.components import SERIES, escaped, folded, heads, pair, section, table
 from tokenmill.html.page import page
 
-MARK = "<!-- flat_tokens report -->"  # by which a later report knows that it may replace the file
+MARK = "<!-- flat_tokens report -->"  # files with this mark may be replaced
 LARGEST_BYTES_BAR = 16  # the last bar also counts longer tokens
 
 SOURCE_FIGURES = {"bytes": "bytes", "train_tokens": "tokens in train", "validation_tokens": "in validation"}
 
 
 def render(figures: Figures, name: str) -> str:
-    """The whole page as text."""
+    """Return the page."""
     sections = [
         _comparison(figures),
         _lengths(figures),
@@ -53,74 +54,79 @@ def _cards(figures: Figures) -> list[tuple[str, str]]:
     return cards
 
 
-def _trained(split: SplitFigures) -> str:
-    """The number of trained tokens of a split with a loss mask."""
-    count = split.facts["trained_tokens"]
-    return "" if count is None else f"{count:,}"
-
-
 def _comparison(figures: Figures) -> str:
+    splits = figures.splits
+
+    def row(label: str, of: Callable[[SplitFigures], str]) -> list[str]:
+        return [label, *map(of, splits)]
+
+    def length(percent: int) -> Callable[[SplitFigures], str]:
+        return lambda split: f"{split.lengths.percentile(percent):,}" if split.lengths.total else "–"
+
+    all_tokens = _all_tokens(figures)
     rows = [
-        ["sequences", *(f"{split.seq_count:,}" for split in figures.splits)],
-        ["tokens", *(f"{split.token_count:,}" for split in figures.splits)],
-        [
-            "share of all tokens",
-            *(numbers.percent(split.token_count, _all_tokens(figures)) for split in figures.splits),
-        ],
-        *([["trained", *map(_trained, figures.splits)]] if any(map(_trained, figures.splits)) else []),
-        ["mean tokens per sequence", *(_mean(split.lengths) for split in figures.splits)],
+        row("sequences", lambda split: f"{split.seq_count:,}"),
+        row("tokens", lambda split: f"{split.token_count:,}"),
+        row("share of all tokens", lambda split: numbers.percent(split.token_count, all_tokens)),
     ]
+    if any(split.facts["trained_tokens"] is not None for split in splits):
+        rows.append(row("trained", lambda split: f"{split.facts['trained_tokens'] or 0:,}"))
+    rows.append(row("mean tokens per sequence", _mean))
     for percent in PERCENTILES:
         label = "median" if percent == 50 else f"{percent}{'st' if percent == 1 else 'th'} percentile"
-        rows.append([label, *(_percentile(split.lengths, percent) for split in figures.splits)])
-    rows.append(["longest", *(_percentile(split.lengths, 100) for split in figures.splits)])
+        rows.append(row(label, length(percent)))
+    rows.append(row("longest", length(100)))
     if figures.entries is not None:
-        rows.append(["bytes of text per token", *(_rate(split, figures) for split in figures.splits)])
+        rows.append(row("bytes of text per token", lambda split: _rate(split, figures)))
     rows += [
-        ["distinct IDs", *(f"{len(split.ids):,}" for split in figures.splits)],
-        ["largest ID", *(f"{split.facts['max_token_id']:,}" for split in figures.splits)],
-        ["on disk", *(numbers.storage(split.facts["disk_bytes"]) for split in figures.splits)],
-        [
+        row("distinct IDs", lambda split: f"{len(split.ids.values):,}"),
+        row("largest ID", lambda split: f"{split.facts['max_token_id']:,}"),
+        row("on disk", lambda split: numbers.storage(split.facts["disk_bytes"])),
+        row(
             "bytes on disk per token",
-            *(numbers.ratio(split.facts["disk_bytes"], split.token_count) for split in figures.splits),
-        ],
-        ["compression", *(escaped(str(split.facts["compression"])) for split in figures.splits)],
+            lambda split: numbers.ratio(split.facts["disk_bytes"], split.token_count),
+        ),
+        row("compression", lambda split: escaped(str(split.facts["compression"]))),
     ]
     return section("Train and validation", table(["", *heads(figures.names)], rows), _sample_note(figures))
 
 
 def _lengths(figures: Figures) -> str:
     edges = length_edges(
-        max((int(split.lengths.values[-1]) for split in figures.splits if split.seq_count), default=1)
+        max((split.lengths.values[-1] for split in figures.splits if split.seq_count), default=1)
     )
-    labels = [f"{edge:,}" if edge < 10_000 else numbers.short(edge) for edge in edges[:-1].tolist()]
-    plots, counted = [], []
-    binned = [split.lengths.binned(edges) for split in figures.splits]
+    binned = []
+    for split in figures.splits:
+        bins = np.searchsorted(edges, split.lengths.values, "right") - 1
+        seqs, tokens = (
+            np.bincount(bins, weights, len(edges) - 1).astype(np.int64)
+            for weights in (split.lengths.counts, split.lengths.counts * split.lengths.values)
+        )
+        binned.append((seqs, tokens))
     used = np.flatnonzero(sum(seqs for seqs, _ in binned))
     low, high = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
     ranges = [numbers.span(int(edges[at]), int(edges[at + 1]) - 1) for at in range(low, high)]
+    labels = [f"{edge:,}" if edge < 10_000 else numbers.short(edge) for edge in edges[low:high].tolist()]
     top = max((_largest_share(seqs) for seqs, _ in binned), default=1.0)
+    plots, columns = [], []
     for split, series, (seqs, tokens) in zip(figures.splits, SERIES, binned, strict=True):
-        shares = seqs[low:high] / max(int(seqs.sum()), 1)
+        columns += [seqs[low:high].tolist(), tokens[low:high].tolist()]
         tips = [
-            f"{span} tokens: {count:,} sequences ({numbers.percent(count, int(seqs.sum()))}), "
-            f"{numbers.percent(held, int(tokens.sum()))} of the tokens"
-            for span, count, held in zip(
-                ranges, seqs[low:high].tolist(), tokens[low:high].tolist(), strict=True
-            )
+            f"{span} tokens: {count:,} sequences ({numbers.percent(count, split.lengths.total)}), "
+            f"{numbers.percent(held, split.lengths.sum)} of the tokens"
+            for span, count, held in zip(ranges, *columns[-2:], strict=True)
         ]
         note = f"{numbers.many(split.seq_count, 'sequence')}{_highest_bar(seqs)}"
+        shares = (seqs[low:high] / max(split.lengths.total, 1)).tolist()
         step = max(-(-(high - low) // 9), 1)
-        plots.append(histogram(series, split.name, note, shares.tolist(), top, labels[low:high], tips, step))
-        counted.append((seqs[low:high].tolist(), tokens[low:high].tolist()))
-    columns = ["tokens per sequence"]
-    columns += [f"{head}: {what}" for head in heads(figures.names) for what in ("sequences", "tokens")]
+        plots.append(histogram(series, split.name, note, shares, top, labels, tips, step))
+    names = [f"{head}: {what}" for head in heads(figures.names) for what in ("sequences", "tokens")]
     rows = [
-        [span, *(f"{column[at]:,}" for both in counted for column in both)] for at, span in enumerate(ranges)
+        [span, *(f"{count:,}" for count in counts)] for span, *counts in zip(ranges, *columns, strict=True)
     ]
     return section(
         "Sequence lengths",
-        pair(plots) + folded("The numbers", table(columns, rows)),
+        pair(plots) + folded("The numbers", table(["tokens per sequence", *names], rows)),
         "Tokens per sequence, in bins that grow by a third to a half. The height is the share of the split's "
         "sequences, on the same scale for both splits.",
     )
@@ -156,16 +162,12 @@ def _bytes_per_token(figures: Figures) -> str:
 
 
 def _origin(figures: Figures) -> str:
-    facts = figures.facts
-    rows: list[list[str]] = []
-    of_first = " of the first part" if facts["parts"] else ""
-    for title, group in (
-        ("tokenizer", facts["tokenizer"]),
-        (f"options{of_first}", facts["options"]),
-        ("versions", facts["versions"]),
-    ):
-        rows += [[f"{title}: {escaped(str(key))}", _value(value)] for key, value in (group or {}).items()]
-    sources = facts["sources"]
+    facts, sources = figures.facts, figures.facts["sources"]
+    rows = [
+        [f"{title}: {escaped(str(key))}", _value(value)]
+        for title in ("tokenizer", "options", "versions")
+        for key, value in (facts[title] or {}).items()
+    ]
     listed = [
         [
             escaped(str(source.get("path", ""))),
@@ -173,41 +175,34 @@ def _origin(figures: Figures) -> str:
         ]
         for source in sources
     ]
-    more = (
-        f"<p class=more>and {facts['source_count'] - len(sources):,} more</p>"
-        if facts["source_count"] > len(sources)
-        else ""
-    )
+    left_out = facts["source_count"] - len(sources)
+    more = f"<p class=more>and {left_out:,} more</p>" if left_out else ""
     made = table(["", ""], rows, "origin") if rows else "<p class=note>The dataset has no manifest.</p>"
     files = f"{table(['source', *SOURCE_FIGURES.values()], listed, 'origin')}{more}" if listed else ""
     return section("Provenance", made + files)
 
 
 def _value(value: Any) -> str:
-    """As a person writes it: None -> none; {"train": 3} -> train 3; 4294967296 -> 4,294,967,296."""
-    if isinstance(value, dict):
-        text = ", ".join(f"{key} {part}" for key, part in value.items()) or "none"
+    """Return a JSON value for people: None -> none; {"train": 3} -> train 3; 4294967296 -> 4,294,967,296."""
+    if value is None or value == {}:
+        text = "none"
+    elif isinstance(value, dict):
+        text = ", ".join(f"{key} {part}" for key, part in value.items())
     elif isinstance(value, int) and not isinstance(value, bool):
         text = f"{value:,}"
     else:
-        text = (
-            "none"
-            if value is None
-            else value
-            if isinstance(value, str)
-            else json.dumps(value, ensure_ascii=False)
-        )
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f'<span class="wrap">{escaped(text)}</span>'
 
 
 def _sample_note(figures: Figures) -> str:
     said = []
     for split in figures.splits:
-        if split.sampled_tokens < split.token_count:
-            said.append(f"{split.sampled_tokens:,} of {split.token_count:,} tokens of {split.name}")
-        if split.lengths.seq_count < split.seq_count:
+        if split.ids.total < split.token_count:
+            said.append(f"{split.ids.total:,} of {split.token_count:,} tokens of {split.name}")
+        if split.lengths.total < split.seq_count:
             said.append(
-                f"the lengths of {split.lengths.seq_count:,} of {split.seq_count:,} sequences of {split.name}"
+                f"the lengths of {split.lengths.total:,} of {split.seq_count:,} sequences of {split.name}"
             )
     if not said:
         return "All tokens and sequences were counted."
@@ -218,8 +213,7 @@ def _sample_note(figures: Figures) -> str:
 
 
 def length_edges(longest: int) -> npt.NDArray[np.int64]:
-    """Edges of bins that grow by a half and a third in turn, 1, 2, 3, 4, 6, 8, 12 ..., until `longest` is
-    inside."""
+    """Return edges of bins that grow by a half and a third in turn, up to `longest`: 1, 2, 3, 4, 6, 8, 12 ..."""
     edges = [1, 2, 3]
     while edges[-1] <= longest:
         edges.append(edges[-2] * 2)
@@ -229,16 +223,16 @@ def length_edges(longest: int) -> npt.NDArray[np.int64]:
 def _entry_bytes(
     split: SplitFigures, figures: Figures
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Bytes of each of split.ids, 0 for ids that no entry has, and how often it occurs; without special tokens, which
-    stand for no text."""
-    ordinary = np.array([id_ not in figures.special_ids for id_ in split.ids.tolist()], bool)
-    entries = figures.entries or {}
-    sizes = np.array([len(entries.get(id_, b"")) for id_ in split.ids[ordinary].tolist()], np.int64)
-    return sizes, split.id_counts[ordinary]
+    """Return the bytes of each ID of the sample, 0 for an unknown one, and its occurrences. Special tokens are left
+    out, because they are not text."""
+    ids, entries = split.ids.values.tolist(), figures.entries or {}
+    ordinary = np.array([id_ not in figures.special_ids for id_ in ids], bool)
+    sizes = np.array([len(entries.get(id_, b"")) for id_ in ids], np.int64)
+    return sizes[ordinary], split.ids.counts[ordinary]
 
 
 def _text_bytes(split: SplitFigures, figures: Figures) -> tuple[int, int]:
-    """Bytes of text of the sampled tokens, and how many tokens those are."""
+    """Return the bytes of text of the sampled tokens, and the number of these tokens."""
     sizes, times = _entry_bytes(split, figures)
     return int((sizes * times).sum()), int(times.sum())
 
@@ -247,12 +241,8 @@ def _rate(split: SplitFigures, figures: Figures) -> str:
     return numbers.ratio(*_text_bytes(split, figures))
 
 
-def _mean(lengths: Lengths) -> str:
-    return f"{lengths.token_count / lengths.seq_count:,.1f}" if len(lengths.values) else "–"
-
-
-def _percentile(lengths: Lengths, percent: int) -> str:
-    return f"{lengths.percentile(percent):,}" if len(lengths.values) else "–"
+def _mean(split: SplitFigures) -> str:
+    return f"{split.lengths.sum / split.lengths.total:,.1f}" if split.lengths.total else "–"
 
 
 def _highest_bar(counts: npt.NDArray[np.int64]) -> str:

@@ -1,4 +1,4 @@
-"""The sections that show text: the commonest and the longest entries, and sequences with their tokens coloured."""
+"""The sections that show text: the most frequent and the longest entries, and sequences with colored tokens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def commonest(figures: Figures) -> str:
     chosen = sorted(counts[leading].items(), key=lambda item: (-item[1], item[0]))[: figures.bounds.entries]
     if not chosen:
         return ""
-    totals = [max(split.sampled_tokens, 1) for split in figures.splits]
+    totals = [max(split.ids.total, 1) for split in figures.splits]
     top = max(
         count.get(id_, 0) / total for id_, _ in chosen for count, total in zip(counts, totals, strict=True)
     )

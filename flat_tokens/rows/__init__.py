@@ -1,1 +1,1 @@
-"""What a loader is made of: the order of rows, windows over the tokens, rows cut into batches, reading ahead."""
+"""From row numbers to batches: the tokens of a row, reading them, and the arrays cut from them."""

@@ -1,8 +1,8 @@
-"""Unpacked rows: one sequence a row, padded behind; what is longer than a row is truncated or split.
+"""Unpacked rows: one sequence per row, padded. Long sequences are truncated, or split over several rows.
 
-Truncated, row i is sequence i up to `length` tokens. Split, a sequence of n tokens makes ceil(n / length)
-rows one after the other; the rows before a thousand sequences are counted once, in one pass over seq_starts
-(8 bytes a thousand sequences are kept, 3 ns a sequence), so that any row is found by two look-ups.
+Truncated, row i is sequence i up to `length` tokens. Split, a sequence of n tokens makes ceil(n / length) consecutive
+rows. The constructor counts the rows of each group of sequences in one pass over seq_starts, 8 bytes per group, so
+that two look-ups find any row.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from flat_tokens.arguments import invalid
 from flat_tokens.errors import CONVERT_AGAIN, DatasetError, damaged
 from flat_tokens.format import not_rising
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.row_source import ChunkReader, Int64, TokenRanges, put_pieces
-from flat_tokens.rows.row_window import RowWindow
+from flat_tokens.rows.cut import Int64
+from flat_tokens.rows.reader import TokenRanges
 
 LONG_SEQUENCES = ("split", "truncate")
 GROUP = 1024  # sequences that are counted together
-LARGEST_GAP = 4096  # starts between two wanted ones that are read rather than skipped
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What becomes of the tokens of a split when its rows are made, over all rows.
+    """Token counts of the rows of a split, over all rows.
 
-    tokens = tokens_in_rows + tokens_truncated + tokens_in_tail. tokens_truncated: beyond the row in sequences
-    that are longer; tokens_in_tail: behind the last full row of the packed stream. padding: places without a
-    token. sequences_cut: how many are longer than a row. rows_left_out: of each epoch, since they fill no
-    batch; others in each epoch when shuffled."""
+    tokens: tokens_in_rows + tokens_truncated + tokens_in_tail.
+    tokens_truncated: tokens after the row in sequences that are longer.
+    tokens_in_tail: tokens after the last full row of the packed stream.
+    padding: positions without a token.
+    sequences_cut: sequences that are longer than a row.
+    rows_left_out: rows per epoch that fill no batch; others in each epoch when shuffled.
+    """
 
     tokens: int
     tokens_in_rows: int
@@ -53,81 +53,55 @@ class Losses:
 
 
 class SequenceRows:
-    """One sequence a row, or a part of one."""
+    """One sequence per row, or a part of one; see RowSource."""
 
-    is_padded = True
-    reads_starts = True
+    is_padded = reads_starts = True
+    is_pack = is_whole = False
 
     def __init__(self, array: FlatTokensArray, length: int, long_sequences: str, padding_id: int) -> None:
-        if length < 1:
-            raise invalid("length of a row", "must be at least 1", length)
         self.kind = f"{long_sequences}, padded with {padding_id}"
         self.length = length
         self.padding_id = padding_id
         self._array = array
-        self._is_split = long_sequences == "split"
-        self._rows_before: Int64 | None = None
-        if self._is_split:
-            counts = [0]
-            for lengths in _length_groups(array):
-                counts.append(int((-(-lengths // length)).sum()))
-            self._rows_before = np.cumsum(np.array(counts, dtype=np.int64))
+        self._rows_before: Int64 | None = None  # each group of sequences, if they are split
+        if long_sequences == "split":
+            counts = [int((-(-np.diff(starts) // length)).sum()) for starts in self._groups()]
+            self._rows_before = np.cumsum([0, *counts])
             self.row_count = int(self._rows_before[-1])
         else:
             self.row_count = array.seq_count
 
-    def ranges(self, rows: Int64) -> tuple[Int64, Int64, npt.NDArray[np.bool_]]:
-        """Where the tokens of rising rows begin and end, and whether a sequence starts there."""
-        if self._rows_before is None:
-            starts, ends = _starts_and_ends(self._array, rows)
-            return starts, np.minimum(ends, starts + self.length), np.ones(len(rows), dtype=np.bool_)
-        groups = np.searchsorted(self._rows_before, rows, side="right") - 1
-        starts, ends = np.empty_like(rows), np.empty_like(rows)
-        is_first = np.empty(len(rows), dtype=np.bool_)
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource.token_ranges."""
+        order = np.argsort(rows, kind="stable")[: np.count_nonzero(rows < self.row_count)]
+        rising = rows[order]
+        groups = rising // GROUP
+        if self._rows_before is not None:
+            groups = np.searchsorted(self._rows_before, rising, side="right") - 1
+        starts, stops = np.empty_like(rising), np.empty_like(rising)
         with self._array.seq_starts.expecting(groups * GROUP, (groups + 1) * GROUP + 1):
             for group in np.unique(groups).tolist():
                 here = np.flatnonzero(groups == group)
-                seq_starts = self._array.seq_starts.read(
-                    group * GROUP, min((group + 1) * GROUP, self._array.seq_count) + 1
-                ).astype(np.int64)
-                lengths = _lengths(self._array, seq_starts, group * GROUP)
-                before = np.concatenate([[0], np.cumsum(-(-lengths // self.length))])
-                inside = rows[here] - self._rows_before[group]
-                sequence = np.searchsorted(before, inside, side="right") - 1
-                part = inside - before[sequence]
-                starts[here] = seq_starts[sequence] + part * self.length
-                ends[here] = np.minimum(starts[here] + self.length, seq_starts[sequence + 1])
-                is_first[here] = part == 0
-        return starts, ends, is_first
-
-    def token_ranges(self, rows: Int64) -> TokenRanges:
-        """See RowSource.token_ranges."""
-        order = np.argsort(rows, kind="stable")
-        order = order[: np.count_nonzero(rows < self.row_count)]
-        starts, stops, _ = self.ranges(rows[order])
+                seq_starts = self._group(group)
+                inside = rising[here] - group * GROUP
+                part = np.zeros_like(inside)
+                if self._rows_before is not None:
+                    before = np.cumsum(np.append(0, -(-np.diff(seq_starts) // self.length)))
+                    part = rising[here] - self._rows_before[group]
+                    inside = np.searchsorted(before, part, side="right") - 1
+                    part -= before[inside]
+                starts[here] = seq_starts[inside] + part * self.length
+                stops[here] = np.minimum(starts[here] + self.length, seq_starts[inside + 1])
         return TokenRanges(order, np.zeros_like(order), starts, stops)
 
-    def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
-        """See RowSource.fill."""
-        assert window.lengths is not None
-        table = window.table()
-        table[: len(rows)] = self.padding_id << 1
-        order = np.argsort(rows, kind="stable")
-        order = order[: np.count_nonzero(rows < self.row_count)]
-        starts, ends, is_first = self.ranges(rows[order])
-        begins = np.where(is_first, starts, starts - 1)  # the id in front of a later part is its first input
-        window.lengths[: len(rows)] = 0
-        window.lengths[order] = ends - starts
-        put_pieces(chunks.pieces(begins, ends), table, order, is_first.astype(np.int64))
-
     def losses(self, rows_left_out: int) -> Losses:
-        """What is lost and padded; one pass over seq_starts, 5 ns a sequence."""
+        """Count the tokens that are truncated and the padding; one pass over seq_starts."""
         cut = beyond = 0
-        for lengths in _length_groups(self._array):
-            is_long = lengths > self.length
-            cut += int(is_long.sum())
-            beyond += int((lengths[is_long] - self.length).sum())
-        truncated = 0 if self._is_split else beyond
+        for starts in self._groups():
+            over = np.maximum(np.diff(starts) - self.length, 0)
+            cut += int(np.count_nonzero(over))
+            beyond += int(over.sum())
+        truncated = beyond if self._rows_before is None else 0
         used = self._array.token_count - truncated
         return Losses(
             tokens=self._array.token_count,
@@ -140,39 +114,21 @@ class SequenceRows:
             rows_left_out=rows_left_out,
         )
 
+    def _groups(self) -> Iterator[Int64]:
+        with self._array.seq_starts.expecting((0,), (len(self._array.seq_starts),)):
+            for group in range(-(-self._array.seq_count // GROUP)):
+                yield self._group(group)
 
-def _length_groups(array: FlatTokensArray) -> Iterator[Int64]:
-    """The lengths of all sequences, GROUP by GROUP."""
-    with array.seq_starts.expecting((0,), (len(array.seq_starts),)):
-        for first in range(0, array.seq_count, GROUP):
-            starts = array.seq_starts.read(first, min(first + GROUP, array.seq_count) + 1).astype(np.int64)
-            yield _lengths(array, starts, first)
-
-
-def _lengths(array: FlatTokensArray, starts: Int64, first: int) -> Int64:
-    lengths: Int64 = starts[1:] - starts[:-1]
-    name = array.seq_starts.name
-    if len(lengths) and int(lengths.min()) < 1:
-        at = int(lengths.argmin()) + 1
-        what = not_rising(name, first + at, starts[at], starts[at - 1])
-        raise DatasetError(f"{what}. {CONVERT_AGAIN}")
-    if len(starts) and int(starts[-1]) > array.token_count:
-        what = f"must be at most the token count {array.token_count} (got {starts[-1]})"
-        raise damaged(f"{name}[{first + len(lengths)}]", what, CONVERT_AGAIN)
-    return lengths
-
-
-def _starts_and_ends(array: FlatTokensArray, sequences: Int64) -> tuple[Int64, Int64]:
-    """seq_starts[i] and seq_starts[i + 1] for rising i, read in as few stretches as make sense."""
-    starts, ends = np.empty_like(sequences), np.empty_like(sequences)
-    if not len(sequences):  # the rows are padding alone
-        return starts, ends
-    borders = np.flatnonzero(np.diff(sequences) > LARGEST_GAP) + 1
-    with array.seq_starts.expecting(sequences, sequences + 2):
-        for here in np.split(np.arange(len(sequences)), borders):
-            first, last = int(sequences[here[0]]), int(sequences[here[-1]])
-            stretch = array.seq_starts.read(first, last + 2).astype(np.int64)
-            _lengths(array, stretch, first)
-            starts[here] = stretch[sequences[here] - first]
-            ends[here] = stretch[sequences[here] - first + 1]
-    return starts, ends
+    def _group(self, group: int) -> Int64:
+        """seq_starts of a group of sequences and the end of the last one, checked."""
+        array, first = self._array, group * GROUP
+        starts: Int64 = array.seq_starts.read(first, min(first + GROUP, array.seq_count) + 1).astype(np.int64)
+        wrong = np.flatnonzero((starts[1:] <= starts[:-1]) | (starts[1:] > array.token_count)) + 1
+        if len(wrong):
+            at, name = int(wrong[0]), array.seq_starts.name
+            if starts[at] > array.token_count:
+                what = f"must be at most the token count {array.token_count} (got {starts[at]})"
+                raise damaged(f"{name}[{first + at}]", what, CONVERT_AGAIN)
+            what = not_rising(name, first + at, starts[at], starts[at - 1])
+            raise DatasetError(f"{what}. {CONVERT_AGAIN}")
+        return starts

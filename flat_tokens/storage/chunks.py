@@ -1,9 +1,7 @@
-"""From files to elements: the zarr chunks of an array, read without zarr, and shards, written without it.
+"""The Zarr chunks in a file, and the index of a shard.
 
-A file of zarr format 2 is one zarr chunk. A shard of format 3 is its encoded zarr chunks one after the other
-and an index: offset and length of each as two little-endian uint64, both 2^64 - 1 for a zarr chunk that is
-not there, then the index's crc32c. Cost: one read a file or zarr chunk and the codec's work, where zarr adds
-half a millisecond a read.
+A file of Zarr format 2 is one Zarr chunk. A shard of format 3 consists of encoded Zarr chunks and an index: the offset
+and length of each as two little-endian uint64, both 2^64 - 1 for an absent Zarr chunk, then the crc32c of the index.
 """
 
 from __future__ import annotations
@@ -14,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import damaged
+from flat_tokens.errors import damaged, printable
 from flat_tokens.storage.codecs import crc32c_bytes
+from flat_tokens.storage.files import AbsentFileError, absent_chunk
 from flat_tokens.storage.zarr_metadata import StoredArray
 
 ABSENT = 2**64 - 1
@@ -27,8 +26,7 @@ ReadPart = Callable[[int, int], bytes | memoryview]
 
 
 def pad(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
-    """values with zeros behind them up to `length`, since zarr stores whole zarr chunks. [1, 2], 3 -> [1, 2,
-    0]."""
+    """Append zeros up to `length`, because Zarr stores whole Zarr chunks. [1, 2], 3 -> [1, 2, 0]."""
     if len(values) == length:
         return values
     padded = np.zeros(length, dtype=values.dtype)
@@ -37,15 +35,14 @@ def pad(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
 
 
 def chunks_of(starts: Positions, stops: Positions, chunk_elements: int) -> Int64:
-    """The zarr chunks that ranges [starts[i], stops[i]) lie in, rising, each once. [0, 5], [3, 9], 4 -> [0, 1, 2]."""
+    """The Zarr chunks of some ranges [starts[i], stops[i]), sorted and unique. [0, 5], [3, 9], 4 -> [0, 1, 2]."""
     firsts = np.asarray(starts, dtype=np.int64) // chunk_elements
     counts = np.maximum(-(-np.asarray(stops, dtype=np.int64) // chunk_elements) - firsts, 0)
     return np.unique(np.arange(counts.sum()) + np.repeat(firsts - np.cumsum(counts) + counts, counts))
 
 
 def join_shard(encoded: list[bytes], chunks_per_shard: int) -> bytes:
-    """The bytes of a shard: its encoded zarr chunks as many as there are; those beyond the array are absent, as zarr
-    writes it."""
+    """The bytes of a shard. Zarr chunks past the end of the array are absent, as zarr writes it."""
     index = np.full((chunks_per_shard, 2), ABSENT, dtype="<u8")
     offset = 0
     for chunk_index, payload in enumerate(encoded):
@@ -55,15 +52,15 @@ def join_shard(encoded: list[bytes], chunks_per_shard: int) -> bytes:
     return b"".join([*encoded, index_bytes, crc32c_bytes(index_bytes)])
 
 
-def largest_chunk_bytes(stored: StoredArray) -> int:
-    """A bound on the encoded bytes of a zarr chunk: no codec doubles what it is given, but for a few bytes."""
-    return 2 * stored.chunk_elements * np.dtype(stored.dtype).itemsize + 2**16
+def max_chunk_bytes(stored: StoredArray) -> int:
+    """An upper limit on the encoded bytes of a Zarr chunk: no codec doubles its input, except for a few bytes."""
+    return 2 * stored.chunk_bytes + 2**16
 
 
 def largest_file_bytes(stored: StoredArray) -> int:
-    """A bound on the length of one file of the array."""
-    raw = stored.shard_elements * np.dtype(stored.dtype).itemsize
-    return 2 * raw + 64 * (stored.shard_elements // stored.chunk_elements) + 2**16
+    """An upper limit on the length of one file of the array."""
+    per_file = stored.shard_elements // stored.chunk_elements
+    return (2 * stored.chunk_bytes + 64) * per_file + 2**16
 
 
 def decode_chunk(
@@ -71,46 +68,27 @@ def decode_chunk(
     payload: bytes | memoryview,
     values: npt.NDArray[Any],
     path: str,
-) -> None:
-    """Fill `values`, one whole zarr chunk, from its encoded bytes; DatasetError names the file."""
-    try:
-        stored.codecs.decode(payload, values)
-    except ValueError as error:
-        raise damaged(path, str(error)) from None
-
-
-def decode_again(
-    stored: StoredArray,
-    payload: bytes | memoryview,
-    values: npt.NDArray[Any],
-    path: str,
-    count: int,
+    count: int | None = None,
+    compare: bool = True,
 ) -> int:
-    """Fill at least the first `count` elements of a zarr chunk that was decoded whole before, so that what it holds
-    for checksums need not be compared; how many are filled. DatasetError names the file."""
+    """Decode a whole Zarr chunk into `values`, or at least its first `count` elements. Return how many were decoded.
+
+    compare: whether a whole decoding compares the checksums of zstd frames. Raise DatasetError, which names `path`."""
     try:
-        return stored.codecs.decode_front(payload, values, count)
+        if count is not None:
+            return stored.codecs.decode_front(payload, values, count, compare)
+        stored.codecs.decode(payload, values, compare)
     except ValueError as error:
         raise damaged(path, str(error)) from None
-
-
-def last_element(stored: StoredArray, payload: bytes | memoryview, path: str) -> int | None:
-    """The last element of a zarr chunk, None where it must be decoded for it; see CodecChain.last_element. DatasetError
-    names the file."""
-    itemsize = np.dtype(stored.dtype).itemsize
-    try:
-        return stored.codecs.last_element(payload, stored.chunk_elements * itemsize, itemsize)
-    except ValueError as error:
-        raise damaged(path, str(error)) from None
+    return len(values)
 
 
 def file_chunks(
     stored: StoredArray, file_index: int, read: ReadPart, size: int
 ) -> Iterator[tuple[int, tuple[int, int] | None]]:
-    """The encoded zarr chunks of a file of `size` bytes, those that hold elements of the array, in order.
+    """The Zarr chunks of a file of `size` bytes, as far as the array goes: (index, (offset, length)).
 
-    read(offset, length): that part of the file. Yields (index of the zarr chunk in the array, its offset and length in
-    the file, or None where a shard has none)."""
+    read(offset, length): that part of the file. The second item is None for a Zarr chunk that the shard lacks."""
     per_file = stored.shard_elements // stored.chunk_elements
     first = file_index * per_file
     chunk_count = -(-stored.element_count // stored.chunk_elements)
@@ -126,14 +104,23 @@ def file_chunks(
         yield chunk_index, None if offset == ABSENT else (offset, length)
 
 
+def present_entry(entries: ShardIndex, index: int, inside: int, where: str) -> tuple[int, int]:
+    """Offset and length of Zarr chunk `index`, which has number `inside` in its shard. Raise AbsentFileError if the
+    shard lacks it."""
+    offset, length = entries[inside].tolist()
+    if offset == ABSENT:
+        raise AbsentFileError(f"{printable(where)}: {absent_chunk(index)}")
+    return offset, length
+
+
 def index_length(stored: StoredArray) -> int:
     """Bytes of the index of a shard."""
     return 16 * (stored.shard_elements // stored.chunk_elements) + 4 * stored.index_crc32c
 
 
 def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, path: str) -> ShardIndex:
-    """The index of a shard, uint64[zarr chunks, 2] of offset and length, every entry inside the file and no longer than
-    a zarr chunk can be; DatasetError."""
+    """The index of a shard, uint64[n, 2] of offsets and lengths. Raise DatasetError for an entry outside the file or
+    longer than a Zarr chunk can be."""
     if len(data) != index_length(stored):
         raise damaged(path, NO_INDEX)
     body = data[: len(data) - 4] if stored.index_crc32c else data
@@ -145,8 +132,8 @@ def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, 
     outside = present & ((lengths > file_bytes) | (offsets > file_bytes - np.minimum(lengths, file_bytes)))
     if outside.any():
         raise damaged(path, "the shard's index points outside the file")
-    most = largest_chunk_bytes(stored)
-    if file_bytes > most and (present & (lengths > most)).any():
+    limit = max_chunk_bytes(stored)
+    if file_bytes > limit and (present & (lengths > limit)).any():
         longest = int(lengths[present].max())
-        raise damaged(path, f"a zarr chunk must have at most {most} bytes (got {longest})")
+        raise damaged(path, f"a zarr chunk must have at most {limit} bytes (got {longest})")
     return index

@@ -1,16 +1,17 @@
-"""From an array of one zarr chunk to the bytes of its file and back, by numcodecs, or by the libzstd it brings.
+"""The codecs of a Zarr chunk: from an array to the bytes of its file and back.
 
-A chain is what the metadata of an array says: filters and compressor of zarr format 2, or the bytes-to-bytes
-codecs of format 3. Only names on the allow-list are taken, so that no dataset can make a reader run code
-(pickle is a codec, too). Invariant: decode(encode(x)) == x, and encode depends on nothing but x and the
-chain: Blosc is kept from its threads, which would store blocks in the order they finish and do not survive a
-fork.
+A chain is an optional delta filter, an optional compressor and an optional crc32c. Other codecs are rejected: numcodecs
+has some that run code of a dataset. Invariant: decode(encode(x)) == x, and the bytes depend only on x and the chain.
+Blosc runs without its threads, which store blocks in the order they finish and do not survive a fork.
 
-zarr is not imported here: its 0.2 s would be paid in every worker process.
+Decoding stops at the size of the chunk, however much a payload would decode to. zarr is not imported, because every
+worker process would spend 0.2 s on it.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 from collections.abc import Mapping
 from functools import lru_cache
@@ -20,189 +21,204 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import cause, printable
-from flat_tokens.storage import bounded, token_matches, zstd_frames
+from flat_tokens.storage import token_matches, zstd_frames
 from flat_tokens.storage.token_facts import is_content
+from flat_tokens.storage.zstd_frames import Bytes, Payload
 
-Json = Mapping[str, Any]
-
-FILTERS = frozenset({"delta", "shuffle"})  # both keep the number of bytes
-COMPRESSORS = frozenset({"zstd", "blosc", "lz4", "zlib", "gzip", "bz2", "lzma"})
+COMPRESSORS = ("blosc", "gzip", "lz4", "zstd")
+FILTERS = ("delta",)
+_BLOSC_HEADER_BYTES = 16
 
 
 class UnknownCodecError(ValueError):
-    """A codec outside the allow-list, or one whose configuration makes no sense."""
+    """A codec that is not supported, or an invalid configuration of one."""
 
 
 class CodecChain(NamedTuple):
-    """What happens to a zarr chunk between memory and file: filters, then compressor, then a crc32c where
-    asked for.
+    """How a Zarr chunk is stored. Hashable and picklable.
 
-    filters and compressor hold numcodecs configurations as JSON text, so that a chain is hashable and cheap
-    to pickle."""
+    filters: configurations of numcodecs filters, as JSON.
+    compressor: the ID of a numcodecs compressor, "" for none.
+    config: its configuration, as JSON.
+    crc32c: whether a crc32c follows.
+    """
 
     filters: tuple[str, ...] = ()
-    compressor: str | None = None
+    compressor: str = ""
+    config: str = ""
     crc32c: bool = False
 
     @classmethod
-    def from_configs(cls, filters: list[Json], compressor: Json | None, crc32c: bool = False) -> CodecChain:
-        """A chain of numcodecs configurations, each on the allow-list and accepted by its codec;
-        UnknownCodecError."""
-        for config in filters:
-            _check(config, FILTERS)
-        if compressor is not None:
-            _check(compressor, COMPRESSORS)
-        chain = cls(
-            tuple(json.dumps(config, sort_keys=True) for config in filters),
-            None if compressor is None else json.dumps(compressor, sort_keys=True),
-            crc32c,
-        )
-        for text in chain.filters:
-            _codec(text)
-        if chain.compressor is not None and not _is_known(compressor):
-            _codec(chain.compressor)
-        return chain
+    def of(cls, filters: list[Any], compressor: Any, crc32c: bool = False) -> CodecChain:
+        """The chain of some numcodecs configurations. Raise UnknownCodecError for one that is not supported."""
+        texts = tuple(_checked(config, FILTERS) for config in filters)
+        if compressor is None:
+            return cls(texts, crc32c=crc32c)
+        return cls(texts, compressor["id"], _checked(compressor, COMPRESSORS), crc32c)
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the bytes are the array itself."""
+        return not (self.filters or self.compressor or self.crc32c)
 
     def encode(self, values: npt.NDArray[Any]) -> bytes:
-        """The bytes of a zarr chunk: values are the whole zarr chunk, padded, C-contiguous, little endian."""
+        """Encode a whole Zarr chunk, padded, contiguous and little-endian."""
         data: Any = values
-        for text in self.filters:
-            data = _codec(text).encode(data)
-        if self.compressor is not None:
-            data = _compressed(self.compressor, data, is_tokens=data is values and values.dtype == np.uint32)
+        for config in self.filters:
+            data = _codec(config).encode(data)
+        if self.compressor:
+            data = np.ascontiguousarray(data).reshape(-1)
+            is_tokens = not self.filters and values.dtype == np.uint32
+            frame = _zstd_frame(self.config, data, is_tokens) if self.compressor == "zstd" else None
+            data = _codec(self.config).encode(data) if frame is None else frame
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
 
     def is_content(self, payload: bytes, digest: int) -> bool:
-        """Whether the bytes of a zarr chunk say by a checksum of their own that they decode to values of this XXH64;
-        False where they have none."""
-        if self.compressor is None or self.filters or _codec_id(self.compressor) != "zstd":
+        """Whether the checksum in an encoded Zarr chunk equals the one of values with this XXH64. False without one."""
+        if self.compressor != "zstd" or self.filters:
             return False
         return is_content(payload[:-4] if self.crc32c else payload, digest)
 
-    def decode(
-        self,
-        payload: bytes | memoryview,
-        values: npt.NDArray[Any],
-        is_checked: bool = False,
-    ) -> None:
-        """Fill `values`, a whole zarr chunk, from the bytes of its file. is_checked: a checksum inside the
-        compressed bytes was compared before and need not be again.
+    def decode(self, payload: Payload, values: npt.NDArray[Any], compare: bool = True) -> None:
+        """Decode a whole Zarr chunk into `values`. compare: whether checksums of zstd frames are compared.
 
-        A payload that would decode to any other length is refused, a longer one before more than a zarr chunk is
-        decoded (flat_tokens/storage/bounded.py). ValueError says why it does not fit; `values` is then undefined."""
-        if self.crc32c:
-            payload = _without_crc32c(payload)
-        data: Any = payload
-        if self.compressor is not None:
-            stated = bounded.stated_bytes(_codec_id(self.compressor), payload)
-            if stated is not None and stated > values.nbytes:
-                raise bounded.TooLongError(values.nbytes, stated)
-            if not self.filters and self._decode_in_place(payload, values, stated, is_checked):
-                return
-            codec, config = _codec(self.compressor), _config(self.compressor)
-            data = _run(bounded.decode, codec, config, payload, values.nbytes)
-        for text in reversed(self.filters):
-            data = _run(_codec(text).decode, data)
-        flat = np.frombuffer(data, dtype=np.uint8)
-        if flat.nbytes != values.nbytes:
-            raise ValueError(zstd_frames.wrong_length(values.nbytes, flat.nbytes))
-        values.view(np.uint8)[:] = flat
+        Raise ValueError for a damaged payload or one of another length; `values` are undefined then."""
+        body, out = self._body(payload), values.view(np.uint8)
+        if not self.compressor and not self.filters:
+            _require_length(len(out), len(body))
+            out[:] = np.frombuffer(body, dtype=np.uint8)
+            return
+        try:
+            if self.compressor:
+                decoded = np.empty_like(out) if self.filters else out
+                _require_length(len(out), decode_into(self.compressor, body, decoded, compare))
+                body = decoded.data
+            for config in reversed(self.filters):
+                body = _codec(config).decode(body)
+        except (MemoryError, _LengthError):
+            raise
+        except Exception as error:  # each codec has its own exceptions
+            raise ValueError(f"cannot be decoded ({cause(error, 100)})") from error
+        if self.filters:
+            filtered = np.frombuffer(body, dtype=np.uint8)
+            _require_length(len(out), len(filtered))
+            out[:] = filtered
 
-    def _decode_in_place(
-        self,
-        payload: bytes | memoryview,
-        values: npt.NDArray[Any],
-        stated: int | None,
-        is_checked: bool,
-    ) -> bool:
-        """Whether the compressor alone could decode straight into `values`, and did."""
-        assert self.compressor is not None
-        if _codec_id(self.compressor) == "zstd":
-            decoded: bool = _run(zstd_frames.decode, payload, values.view(np.uint8), is_checked)
-            return decoded
-        # numcodecs fills what there is of `out`: an earlier zarr chunk must not show through a short one
-        return stated == values.nbytes and _run(_codec(self.compressor).decode, payload, values) is values
-
-    def decode_front(
-        self,
-        payload: bytes | memoryview,
-        values: npt.NDArray[Any],
-        count: int,
-    ) -> int:
-        """Fill at least the first `count` elements of `values` as `decode` would, and all of them where it is not
-        known how to do less; how many are filled. For bytes that were decoded whole before: damage behind the front is
-        not noticed, nor a checksum compared."""
-        if self.compressor is not None and not self.filters and _codec_id(self.compressor) == "zstd":
-            body = _without_crc32c(payload) if self.crc32c else payload
-            if zstd_frames.stated_bytes(body) == values.nbytes:
-                as_bytes, wanted = values.view(np.uint8), count * values.itemsize
-                filled: int = _run(zstd_frames.decode_front, body, as_bytes, wanted)
+    def decode_front(self, payload: Payload, values: npt.NDArray[Any], count: int, compare: bool) -> int:
+        """Decode at least the first `count` elements of a Zarr chunk. Return how many were decoded. compare: whether
+        checksums of zstd frames are compared if all of it is decoded."""
+        if self.compressor == "zstd" and not self.filters:
+            body, size = self._body(payload), count * values.itemsize
+            if zstd_frames.content_size(body) == values.nbytes:
+                filled = zstd_frames.decompress_front(body, values.view(np.uint8), size)
                 if filled:
                     return filled // values.itemsize
-                if _run(zstd_frames.decode, body, as_bytes, True):
-                    return len(values)
-        self.decode(payload, values, True)
+        self.decode(payload, values, compare)
         return len(values)
 
-    def last_element(self, payload: bytes | memoryview, chunk_bytes: int, itemsize: int) -> int | None:
-        """The last element of a zarr chunk, unsigned, where it is known without decoding. ValueError for a crc32c that
-        differs."""
-        if self.compressor is None or self.filters or _codec_id(self.compressor) != "zstd":
+    def last_element(self, payload: Payload, dtype: np.dtype[Any], count: int) -> int | None:
+        """The last of `count` elements of a Zarr chunk if it is known without decoding, else None."""
+        if self.compressor != "zstd" or self.filters:
             return None
-        body = _without_crc32c(payload) if self.crc32c else payload
-        if zstd_frames.stated_bytes(body) != chunk_bytes:
+        body = self._body(payload)
+        if zstd_frames.content_size(body) != count * dtype.itemsize:
             return None
-        last = zstd_frames.last_bytes(body, itemsize)
+        last = zstd_frames.last_bytes(body, dtype.itemsize)
         return None if last is None else int.from_bytes(last, "little")
 
+    def _body(self, payload: Payload) -> Payload:
+        if not self.crc32c:
+            return payload
+        if len(payload) < 4:
+            raise ValueError(f"must have at least the 4 bytes of its crc32c (got {len(payload)})")
+        body = payload[:-4]
+        if crc32c_bytes(body) != bytes(payload[-4:]):
+            raise ValueError("crc32c mismatch: changed after it was written")
+        return body
 
-def _check(config: Json, allowed: frozenset[str]) -> None:
+
+def decode_into(compressor: str, payload: Payload, out: Bytes, compare: bool = True) -> int:
+    """Decode a payload into the front of `out`. Return the number of bytes, or len(out) + 1 if they do not fit.
+
+    compressor: one of COMPRESSORS. Raise ValueError, or an exception of the codec, for a damaged payload."""
+    if compressor == "gzip":
+        stream = gzip.GzipFile(fileobj=io.BytesIO(payload))
+        done = 0
+        while count := stream.readinto(out[done:].data):
+            done += count
+        return done + len(stream.read(1))
+    if compressor == "zstd":
+        decoded = zstd_frames.decompress(payload, out, compare)
+        if decoded is not None:
+            return decoded
+        if zstd_frames.content_size(payload) is None or not zstd_frames.is_one_frame(payload):
+            raise ValueError("without libzstd, zstd data must be one frame with its size in the header")
+    stated = _stated_bytes(compressor, payload)
+    if stated > len(out):
+        return len(out) + 1
+    _codec(json.dumps({"id": compressor})).decode(payload, out[:stated])
+    return stated
+
+
+def _stated_bytes(compressor: str, payload: Payload) -> int:
+    """The decoded length in the header of a payload. numcodecs trusts it, even past the end of the payload."""
+    if compressor == "zstd":
+        return zstd_frames.content_size(payload) or 0
+    if compressor == "lz4":
+        if len(payload) < 4:
+            raise ValueError(f"an lz4 payload has at least 4 bytes (got {len(payload)})")
+        return int.from_bytes(payload[:4], "little")
+    if len(payload) < _BLOSC_HEADER_BYTES:
+        raise ValueError(f"a Blosc header has {_BLOSC_HEADER_BYTES} bytes (got {len(payload)})")
+    stated = int.from_bytes(payload[12:16], "little")
+    if stated != len(payload):
+        raise ValueError(f"must have {stated} bytes by its Blosc header (got {len(payload)})")
+    return int.from_bytes(payload[4:8], "little")
+
+
+class _LengthError(ValueError):
+    """A payload that decodes to another length than its Zarr chunk has."""
+
+
+def _require_length(expected: int, got: int) -> None:
+    if got != expected:
+        shown = "more" if got == expected + 1 else got
+        raise _LengthError(f"must decode to {expected} bytes (got {shown})")
+
+
+def _checked(config: Any, allowed: tuple[str, ...]) -> str:
+    """Return a configuration as JSON text. Raise UnknownCodecError unless its codec is allowed and accepts it."""
     name = config.get("id") if isinstance(config, Mapping) else None
-    if not isinstance(name, str) or name not in allowed:
-        known = ", ".join(sorted(allowed))
-        raise UnknownCodecError(f"codec must be one of {known} (got {printable(repr(name), 60)})")
+    if name not in allowed:
+        raise UnknownCodecError(
+            f"codec must be one of {', '.join(allowed)} (got {printable(repr(name), 60)})"
+        )
     if config.get("astype") not in (None, config.get("dtype")):
         raise UnknownCodecError(f"codec {name} must keep the data type")
-
-
-def _is_known(config: Json | None) -> bool:
-    """Whether its codec surely takes it, as that of the writer's default: known without 50 ms to import numcodecs."""
-    if config is None or config.get("id") != "zstd" or not set(config) <= {"id", "level", "checksum"}:
-        return False
-    level, checksum = config.get("level", 1), config.get("checksum", False)
-    return type(level) is int and -(1 << 17) <= level <= 22 and type(checksum) is bool
-
-
-def _compressed(config_text: str, data: Any, is_tokens: bool) -> Any:
-    setting = _zstd_setting(config_text)
-    frame = None
-    if setting is not None:
-        level, checksum = setting
-        if is_tokens and level == token_matches.LEVEL:
-            frame = token_matches.encode(np.ascontiguousarray(data).reshape(-1), checksum)
-        if frame is None:
-            as_bytes = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-            frame = zstd_frames.encode(as_bytes, level, checksum)
-    return _codec(config_text).encode(data) if frame is None else frame
+    text = json.dumps(config, sort_keys=True)
+    if _zstd_setting(text) is None:  # otherwise numcodecs need not be imported, which takes 50 ms
+        _codec(text)
+    return text
 
 
 @lru_cache(maxsize=64)
 def _zstd_setting(config_text: str) -> tuple[int, bool] | None:
-    """Level and checksum, None if that is another codec's configuration, or one that only numcodecs may judge."""
-    config = _config(config_text)
-    return (config.get("level", 1), config.get("checksum", False)) if _is_known(config) else None
+    """Level and checksum of a plain configuration of zstd, None for any other."""
+    config = json.loads(config_text)
+    level, checksum = config.get("level", 1), config.get("checksum", False)
+    is_plain = config["id"] == "zstd" and set(config) <= {"id", "level", "checksum"}
+    is_valid = type(level) is int and -(1 << 17) <= level <= 22 and type(checksum) is bool
+    return (level, checksum) if is_plain and is_valid else None
 
 
-@lru_cache(maxsize=64)
-def _codec_id(config_text: str) -> str:
-    return str(_config(config_text)["id"])
-
-
-@lru_cache(maxsize=64)
-def _config(config_text: str) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads(config_text)
-    return config
+def _zstd_frame(config_text: str, data: npt.NDArray[Any], is_tokens: bool) -> bytes | None:
+    setting = _zstd_setting(config_text)
+    if setting is None:
+        return None
+    level, checksum = setting
+    frame = token_matches.compress(data, checksum) if is_tokens and level == token_matches.LEVEL else None
+    return zstd_frames.compress(data.view(np.uint8), level, checksum) if frame is None else frame
 
 
 @lru_cache(maxsize=64)
@@ -211,34 +227,14 @@ def _codec(config_text: str) -> Any:
     import numcodecs.blosc
 
     numcodecs.blosc.use_threads = False
-    config = _config(config_text)
     try:
-        return numcodecs.get_codec(config)
+        return numcodecs.get_codec(json.loads(config_text))
     except (TypeError, ValueError, KeyError) as error:
         raise UnknownCodecError(f"invalid codec {printable(config_text)} ({cause(error)})") from error
 
 
-def _run(step: Any, *arguments: Any) -> Any:
-    """A codec's step, with every way in which it reports bad bytes turned into ValueError."""
-    try:
-        return step(*arguments)
-    except (MemoryError, bounded.TooLongError):
-        raise
-    except Exception as error:  # RuntimeError, zlib.error, EOFError, LZMAError: each codec has its own
-        raise ValueError(f"cannot be decoded ({cause(error, 100)})") from error
-
-
-def crc32c_bytes(payload: bytes | memoryview) -> bytes:
-    """The crc32c of some bytes as zarr appends it: four bytes, little endian."""
+def crc32c_bytes(payload: Payload) -> bytes:
+    """The crc32c of some bytes as Zarr appends it: four bytes, little-endian."""
     import google_crc32c
 
     return int(google_crc32c.value(bytes(payload))).to_bytes(4, "little")
-
-
-def _without_crc32c(payload: bytes | memoryview) -> bytes | memoryview:
-    if len(payload) < 4:
-        raise ValueError(f"must have at least the 4 bytes of its crc32c (got {len(payload)})")
-    body, stored = payload[:-4], bytes(payload[-4:])
-    if crc32c_bytes(body) != stored:
-        raise ValueError("crc32c mismatch: changed after it was written")
-    return body

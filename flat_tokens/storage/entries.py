@@ -1,9 +1,8 @@
-"""From ids to text, by the tokenizer.json that lies beside a dataset: for looking at it, not for work.
+"""Token IDs to text, with the tokenizer.json of a dataset, for inspection.
 
-The vocabulary is read, and of the decoder whether entries are text. A byte-level entry writes each byte as a printable
-character: those of Latin-1 that print stand for themselves, the 68 others follow from U+0100 on in ascending order. An
-entry that is text, as of SentencePiece's kind, has a mark for the space, and <0x0A> for a byte. Added tokens are plain
-text.
+Only the vocabulary and the type of the decoder are read. A byte-level entry writes each byte as a printable character:
+the printable ones of Latin-1 as themselves, the 68 others from U+0100 in ascending order. An entry of SentencePiece's
+kind is text with a mark for the space, and <0x0A> for a byte. Added tokens are plain text.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from flat_tokens.errors import cause, damaged
 from flat_tokens.storage.places import Place, read_whole
 from flat_tokens.storage.zarr_metadata import parse_json
 
-LARGEST_TOKENIZER_BYTES = 2**27  # four times that of 262,144 entries
+LARGEST_TOKENIZER_BYTES = 2**27  # four times the size of a file with 262,144 entries
 SPACE_MARK = "\u2581"
 
 
@@ -37,7 +36,7 @@ def _byte_of_char() -> dict[str, int]:
 
 
 def load_entries(path: Place) -> Entries:
-    """The bytes of every entry of a tokenizer.json. DatasetError if it is not of that form."""
+    """The bytes of every entry of a tokenizer.json. Raise DatasetError for another file."""
     data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
     value = parse_json(data, path, "Pass another file as --tokenizer.")
     try:
@@ -68,7 +67,7 @@ def load_entries(path: Place) -> Entries:
 
 
 def _components(decoder: Any) -> Iterator[dict[str, Any]]:
-    """The decoder, or those that it is a sequence of, in whatever order."""
+    """The decoder, or the members of a sequence, in any order."""
     left = [] if decoder is None else [decoder]
     while left:
         part = left.pop()
@@ -93,7 +92,7 @@ def _strips_space(part: dict[str, Any]) -> bool:
 
 
 def _bytes_of_text(text: str, has_bytes: bool, spaces: Iterable[str]) -> bytes:
-    """The bytes of an entry that is text. spaces: the texts that become a space."""
+    """The bytes of a text entry. spaces: the texts that become a space."""
     if has_bytes and re.fullmatch("<0x[0-9A-Fa-f]{2}>", text):
         return bytes([int(text[3:5], 16)])
     for space in spaces:
@@ -105,13 +104,13 @@ def _bytes_of(text: str, byte_of_char: dict[str, int]) -> bytes:
     try:
         return bytes([byte_of_char[char] for char in text])
     except KeyError:
-        return text.encode()  # an entry that is no byte-level text, such as a special token in the vocabulary
+        return text.encode()  # not byte-level text, such as a special token in the vocabulary
 
 
 def decode(ids: list[int], entries: dict[int, bytes], is_start: bool = True) -> str:
-    """The text of some ids; bytes that are no UTF-8 become U+FFFD, unknown ids `<id>`.
+    """The text of some IDs. Invalid UTF-8 becomes U+FFFD, an unknown ID `<id>`.
 
-    is_start: whether a document begins with them.
+    is_start: whether they begin a document.
     """
     parts = [entries[id_] if id_ in entries else f"<{id_}>".encode() for id_ in ids]
     if isinstance(entries, Entries) and parts:
@@ -125,8 +124,8 @@ def decode(ids: list[int], entries: dict[int, bytes], is_start: bool = True) -> 
 
 
 def highest_id(path: Place) -> int:
-    """The highest id of a tokenizer.json, added tokens included; -1 without entries. Raise DatasetError if the file has
-    another form."""
+    """The highest ID of a tokenizer.json, including added tokens; -1 without entries. Raise DatasetError for another
+    file."""
     value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path, "Restore it.")
     try:
         vocabulary = value["model"]["vocab"]  # a list in files of kind Unigram
@@ -139,7 +138,7 @@ def highest_id(path: Place) -> int:
 
 
 def load_special_ids(path: Place) -> frozenset[int]:
-    """The ids of a tokenizer.json's special tokens; empty if it names none."""
+    """The IDs of the special tokens of a tokenizer.json."""
     data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
     value = parse_json(data, path, "Pass another file as --tokenizer.")
     added = value.get("added_tokens") if isinstance(value, dict) else None

@@ -1,17 +1,13 @@
-"""What stands where a dataset is to be made: nothing, an empty folder, a dataset to replace, or what must stay."""
+"""Whether an existing output may be replaced: only an empty folder or a dataset of tokenmill."""
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
 
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.storage.files import read_whole
-from flat_tokens.storage.manifest import LARGEST_MANIFEST_BYTES, LARGEST_WHOLE_BYTES, MANIFEST_NAME
-from flat_tokens.storage.manifest_lines import read_lines
-from flat_tokens.storage.versions import is_of_versions, is_part_name
+from flat_tokens.storage.manifest import MANIFEST_NAME, read_files, read_manifest
 
 
 def is_empty_folder(path: Path) -> bool:
@@ -20,29 +16,20 @@ def is_empty_folder(path: Path) -> bool:
     return False
 
 
-def is_part(output: Path) -> bool:
-    """Whether this is the place of a part of a dataset, which is never replaced."""
-    return is_part_name(output.name) and (output.absolute().parent / MANIFEST_NAME).is_file()
-
-
 def not_ours(output: Path) -> str | None:
-    """Why the dataset at `output` must not be replaced, None if it is one of ours and holds nothing else."""
+    """Why the dataset at `output` must not be replaced. None if it is one of tokenmill and contains nothing else."""
     if output.is_symlink():
         return "it is a link"
-    if is_part(output):
-        return "it is a part of a dataset that grew"
     if not output.is_dir():
         return "it is not a dataset of ours"
-    manifest_path = output / MANIFEST_NAME
     try:
-        # Line by line if it is as we write it: there may be a million sources in it.
-        found = read_lines(manifest_path, LARGEST_MANIFEST_BYTES, most_sources=0)
-        manifest = (
-            json.loads(read_whole(manifest_path, LARGEST_WHOLE_BYTES)) if found is None else found.value
-        )
-        listed = {entry["path"] for entry in manifest["files"]} | {MANIFEST_NAME}
-    except (DatasetError, OSError, ValueError, KeyError, TypeError):
+        manifest = read_manifest(output)
+        files = () if manifest is None else read_files(output, manifest)
+    except (DatasetError, OSError):
+        manifest = None
+    if manifest is None:
         return "not a dataset of tokenmill (no valid manifest.json in it)"
+    listed = {MANIFEST_NAME, *(record.path for record in files)}
     for folder, _, names in os.walk(output):
         for name in names:
             path = (Path(folder) / name).relative_to(output).as_posix()
@@ -52,7 +39,5 @@ def not_ours(output: Path) -> str | None:
 
 
 def why_it_stays(path: str) -> str:
-    """Why a dataset is not replaced that holds a file, by its path within it, which its manifest does not list."""
-    if is_of_versions(path):
-        return f"contains appended data ({printable(path)}), which is never replaced"
+    """Why a dataset is not replaced that contains a file, by its path within it, that its manifest does not list."""
     return f"contains {printable(path)}, which manifest.json does not list"

@@ -1,13 +1,10 @@
-"""How the two arrays are cut into files: zarr format, zarr chunks, shards, compression.
+"""The layout of the arrays in files: Zarr format, Zarr chunks, shards, compression.
 
-The layout never changes what a reader sees, only how fast and how small. Runs that are aligned to the write
-units can be written by many processes at once, since no file holds parts of two runs.
+The layout changes the speed and size of a dataset, never its content. Many processes can write ranges that are aligned
+to the write units at once, because no file contains parts of two of them.
 
-Why these numbers (one core, GPT-2 ids of prose, code and many languages; scripts measure it again): plain
-zstd level 1 stores 0.54, 0.58 and 0.94 bytes a token where Blosc lz4 with bitshuffle stores 1.6 to 2.0, and
-decodes 300 to 500 million tokens/s. A zarr chunk of 256 Ki tokens decodes in 0.5 ms, compresses 4 to 10 %
-better than 64 Ki, and makes 38,000 files of 10^10 tokens. Sharded, the number of files no longer matters: 64
-Ki tokens decode in 0.15 ms, 256 of them make a shard.
+The defaults were measured (docs/development/log.md): zstd level 1 takes half the space of Blosc lz4 with bitshuffle.
+Larger Zarr chunks compress slightly better, but random rows decode more than they need.
 """
 
 from __future__ import annotations
@@ -26,12 +23,15 @@ LARGEST_CHUNK_TOKENS = 2**27  # 512 MiB; Blosc takes at most 2 GiB at once
 
 @dataclass(frozen=True)
 class ArrayLayout:
-    """The layout of both arrays of both splits; `ArrayLayout.create` fills in what is not said.
+    """The layout of the arrays of both splits. `ArrayLayout.create` has defaults that depend on the format.
 
-    zarr_format: 2 (one file a zarr chunk, read by everything) or 3 (sharded, crc32c). chunk_tokens: tokens a
-    zarr chunk, 1 to 2^27. shard_tokens: tokens a shard file in format 3, a multiple of chunk_tokens; equal
-    to chunk_tokens in format 2. compression: zstd, lz4, lz4-bitshuffle or none, with its level. Checks
-    itself: ArgumentError."""
+    zarr_format: 2 (one file per Zarr chunk, supported everywhere) or 3 (sharded, with crc32c).
+    chunk_tokens: tokens per Zarr chunk, in [1, 2^27].
+    shard_tokens: tokens per shard in format 3, a multiple of chunk_tokens; equal to chunk_tokens in format 2.
+    compression: "zstd", "lz4", "lz4-bitshuffle" or "none".
+    level: level of the compression.
+
+    Raise ArgumentError for invalid values."""
 
     zarr_format: int = 2
     chunk_tokens: int = 2**16
@@ -79,24 +79,23 @@ class ArrayLayout:
 
     @property
     def write_unit_tokens(self) -> int:
-        """Tokens a file; a run for `write_tokens` begins at a multiple of it."""
+        """Tokens per file. A range for `write_tokens` begins at a multiple of it."""
         return self.shard_tokens
 
     @property
     def chunk_starts(self) -> int:
-        """Entries of seq_starts a zarr chunk: an entry is twice as long and there are few, so a quarter of
-        chunk_tokens."""
+        """Entries of seq_starts per Zarr chunk: a quarter of chunk_tokens, because there are few."""
         return max(1, self.chunk_tokens // 4)
 
     @property
     def write_unit_starts(self) -> int:
-        """Entries of seq_starts a file; a run for `write_starts` begins at a multiple of it."""
+        """Entries of seq_starts per file. A range for `write_starts` begins at a multiple of it."""
         return self.chunk_starts * (self.shard_tokens // self.chunk_tokens)
 
     @property
     def mask_cuts(self) -> tuple[int, int]:
-        """Bytes of loss_mask, of 8 tokens each, a zarr chunk and a file: those of the same tokens. ArgumentError where
-        no whole bytes."""
+        """Bytes of the loss mask per Zarr chunk and per file, for the same tokens as in the arrays. Raise ArgumentError
+        if chunk_tokens is no multiple of 8."""
         if self.chunk_tokens % MASK_BITS:
             rule = f"must be a multiple of {MASK_BITS} for a dataset with a loss mask"
             raise invalid("chunk_tokens", rule, self.chunk_tokens)
@@ -104,10 +103,9 @@ class ArrayLayout:
 
     @property
     def has_checksums(self) -> bool:
-        """Whether each zarr chunk carries a checksum that readers compare: crc32c in format 3, the one of a zstd frame
-        in format 2."""
+        """Whether each Zarr chunk has a checksum that readers compare: crc32c in format 3, or in a zstd frame."""
         return self.zarr_format == 3 or self.compression == "zstd"
 
     def to_json(self) -> dict[str, int | str]:
-        """The layout as a dict for the manifest, every value filled in."""
+        """The layout as a dict for the manifest."""
         return asdict(self)

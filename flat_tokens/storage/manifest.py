@@ -1,39 +1,36 @@
-"""The manifest: what a finished dataset consists of, file by file, and where it came from.
+"""The manifest: the content of a finished dataset, and where it came from.
 
-`manifest.json` at the dataset's root is written last. It lists every other file with its size and digest,
-so that a missing zarr chunk, which zarr reads as zeros, is noticed. It holds no times, host names or absolute
-paths of its own: its bytes are a function of inputs, tokenizer and options. The format itself needs no
-manifest; datasets of others have none.
+`manifest.json` at the root is written last. `files.jsonl` lists every file with its size and digest, so that a missing
+Zarr chunk, which zarr reads as zeros, is noticed. `sources.jsonl` lists the inputs. Both have one JSON object per line,
+and the manifest contains their digests, so opening a dataset takes the same time for any number of files and sources.
+The manifest contains no times and no host names: its bytes depend only on inputs, tokenizer and options.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from flat_tokens.errors import DatasetError, cause, damaged, printable
+from flat_tokens.errors import cause, damaged, printable
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
-from flat_tokens.storage.file_digest import SHA256_DIGITS, XXH64_DIGITS
-from flat_tokens.storage.files import AbsentFileError
-from flat_tokens.storage.manifest_lines import SELF_HASH_NAME, SELF_HASH_ZEROS, read_lines
-from flat_tokens.storage.places import Place, read_whole
-from flat_tokens.storage.zarr_metadata import parse_json
+from flat_tokens.storage.file_digest import XXH64_DIGITS, FileDigest
+from flat_tokens.storage.files import AbsentFileError, ReadBuffer, check_length
+from flat_tokens.storage.opened_manifest import OpenedManifest, version_by_end
+from flat_tokens.storage.places import Place, StorePath, open_file, read_whole
+from flat_tokens.storage.zarr_metadata import MAX_METADATA_BYTES, parse_json
 
-MANIFEST_NAME = "manifest.json"
-LARGEST_MANIFEST_BYTES = 2**32  # 82 bytes a file: 52 million files
-# Of a manifest that is not written line by line, as every one of ours is: it is parsed as a whole, which takes up to 25
-# times as much memory. 200,000 files.
-LARGEST_WHOLE_BYTES = 2**24
-DIGESTS = {1: ("sha256", SHA256_DIGITS), 2: ("xxh64", XXH64_DIGITS)}  # by format_version: name and digits
-_BLOCK_BYTES = 1 << 16
+MANIFEST_NAME, FILES_NAME, SOURCES_NAME = "manifest.json", "files.jsonl", "sources.jsonl"
+_HASH_NAME = "manifest_sha256"
+_ZEROS = "0" * 64
+_MAX_LINE_BYTES = 2**20
 
 
 class FileRecord(NamedTuple):
-    """One file: path relative to the dataset's root with `/`, length in bytes, digest in hexadecimal as
-    flat_tokens/storage/file_digest.py has it (XXH64; SHA-256 from a manifest of format version 1)."""
+    """One file: path relative to the root with `/`, length in bytes, XXH64 in 16 hexadecimal digits."""
 
     path: str
     bytes: int
@@ -41,8 +38,7 @@ class FileRecord(NamedTuple):
 
 
 class SplitRecord(NamedTuple):
-    """What a split holds. trained_tokens: how many are to be learned, of a split with a loss_mask; else None, and
-    nothing is written of it."""
+    """The counts of a split. trained_tokens: tokens that contribute to the loss; None without a loss mask."""
 
     token_count: int
     seq_count: int
@@ -50,52 +46,41 @@ class SplitRecord(NamedTuple):
     trained_tokens: int | None = None
 
     def facts(self) -> dict[str, int]:
-        """What is known, by name, in order."""
+        """The counts by name, without a missing one."""
         return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+class ListRecord(NamedTuple):
+    """A list in a separate file: number of lines, length in bytes, XXH64."""
+
+    lines: int
+    bytes: int
+    xxh64: str
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of manifest.json. tokenizer: {"path", "sha256", "fingerprint", "source_sha256"} or None, of one
-    from the Hugging Face Hub "source", too; layout, sources, options and versions are what the writer of the dataset
-    wants kept, as plain JSON values.
+    """The content of manifest.json.
 
-    There may be a million sources: who reads may leave out all but the first, who writes may give them one after the
-    other."""
+    splits: the counts of both splits.
+    files, sources: the files that list them; see `read_files` and `read_sources`.
+    layout: the arguments of the ArrayLayout.
+    tokenizer: {"path", "sha256", "fingerprint", "source_sha256"} or None.
+    options, versions: plain JSON values of the writer.
+    """
 
     splits: Mapping[str, SplitRecord]
-    files: tuple[FileRecord, ...]
+    files: ListRecord
+    sources: ListRecord
     layout: Mapping[str, Any] = field(default_factory=dict)
     tokenizer: Mapping[str, Any] | None = None
-    sources: tuple[Mapping[str, Any], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
-    sources_left_out: int = 0
 
     def to_bytes(self) -> bytes:
-        """The bytes of manifest.json: one member a line, one source or file a line, ASCII.
-
-        Its member manifest_sha256 is the hash of these bytes with 64 zeros in the place of the digits."""
-        return b"".join(self.blocks(self.sources))
-
-    def blocks(self, sources: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-        """The same with these sources, some 64 KiB at a time."""
-        digest = hashlib.sha256()
-        block = bytearray()
-        for line in self._lines(sources):
-            block += line
-            if len(block) >= _BLOCK_BYTES:
-                digest.update(block)
-                yield bytes(block)
-                block.clear()
-        block += f'"{SELF_HASH_NAME}": "'.encode("ascii")
-        end = b'"\n}\n'
-        digest.update(block + SELF_HASH_ZEROS.encode("ascii") + end)
-        yield bytes(block) + digest.hexdigest().encode("ascii") + end
-
-    def _lines(self, sources: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-        """All but the last two."""
-        head = {
+        """The bytes of manifest.json, with one member per line. The last one is the SHA-256 of these bytes with zeros
+        for its digits."""
+        value = {
             "format": FORMAT_NAME,
             "format_version": FORMAT_VERSION,
             "splits": {name: split.facts() for name, split in self.splits.items()},
@@ -103,109 +88,147 @@ class Manifest:
             "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
             "options": dict(self.options),
             "versions": dict(self.versions),
+            "sources": self.sources._asdict(),
+            "files": self.files._asdict(),
+            _HASH_NAME: _ZEROS,
         }
-        yield b"{\n"
-        for name, value in head.items():
-            yield f"{json.dumps(name)}: {json.dumps(value)},\n".encode("ascii")
-        yield from _listed("sources", (json.dumps(dict(source)) for source in sources))
-        kind, _ = DIGESTS[FORMAT_VERSION]
-        # By hand, but for the path: 1 us a file, where json.dumps takes 7.
-        yield from _listed(
-            "files",
-            (
-                f'{{"path": {json.dumps(path)}, "bytes": {size}, "{kind}": "{digest}"}}'
-                for path, size, digest in self.files
-            ),
-        )
+        lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(member)}" for name, member in value.items())
+        text = f"{{\n{lines}\n}}\n"
+        digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+        return text.replace(f'"{_HASH_NAME}": "{_ZEROS}"', f'"{_HASH_NAME}": "{digest}"').encode("ascii")
 
 
-def _listed(name: str, texts: Iterable[str]) -> Iterator[bytes]:
-    line = f'"{name}": ['
-    separator = "\n"
-    for text in texts:
-        yield (line + separator).encode("ascii")
-        line, separator = text, ",\n"
-    yield f"{line}\n],\n".encode("ascii")
+def file_lines(files: Iterable[FileRecord]) -> Iterator[str]:
+    """The lines of files.jsonl. By hand except for the path: 1 us per file, where json.dumps takes 7."""
+    for path, size, digest in files:
+        yield f'{{"path": {json.dumps(path)}, "bytes": {size}, "xxh64": "{digest}"}}'
 
 
-def read_manifest(root: Place, most_sources: int | None = None) -> Manifest | None:
-    """The manifest of the dataset at `root`, None if it has none. DatasetError names what is wrong with it.
+def source_lines(sources: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines of sources.jsonl."""
+    return (json.dumps(dict(source)) for source in sources)
 
-    Of the sources, which take half a kilobyte each, no more than the first most_sources are parsed and kept; of all the
-    hash is compared. Cost: 7 us a source that is kept, 0.7 us for another."""
-    path = root / MANIFEST_NAME
+
+def read_manifest(root: Place) -> Manifest | None:
+    """The manifest of the dataset at `root`, None without one. Raise DatasetError if it is damaged."""
     try:
-        found = read_lines(path, LARGEST_MANIFEST_BYTES, most_sources)
+        return open_manifest(root)[0]
     except AbsentFileError:
         return None
-    left_out = 0
-    if found is None:
-        data = read_whole(path, LARGEST_WHOLE_BYTES)
-        value = parse_json(data, path)
-        is_unchanged = _self_hash_fits(data, value.get(SELF_HASH_NAME))
+
+
+def open_manifest(root: Place) -> tuple[Manifest, OpenedManifest]:
+    """The manifest of the dataset at `root`, and its version. One read. Raise AbsentFileError without one."""
+    place = root / MANIFEST_NAME
+    if isinstance(place, StorePath):
+        data, version = place.begin(MAX_METADATA_BYTES + 1)
+        check_length(str(place), len(data), MAX_METADATA_BYTES)
     else:
-        value, left_out, digest = found
-        is_unchanged = value[SELF_HASH_NAME] == digest
-    where = printable(str(path))
+        data = read_whole(place, MAX_METADATA_BYTES)
+        version = version_by_end(data)
+    return _parse(data, place), OpenedManifest(place, version)
+
+
+def read_files(root: Place, manifest: Manifest) -> tuple[FileRecord, ...]:
+    """Every file of a dataset except the manifest. Raise DatasetError if the list is damaged."""
+    path = root / FILES_NAME
+    found = []
+    for value in _listed(root, FILES_NAME, manifest.files):
+        try:
+            found.append(_file_record(value))
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(path, cause(error, 200)) from None
+    for name, record in ((FILES_NAME, manifest.files), (SOURCES_NAME, manifest.sources)):
+        found.append(FileRecord(name, record.bytes, record.xxh64))
+    paths = {record.path for record in found}
+    if len(paths) != len(found):
+        raise damaged(path, "files must be listed once each")
+    if manifest.tokenizer is not None and manifest.tokenizer.get("path") not in paths:
+        got = printable(repr(manifest.tokenizer.get("path")), 80)
+        raise damaged(path, f"must list the file of the tokenizer (got {got})")
+    return tuple(found)
+
+
+def read_sources(root: Place, manifest: Manifest, limit: int | None = None) -> list[dict[str, Any]]:
+    """The sources of a dataset, or the first `limit` of them, in the order of their sequences. Cost: reads all of the
+    list, 0.7 us per source, and 7 us for each that is returned. Raise DatasetError if the list is damaged."""
+    return list(_listed(root, SOURCES_NAME, manifest.sources, limit))
+
+
+def _listed(root: Place, name: str, record: ListRecord, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the values of a list. Its digest is compared after the last one."""
+    path = root / name
+    digest, rest, count = FileDigest(), b"", 0
+    with open_file(path) as file:
+        if file.size != record.bytes:
+            raise damaged(path, f"must have {record.bytes} bytes by {MANIFEST_NAME} (got {file.size})")
+        for block in itertools.chain(file.blocks(ReadBuffer()), [b""]):
+            digest.update(block)
+            *lines, rest = (rest + bytes(block)).split(b"\n")
+            if len(rest) > _MAX_LINE_BYTES or (not block and rest):
+                raise damaged(path, "invalid line")
+            wanted = lines if limit is None else lines[: max(limit - count, 0)]
+            count += len(lines)
+            try:
+                values = json.loads(b"[%b]" % b",".join(wanted))
+            except (ValueError, RecursionError) as error:
+                raise damaged(path, f"not valid JSON ({cause(error)})") from None
+            if len(values) != len(wanted) or not all(isinstance(value, dict) for value in values):
+                raise damaged(path, "must have one JSON object per line")
+            yield from values
+    if digest.text() != record.xxh64 or count != record.lines:
+        raise damaged(path, f"changed after it was written ({MANIFEST_NAME} has another digest)")
+
+
+def _parse(data: bytes, place: Place) -> Manifest:
+    value = parse_json(data, place)
     if value.get("format") != FORMAT_NAME:
         got = printable(repr(value.get("format")), 60)
-        raise DatasetError(f"{where}: format must be {FORMAT_NAME!r} (got {got})")
+        raise damaged(place, f"format must be {FORMAT_NAME!r} (got {got})", "Open another folder.")
     version = value.get("format_version")
-    if type(version) is not int or version not in DIGESTS:
-        what = f"format_version must be {' or '.join(map(str, DIGESTS))} (got {printable(repr(version), 60)})"
-        raise damaged(path, what, "Update tokenmill.")
-    if not is_unchanged:
-        raise damaged(path, f"changed after it was written ({SELF_HASH_NAME} differs)")
+    if version != FORMAT_VERSION or type(version) is not int:
+        what = f"format_version must be {FORMAT_VERSION} (got {printable(repr(version), 60)})"
+        raise damaged(place, what, "Update tokenmill or convert again.")
+    stated = value.get(_HASH_NAME)
+    digits = str(stated).encode("ascii", "replace") or b"none"
+    text = _ZEROS.encode("ascii").join(data.rsplit(digits, 1))
+    if hashlib.sha256(text).hexdigest() != stated:
+        raise damaged(place, f"changed after it was written ({_HASH_NAME} differs)")
     try:
-        manifest = _parse(value)
-    except (KeyError, TypeError, ValueError) as error:
-        raise damaged(path, cause(error, 200)) from None
-    kept = manifest.sources[:most_sources]
-    return replace(manifest, sources=kept, sources_left_out=left_out + len(manifest.sources) - len(kept))
-
-
-def _self_hash_fits(data: bytes, stated: object) -> bool:
-    if not isinstance(stated, str):
-        return False
-    digits = stated.encode("utf-8", "surrogatepass")
-    place = data.rfind(b'"%b"' % digits)
-    if place < 0:
-        return False
-    start, stop = place + 1, place + 1 + len(digits)
-    zeros = SELF_HASH_ZEROS.encode("ascii")
-    return hashlib.sha256(data[:start] + zeros + data[stop:]).hexdigest() == stated
-
-
-def _parse(value: dict[str, Any]) -> Manifest:
-    splits = {}
-    for name, split in _typed(value["splits"], dict, "splits").items():
-        if name not in SPLITS:
-            raise ValueError(f"splits must be {' and '.join(SPLITS)} (got {name!r})")
-        splits[name] = SplitRecord(
-            _count(split["token_count"], f"{name}.token_count"),
-            _count(split["seq_count"], f"{name}.seq_count"),
-            _count(split["max_token_id"], f"{name}.max_token_id", LARGEST_TOKEN_ID),
-            _count(split["trained_tokens"], f"{name}.trained_tokens") if "trained_tokens" in split else None,
+        splits = {name: _split_record(name, value["splits"][name]) for name in SPLITS}
+        tokenizer = value["tokenizer"]
+        return Manifest(
+            splits,
+            _list_record(value["files"]),
+            _list_record(value["sources"]),
+            _typed(value["layout"], dict, "layout"),
+            None if tokenizer is None else _typed(tokenizer, dict, "tokenizer"),
+            _typed(value["options"], dict, "options"),
+            _typed(value["versions"], dict, "versions"),
         )
-    kind, digits = DIGESTS[value["format_version"]]
-    files = tuple(_file_record(record, kind, digits) for record in _typed(value["files"], list, "files"))
-    paths = {record.path for record in files}
-    if len(paths) != len(files):
-        raise ValueError("files must be listed once each")
-    tokenizer = value.get("tokenizer")
-    if tokenizer is not None:
-        relative = _typed(tokenizer, dict, "tokenizer").get("path")
-        if relative not in paths:
-            raise ValueError(f"tokenizer.path must be one of the files (got {relative!r})")
-    return Manifest(
-        splits=splits,
-        files=files,
-        layout=_typed(value.get("layout", {}), dict, "layout"),
-        tokenizer=tokenizer,
-        sources=tuple(_typed(value.get("sources", []), list, "sources")),
-        options=_typed(value.get("options", {}), dict, "options"),
-        versions=_typed(value.get("versions", {}), dict, "versions"),
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(place, cause(error, 200)) from None
+
+
+def _split_record(name: str, value: dict[str, Any]) -> SplitRecord:
+    return SplitRecord(
+        _count(value["token_count"], f"{name}.token_count"),
+        _count(value["seq_count"], f"{name}.seq_count"),
+        _count(value["max_token_id"], f"{name}.max_token_id", LARGEST_TOKEN_ID),
+        _count(value["trained_tokens"], f"{name}.trained_tokens") if "trained_tokens" in value else None,
     )
+
+
+def _list_record(value: dict[str, Any]) -> ListRecord:
+    return ListRecord(
+        _count(value["lines"], "lines"), _count(value["bytes"], "bytes"), _digest(value["xxh64"])
+    )
+
+
+def _file_record(value: dict[str, Any]) -> FileRecord:
+    path: str = _typed(value["path"], str, "path")
+    check_relative_path(path)
+    return FileRecord(path, _count(value["bytes"], f"bytes of {path!r}"), _digest(value["xxh64"]))
 
 
 def _typed(value: Any, kind: type, name: str) -> Any:
@@ -220,22 +243,16 @@ def _count(value: Any, name: str, largest: int = 2**63 - 1) -> int:
     return value
 
 
-def _file_record(record: dict[str, Any], kind: str, digits: int) -> FileRecord:
-    path = _typed(record["path"], str, "files.path")
-    check_relative_path(path)
-    digest = record[kind]
-    if not isinstance(digest, str) or len(digest) != digits or set(digest) - set("0123456789abcdef"):
-        raise ValueError(f"{kind} of {path!r} must have {digits} hexadecimal digits")
-    return FileRecord(path, _count(record["bytes"], f"bytes of {path!r}"), digest)
+def _digest(value: Any) -> str:
+    if not isinstance(value, str) or len(value) != XXH64_DIGITS or set(value) - set("0123456789abcdef"):
+        raise ValueError(f"xxh64 must have {XXH64_DIGITS} hexadecimal digits (got {value!r})")
+    return value
 
 
 def check_relative_path(path: str) -> None:
-    """Raise ValueError unless `path` is a plain relative path: no `..`, no root, no empty part, no NUL, not the
-    manifest."""
-    parts = path.split("/")
-    if (
-        "\0" in path or "\\" in path or "" in parts or "." in parts or ".." in parts
-    ):  # a root is an empty part
+    """Raise ValueError unless `path` stays within the dataset and is not the manifest."""
+    parts = path.split("/")  # an absolute path has an empty part
+    if "\0" in path or "\\" in path or {"", ".", ".."} & set(parts):
         raise ValueError(f"paths must stay within the dataset (got {path!r})")
     if path == MANIFEST_NAME:
         raise ValueError("the manifest must not list itself")

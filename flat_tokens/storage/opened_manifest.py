@@ -1,71 +1,83 @@
 """Whether a dataset is still the one that was opened.
 
-A dataset may be replaced while it is read, by `--overwrite` or by a copy. Files that were opened before are then of
-another dataset than those that are opened later, each of them sound. A manifest is taken away first and put last, so
-what was opened before it was seen unchanged is of the dataset that was opened. What is read later of an opened file is
-of the same file, and of an object of the same version of it.
+A dataset may be replaced while it is read, by `--overwrite` or by a copy. Files opened later then belong to another
+dataset, and each of them is sound. The manifest is removed first and written last. So files belong to the opened
+dataset if the manifest is unchanged after they were opened.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 
 from flat_tokens.errors import DatasetError, damaged
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.places import Payload, Place, StorePath, open_file
 
-TAIL_BYTES = 256  # of a manifest, in which its own hash lies
+_TAIL_BYTES = 256  # of a manifest: its end contains the hash of all of it
 _NOTHING = nullcontext()
 
 
-@dataclass
 class OpenedManifest:
-    """The manifest by which a dataset was opened. version: what another one differs in, see `version_by_end`; on a
-    store that of the object. Picklable, also for another machine that has a copy of the dataset at its place."""
+    """The manifest of an opened dataset. Picklable, also for a machine with a copy of the dataset at the same path.
 
-    place: Place
-    version: str
+    place: manifest.json, or another file that is replaced with the dataset.
+    version: its last bytes, or the version of an object on a store; "" if it is absent.
+    """
+
+    def __init__(self, place: Place, version: str) -> None:
+        self.place = place
+        self.version = version
+        self._thread = threading.local()
+
+    def __reduce__(self) -> tuple[type[OpenedManifest], tuple[Place, str]]:
+        return OpenedManifest, (self.place, self.version)
 
     @classmethod
     def of(cls, place: Place) -> OpenedManifest:
-        """The manifest that is there now, or that there is none."""
+        """The current manifest."""
         return cls(place, _version_of(place))
 
-    @contextmanager
-    def opening(self) -> Iterator[None]:
-        """A context in which files or objects of the dataset are opened. DatasetError if it was replaced, in place of
-        what follows from that; on a store a request."""
-        with self.reading():
-            yield
-        self.check()
+    @property
+    def is_reading(self) -> bool:
+        """Whether the thread is in the context `reading`."""
+        return getattr(self._thread, "is_reading", False)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """A context in which more is read of those that were opened: whether it was replaced is asked where that
-        fails."""
+    def explaining(self) -> Iterator[None]:
+        """A context that raises DatasetError for a replaced dataset instead of an error that follows from it."""
         try:
             yield
-        except (DatasetError, FileNotFoundError):  # the latter of a folder that was listed
+        except (DatasetError, FileNotFoundError):  # the latter comes from listing a folder
             self.check()
             raise
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A context in which a thread opens and reads files of the dataset. At its end, and if reading fails, raise
+        DatasetError if the dataset was replaced. An inner context leaves this to the outer one."""
+        if self.is_reading:
+            yield
+            return
+        self._thread.is_reading = True
+        try:
+            with self.explaining():
+                yield
+        finally:
+            self._thread.is_reading = False
+        self.check()
+
     def check(self) -> None:
-        """Raise DatasetError if there is another manifest, or none, where it was."""
+        """Raise DatasetError if the manifest has changed or is gone."""
         found = _version_of(self.place)
         if found != self.version:
             what = f"the dataset was {'replaced' if found else 'removed'} while it was open"
             raise damaged(self.place, what, "Open it again.")
 
 
-def opening(opened: OpenedManifest | None) -> AbstractContextManager[None]:
-    """See OpenedManifest.opening; nothing is checked of a dataset without a manifest."""
-    return _NOTHING if opened is None else opened.opening()
-
-
 def reading(opened: OpenedManifest | None) -> AbstractContextManager[None]:
-    """The same of OpenedManifest.reading."""
+    """The context `OpenedManifest.reading`, which checks nothing for a dataset without a manifest."""
     return _NOTHING if opened is None else opened.reading()
 
 
@@ -75,12 +87,12 @@ def _version_of(manifest: Place) -> str:
             with manifest.reading():
                 return manifest.store.head(manifest.key).version
         with open_file(manifest) as file:
-            start = max(file.size - TAIL_BYTES, 0)
+            start = max(file.size - _TAIL_BYTES, 0)
             return version_by_end(file.part(start, file.size - start))
     except AbsentFileError:
         return ""
 
 
-def version_by_end(tail: Payload) -> str:
-    """The version of a manifest in a folder: its last TAIL_BYTES, with the hash of all."""
-    return bytes(tail).hex()
+def version_by_end(data: Payload) -> str:
+    """The version of a manifest in a folder, from its last bytes."""
+    return bytes(data[-_TAIL_BYTES:]).hex()

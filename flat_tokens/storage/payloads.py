@@ -1,85 +1,121 @@
-"""The encoded zarr chunks of an array, one at a time: what is read of files, before anything is decoded."""
+"""The encoded Zarr chunks of an array, read from files or from a store."""
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from flat_tokens.storage.chunks import Positions, largest_file_bytes
-from flat_tokens.storage.files import ReadBuffer, read_into
+from flat_tokens.errors import damaged
+from flat_tokens.storage.chunks import (
+    NO_INDEX,
+    Positions,
+    ShardIndex,
+    index_length,
+    largest_file_bytes,
+    parse_index,
+    present_entry,
+)
+from flat_tokens.storage.files import ReadBuffer, check_length, open_descriptor, read_into, read_part
+from flat_tokens.storage.opened_manifest import OpenedManifest, reading
 from flat_tokens.storage.places import Payload, StorePath
-from flat_tokens.storage.shards import OpenShard, Shards
 from flat_tokens.storage.store_payloads import StorePayloads
 from flat_tokens.storage.zarr_metadata import StoredArray
 
+_MAX_INDEXES = 64  # 4 KiB each by default
+_MAX_INDEX_BYTES = 2**23
+
 
 class Payloads(Protocol):
-    """Safe to use from several threads. is_mappable: whether the files are of this machine."""
-
-    is_mappable: bool
+    """Safe to use from several threads, but not in the child of a fork."""
 
     def read(self, index: int, buffer: ReadBuffer) -> tuple[Payload, str]:
-        """The encoded bytes of zarr chunk `index`, perhaps in `buffer`, and the name of their file or object.
-        AbsentFileError if it is not there."""
+        """The encoded bytes of Zarr chunk `index`, perhaps in `buffer`, and the name of their file or object. Raise
+        AbsentFileError if it does not exist."""
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
-        """A context in which a thread reads the zarr chunks of the elements [starts[i], stops[i]), about by rising
-        number.
+        """A context in which a thread reads the Zarr chunks of the elements [starts[i], stops[i]), about in this order.
 
-        Where a read takes time, the next ones are on their way meanwhile. at_once: this call sends the first requests,
-        and the thread may enter the context later. Within another such context it changes nothing.
-        """
+        at_once: send the first requests before the context is entered. An inner context has no effect."""
+
+
+class _Shard:
+    """An open shard. The last reference closes it, because another thread may still read."""
+
+    def __init__(self, path: str) -> None:
+        self.descriptor, self.size = open_descriptor(path)
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        if hasattr(self, "descriptor"):
+            close(self.descriptor)
 
 
 class FilePayloads:
-    """Those of local files."""
+    """Zarr chunks in local files. Within `expecting` the last shard stays open."""
 
-    is_mappable = True
-
-    def __init__(self, stored: StoredArray) -> None:
+    def __init__(self, stored: StoredArray, opened: OpenedManifest | None) -> None:
         self._stored = stored
-        self._largest_file_bytes = largest_file_bytes(stored)
-        self._of_thread = threading.local()
-        self.shards = Shards(stored)
+        self._opened = opened
+        self._max_bytes = largest_file_bytes(stored)
+        self._per_file = stored.shard_elements // stored.chunk_elements
+        self._lock = threading.Lock()
+        self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
+        self._max_indexes = max(1, min(_MAX_INDEXES, _MAX_INDEX_BYTES // index_length(stored)))
+        self._last: tuple[int, _Shard] | None = None  # kept within `expecting`
+        self._expecting = 0
 
     def read(self, index: int, buffer: ReadBuffer) -> tuple[Payload, str]:
         """See Payloads."""
-        stored = self._stored
-        if stored.sharded:
-            with self._keeping_open():
-                shard: OpenShard = self._of_thread.shard
-                return shard.part(index)
-        path = stored.file_name(index)
-        with stored.opening():
-            return read_into(path, self._largest_file_bytes, buffer), path
-
-    def expecting(
-        self, starts: Positions, stops: Positions, at_once: bool = False
-    ) -> AbstractContextManager[None]:
-        """See Payloads."""
-        return self._keeping_open() if self._stored.sharded else _NOTHING
+        number, inside = divmod(index, self._per_file)
+        path = self._stored.file_name(number)
+        with reading(self._opened):
+            if not self._stored.sharded:
+                return read_into(path, self._max_bytes, buffer), path
+            last = self._last
+            shard = last[1] if last is not None and last[0] == number else _Shard(path)
+            if self._expecting:
+                self._last = number, shard
+            entries = self._indexes.get(number)
+            if entries is None:
+                entries = self._read_index(number, shard, path)
+            return read_part(shard.descriptor, path, *present_entry(entries, index, inside, path)), path
 
     @contextmanager
-    def _keeping_open(self) -> Iterator[None]:
-        """A context in which the shard that the thread read last stays open. Another thread may leave it."""
-        outer: OpenShard | None = getattr(self._of_thread, "shard", None)
-        if outer is not None and not outer.is_ended:
-            yield
-            return
-        self._of_thread.shard = shard = OpenShard(self.shards, self._stored)
+    def expecting(self, starts: Positions, stops: Positions, at_once: bool = False) -> Iterator[None]:
+        """See Payloads."""
+        with self._lock:
+            self._expecting += 1
         try:
-            yield
+            with reading(self._opened):
+                yield
         finally:
-            shard.end()
+            with self._lock:
+                self._expecting -= 1
+                if not self._expecting:
+                    self._last = None
+
+    def _read_index(self, number: int, shard: _Shard, path: str) -> ShardIndex:
+        stored = self._stored
+        size, length = shard.size, index_length(stored)
+        check_length(path, size, self._max_bytes)
+        if size < length:
+            raise damaged(path, NO_INDEX)
+        data = read_part(shard.descriptor, path, size - length if stored.index_at_end else 0, length)
+        entries = parse_index(stored, data, size, path)
+        with self._lock:
+            self._indexes[number] = entries
+            while len(self._indexes) > self._max_indexes:
+                self._indexes.popitem(last=False)
+        return entries
 
 
-_NOTHING = nullcontext()
-
-
-def payloads_of(stored: StoredArray) -> FilePayloads | StorePayloads:
-    """The payloads of an array, wherever it lies."""
-    return StorePayloads(stored) if isinstance(stored.path, StorePath) else FilePayloads(stored)
+def payloads_of(stored: StoredArray, opened: OpenedManifest | None) -> Payloads:
+    """The payloads of an array."""
+    if isinstance(stored.path, StorePath):
+        return StorePayloads(stored, stored.path, opened)
+    return FilePayloads(stored, opened)

@@ -1,10 +1,12 @@
-"""Arrays that are made of ranges of other arrays, one after the other: the parts of a dataset that grew, the sequences
-that a view shows. Nothing is copied; a read is a read of each range that it touches.
+"""Arrays made of ranges of other arrays: several datasets as one, and selected sequences. Nothing is copied.
+
+The chunks of such an array need not match the stored Zarr chunks. Reading it in order still decodes each stored Zarr
+chunk once, because the stored arrays cache the last ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -16,8 +18,8 @@ from flat_tokens.storage.elements import Elements
 
 
 class Pieces(NamedTuple):
-    """Ranges [begins[i], begins[i] + lengths[i]) of the arrays numbered of[i], and what is added to the elements of
-    each; int64[pieces] all of them."""
+    """Ranges [begins[i], begins[i] + lengths[i]) of the arrays with the numbers of[i]. added[i] is added to the
+    elements. All are int64[pieces]."""
 
     of: Int64
     begins: Int64
@@ -26,55 +28,62 @@ class Pieces(NamedTuple):
 
 
 class PiecedElements(Elements):
-    """The elements of pieces of `arrays`. See Elements; no piece may go beyond its array."""
+    """The elements of some pieces of `arrays`, which must be within them. See Elements."""
 
-    def __init__(self, name: str, arrays: Sequence[Elements], pieces: Pieces, largest: int | None) -> None:
-        kept = pieces.lengths > 0
+    def __init__(self, name: str, arrays: Sequence[Elements], pieces: Pieces, largest: int = -1) -> None:
+        is_kept = pieces.lengths > 0
         self._arrays = tuple(arrays)
-        self._of, self._begins, lengths, self._added = (values[kept] for values in pieces)
+        self._of, self._begins, lengths, self._added = (values[is_kept] for values in pieces)
         self._bounds: Int64 = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-        super().__init__(name, arrays[0].dtype, int(self._bounds[-1]), arrays[0].chunk_elements, largest)
+        self.is_remote = any(array.is_remote for array in arrays)
+        chunk_elements = max(array.chunk_elements for array in arrays)
+        super().__init__(name, arrays[0].dtype, int(self._bounds[-1]), chunk_elements, largest)
 
-    def _ranges(self, start: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
-        """(array, first element of it, how many, what is added) that [start, stop) is made of."""
+    def _ranges(self, start: int, stop: int) -> Iterator[tuple[Elements, int, int, int]]:
+        """(array, first element, count, added) of the ranges that make up [start, stop)."""
         if start >= stop:
             return
         at = int(np.searchsorted(self._bounds, start, side="right")) - 1
         while start < stop:
             count = min(stop, int(self._bounds[at + 1])) - start
             first = int(self._begins[at]) + start - int(self._bounds[at])
-            yield int(self._of[at]), first, count, int(self._added[at])
+            yield self._arrays[self._of[at]], first, count, int(self._added[at])
             start += count
             at += 1
 
-    def _read_otherwise(self, start: int, out: npt.NDArray[Any]) -> None:
-        at = 0
-        with self.expecting((start,), (start + len(out),)):
-            for array, first, count, added in self._ranges(start, start + len(out)):
-                part = out[at : at + count]
-                self._arrays[array].read_into(first, part)
-                if added:
-                    part += np.array(added, dtype=np.int64).astype(
-                        self.dtype
-                    )  # below zero it wraps, and back
-                at += count
-
-    @property
-    def is_remote(self) -> bool:
+    def read_into(self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] | None = None) -> None:
         """See Elements."""
-        return any(array.is_remote for array in self._arrays)
+        at = 0
+        for array, first, count, added in self._ranges(start, start + len(out)):
+            part = out[at : at + count]
+            array.read_into(first, part)
+            if added:
+                part += np.array(added, dtype=np.int64).astype(self.dtype)  # a negative number wraps around
+            at += count
+        self.check(out, start)
+
+    def last_of_chunk(self, index: int) -> int:
+        """See Elements. Cost: one cached Zarr chunk, or reading a file."""
+        position = (index + 1) * self.chunk_elements - 1
+        ((array, first, _, added),) = self._ranges(position, position + 1)
+        last = (
+            array.last_of_chunk(first // array.chunk_elements)
+            if not (first + 1) % array.chunk_elements
+            else None
+        )
+        return int(array.read(first, first + 1)[0]) + added if last is None else last + added
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
         """See Elements, for each of the arrays."""
-        wanted: dict[int, tuple[list[int], list[int]]] = {}
+        wanted: dict[int, tuple[Elements, list[int], list[int]]] = {}
         for start, stop in zip(starts, stops, strict=True):
             for array, first, count, _ in self._ranges(int(start), min(int(stop), len(self))):
-                begins, ends = wanted.setdefault(array, ([], []))
+                _, begins, ends = wanted.setdefault(id(array), (array, [], []))
                 begins.append(first)
                 ends.append(first + count)
-        return entered([self._arrays[array].expecting(*ranges, at_once) for array, ranges in wanted.items()])
+        return entered([array.expecting(begins, ends, at_once) for array, begins, ends in wanted.values()])
 
 
 @contextmanager

@@ -1,14 +1,11 @@
-"""Where a dataset and its files lie: in a folder, or on an object store.
+"""Locations of datasets and their files: in a folder, or on an object store.
 
-A `Path` is a folder or file of this machine, a `StorePath` one of a store; `open_file` opens either, and what reads
-metadata, the manifest or files to be verified asks for no more. Zarr chunks are read at random by
-flat_tokens/storage/payloads.py and store_payloads.py. Invariant: what is read of one opened file is of one version of
-it; an object that was replaced meanwhile is a DatasetError.
+A `Path` is a local folder or file, a `StorePath` one on a store. `open_file` opens either. Invariant: all reads of an
+opened file see one version of it. An object that was replaced since is a DatasetError.
 """
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,7 +27,7 @@ Payload = bytes | memoryview
 
 @dataclass(frozen=True)
 class StorePath:
-    """An object, or all whose keys begin so; str() is its URL. Picklable, as its store is."""
+    """An object, or the prefix of several; str() is its URL. Picklable."""
 
     store: Store
     key: str = ""
@@ -48,7 +45,7 @@ class StorePath:
         return str(self).rpartition("/")[2]
 
     def parts(self, ranges: Sequence[tuple[int, int]], version: str) -> list[Payload]:
-        """The bytes [start, stop) of each range of a version of the object. DatasetError, StoreError."""
+        """The bytes [start, stop) of each range of a version of the object. Raise DatasetError or StoreError."""
         with self.reading():
             found: list[Any] = self.store.read_ranges(self.key, ranges, version)
         for data, (start, stop) in zip(found, ranges, strict=True):
@@ -57,14 +54,14 @@ class StorePath:
         return [memoryview(data) for data in found]
 
     def begin(self, count: int) -> tuple[bytes, str]:
-        """The first `count` bytes of the object, all if it has fewer, and its version. DatasetError, StoreError."""
+        """The first `count` bytes of the object, or all it has, and its version. Raise DatasetError or StoreError."""
         with self.reading():
             data, entry = self.store.read_begin(self.key, count)
         return bytes(data), entry.version
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """What the store says of the dataset, rather than of the way to it, becomes a DatasetError."""
+        """A context that turns errors of missing and changed objects into DatasetError."""
         try:
             yield
         except StoreNotFound as error:
@@ -74,35 +71,29 @@ class StorePath:
 
 
 Place = Path | StorePath
-Where = str | os.PathLike[str] | Store | StorePath  # what a caller names a dataset by; URLs, too
+Where = str | os.PathLike[str] | Store | StorePath  # accepted for a dataset; a str may be a URL
 
 
 class File(Protocol):
-    """An opened file or object of `size` bytes; a context, which closes it."""
+    """An opened file or object of `size` bytes. A context, which closes it."""
 
     size: int
 
     def part(self, offset: int, length: int) -> Payload:
-        """The bytes [offset, offset + length); DatasetError if it ends before."""
-
-    def parts(self, ranges: Sequence[tuple[int, int]]) -> list[Payload]:
-        """The bytes [start, stop) of each range, on a store by as few requests as make sense."""
+        """The bytes [offset, offset + length). Raise DatasetError if the file ends before."""
 
     def whole(self, buffer: ReadBuffer, /) -> Payload:
-        """All bytes, perhaps in the memory of `buffer`."""
+        """All bytes, perhaps in `buffer`."""
 
     def blocks(self, buffer: ReadBuffer, /) -> Iterator[Payload]:
-        """All bytes, a block at a time, perhaps each in the place of the one before."""
-
-    def reader(self) -> io.BufferedReader[Any]:
-        """Its lines, for instance."""
+        """All bytes in blocks. A block may overwrite the previous one."""
 
     def __enter__(self) -> File: ...
     def __exit__(self, *_: object) -> None: ...
 
 
 class StoreFile:
-    """An object, of the version that it has now. One request, and one for each part."""
+    """The current version of an object. One request, and one for each part. See File."""
 
     def __init__(self, place: StorePath) -> None:
         self._place = place
@@ -110,25 +101,14 @@ class StoreFile:
             _, self.size, self._version = place.store.head(place.key)
 
     def part(self, offset: int, length: int) -> Payload:
-        """See File.part."""
-        return self.parts([(offset, offset + length)])[0]
-
-    def parts(self, ranges: Sequence[tuple[int, int]]) -> list[Payload]:
-        """See File.parts."""
-        return self._place.parts(ranges, self._version)
+        return self._place.parts([(offset, offset + length)], self._version)[0]
 
     def whole(self, _: ReadBuffer) -> Payload:
-        """See File.whole."""
         return self.part(0, self.size)
 
     def blocks(self, _: ReadBuffer) -> Iterator[Payload]:
-        """See File.blocks."""
         for offset in range(0, self.size, BLOCK_BYTES):
             yield self.part(offset, min(BLOCK_BYTES, self.size - offset))
-
-    def reader(self) -> io.BufferedReader[Any]:
-        """See File.reader."""
-        return io.BufferedReader(_Sequential(self), max(1, min(BLOCK_BYTES, self.size)))
 
     def __enter__(self) -> StoreFile:
         return self
@@ -137,26 +117,8 @@ class StoreFile:
         pass
 
 
-class _Sequential(io.RawIOBase):
-    """A file's bytes from one end to the other."""
-
-    def __init__(self, file: StoreFile) -> None:
-        self._file = file
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: Any) -> int:
-        count = min(len(into), self._file.size - self._at)
-        if count:
-            into[:count] = self._file.part(self._at, count)
-            self._at += count
-        return count
-
-
 def open_file(place: Place) -> File:
-    """The file or object; DatasetError, an AbsentFileError if it is not there."""
+    """Open a file or object. Raise DatasetError, and AbsentFileError if it does not exist."""
     return StoreFile(place) if isinstance(place, StorePath) else files.RegularFile(place)
 
 
@@ -170,13 +132,11 @@ def read_whole(place: Place, limit_bytes: int, follow_link: bool = False) -> byt
 
 
 def is_there(place: Place) -> bool:
-    """Whether there is a file or object, be it a link or a pipe."""
+    """Whether a file or object exists; links and pipes count."""
     if isinstance(place, Path):
         return os.path.lexists(place)
     try:
-        place.store.read(
-            place.key, 0, 1
-        )  # where there is none, an answer to HEAD would not say what is missing
+        place.store.read(place.key, 0, 1)  # the error of a HEAD request would not name a missing bucket
     except StoreNotFound:
         return False
     return True
@@ -189,7 +149,7 @@ def refuse_link(place: Place) -> None:
 
 
 def walk(root: Place) -> Iterator[tuple[str, str, int]]:
-    """(path relative to root, "file", "link" or "special file", bytes) of everything below, links not followed."""
+    """(path relative to root, "file", "link" or "special file", bytes) of everything below. Links are not followed."""
     if isinstance(root, StorePath):
         cut = len(root.key) + 1 if root.key else 0
         for key, size, _ in root.store.list(root.key):
@@ -215,8 +175,8 @@ def name_of(place: Place) -> str:
 
 
 def locate(name: str, value: Any, options: Mapping[str, str] | None = None) -> Place:
-    """Where somebody's dataset is. value: a path, a URL, or a Store. options: of the store (stores.open_store).
-    ArgumentError names the argument."""
+    """The location of a dataset. value: a path, URL or Store. options: of the store. Raise ArgumentError, which names
+    the argument."""
     if isinstance(value, StorePath):
         return value
     if isinstance(value, str) and is_url(value):

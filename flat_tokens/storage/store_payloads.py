@@ -1,11 +1,12 @@
-"""The encoded zarr chunks of an array on an object store, read as few large ranges, several at once.
+"""The encoded Zarr chunks of an array on an object store, read as a few large ranges at a time.
 
-A shard is asked for its index, size and version when it is touched first (one request, or two), then for ranges of
-neighbouring zarr chunks (one request each). Meanwhile the manifest is asked whether it is still the one that was
-opened; nothing is handed out before that.
-What will be read soon is announced by `expecting`: it is cut into pieces of up to PIECE_BYTES, and as these are used up
-the next ones are fetched, at most PIECES_AHEAD at a time, so that memory is bounded however much is announced.
-Invariant: the index and all zarr chunks of a shard are of one version of it.
+The first access to a shard requests its index, size and version, which takes one or two requests. Ranges of
+neighbouring Zarr chunks follow, one request each. Meanwhile another request asks whether the manifest is still the one
+that was opened, and nothing is returned before the answer.
+
+`expecting` announces the next reads. They are cut into pieces of up to PIECE_BYTES, and at most PIECES_AHEAD pieces are
+requested at a time, so that memory is bounded. Invariant: the index and all Zarr chunks of a shard are of one
+version of it.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ from flat_tokens.storage.chunks import (
     index_length,
     largest_file_bytes,
     parse_index,
+    present_entry,
 )
 from flat_tokens.storage.files import ReadBuffer, check_length
+from flat_tokens.storage.opened_manifest import OpenedManifest, reading
 from flat_tokens.storage.places import Payload, StorePath
-from flat_tokens.storage.shards import present_entry
 from flat_tokens.storage.zarr_metadata import StoredArray
 from tokenmill.stores.requests import start
 
-PIECE_BYTES = 2**22  # decoded; what is fetched is less
-PIECES_AHEAD = 16  # enough for 100 MB/s at 40 ms a request of 256 KiB
+PIECE_BYTES = 2**22  # decoded; the encoded bytes are fewer
+PIECES_AHEAD = 16  # enough for 100 MB/s at 40 ms per request of 256 KiB
 _NOTHING = nullcontext()
-KEPT_SHARD_BYTES = 2**25  # of indexes: 8,192 shards of the default size, at least the last one
+MAX_INDEX_BYTES = 2**25  # of indexes: 8,192 shards of the default size, at least the last one
 
 
 class _Shard(NamedTuple):
@@ -51,25 +53,22 @@ class _Shard(NamedTuple):
 
 
 class StorePayloads:
-    """See payloads.Payloads. Not to be taken into the child of a fork."""
+    """See payloads.Payloads."""
 
-    is_mappable = False
-
-    def __init__(self, stored: StoredArray) -> None:
-        assert isinstance(stored.path, StorePath)
+    def __init__(self, stored: StoredArray, place: StorePath, opened: OpenedManifest | None) -> None:
         self._stored = stored
-        self._place = stored.path
+        self._place = place
+        self._opened = opened
         self._per_file = stored.shard_elements // stored.chunk_elements
-        chunk_bytes = stored.chunk_elements * np.dtype(stored.dtype).itemsize
-        self.piece_chunks = max(1, PIECE_BYTES // chunk_bytes)
-        self._most_shards = max(1, KEPT_SHARD_BYTES // index_length(stored))
+        self.piece_chunks = max(1, PIECE_BYTES // stored.chunk_bytes)
+        self._max_shards = max(1, MAX_INDEX_BYTES // index_length(stored))
         self._lock = threading.Lock()
         self._shards: OrderedDict[int, Future[_Shard]] = OrderedDict()
-        self._of_thread = threading.local()
+        self._thread = threading.local()
 
     def read(self, index: int, _: ReadBuffer) -> tuple[Payload, str]:
         """See Payloads."""
-        plan: _Plan | None = getattr(self._of_thread, "plan", None)
+        plan: _Plan | None = getattr(self._thread, "plan", None)
         payload = None if plan is None or plan.is_ended else plan.take(index)
         if payload is None:
             payload = self.fetch(index // self._per_file, [index])[0]
@@ -88,7 +87,7 @@ class StorePayloads:
         return self._using(plan)
 
     def _is_planned(self) -> bool:
-        outer: _Plan | None = getattr(self._of_thread, "plan", None)
+        outer: _Plan | None = getattr(self._thread, "plan", None)
         return outer is not None and not outer.is_ended
 
     @contextmanager
@@ -96,21 +95,24 @@ class StorePayloads:
         if self._is_planned():
             yield
             return
-        self._of_thread.plan = plan
+        self._thread.plan = plan
         try:
             yield
         finally:
             plan.end()
 
     def pieces(self, indexes: list[int]) -> Iterator[tuple[int, list[int]]]:
-        """(shard, zarr chunks in it), in the order given, of up to PIECE_BYTES."""
+        """(shard, Zarr chunks in it), in the given order, of up to PIECE_BYTES."""
         for shard, group in itertools.groupby(indexes, lambda index: index // self._per_file):
             while piece := list(itertools.islice(group, self.piece_chunks)):
                 yield shard, piece
 
     def fetch(self, shard: int, indexes: list[int]) -> list[Payload]:
-        """The encoded bytes of some zarr chunks of a shard. DatasetError, AbsentFileError, StoreError."""
-        with self._stored.reading() if self._stored.sharded else self._stored.opening():
+        """The encoded bytes of some Zarr chunks of a shard. Raise DatasetError, AbsentFileError or StoreError."""
+        if self._opened is None or not self._stored.sharded:
+            with reading(self._opened):
+                return self._fetched(shard, indexes)
+        with self._opened.explaining():
             return self._fetched(shard, indexes)
 
     def _fetched(self, shard: int, indexes: list[int]) -> list[Payload]:
@@ -127,7 +129,7 @@ class StorePayloads:
         parts = place.parts([(offset, offset + length) for offset, length in wanted], version)
         try:
             checked.result()
-        except BaseException:  # the next fetch opens the shard anew
+        except BaseException:  # the next fetch opens the shard again
             with self._lock:
                 self._shards.pop(shard, None)
             raise
@@ -137,12 +139,12 @@ class StorePayloads:
         return self._place / self._stored.file_key(shard)
 
     def _shard(self, number: int) -> _Shard:
-        """What is known of a shard, asked for once, whichever thread is first."""
+        """A shard, requested once by the first thread that needs it."""
         with self._lock:
             known = self._shards.get(number)
             if known is None:
                 mine = self._shards[number] = Future()
-                while len(self._shards) > self._most_shards:
+                while len(self._shards) > self._max_shards:
                     self._shards.popitem(last=False)
             else:
                 self._shards.move_to_end(number)
@@ -166,12 +168,16 @@ class StorePayloads:
                 data = place.store.read(place.key, 0, index_length(stored), entry.version)
         check_length(str(place), entry.size, largest_file_bytes(stored))
         index = parse_index(stored, memoryview(data), entry.size, str(place))
-        return _Shard(entry.version, index, start(self._stored.check))
+        return _Shard(entry.version, index, start(self._check))
+
+    def _check(self) -> None:
+        if self._opened is not None:
+            self._opened.check()
 
 
 class _Plan:
-    """Zarr chunks that one thread reads soon, by rising number. Unless `begin` is called, nothing is asked for before
-    the first is: it may be that those in front are kept decoded."""
+    """Zarr chunks that one thread reads soon, in rising order. Nothing is requested before the first is read, unless
+    `begin` is called: earlier ones may be in the cache."""
 
     def __init__(self, payloads: StorePayloads, indexes: Int64) -> None:
         self._payloads = payloads
@@ -183,13 +189,13 @@ class _Plan:
         self.is_ended = False
 
     def begin(self, first: int = 0) -> None:
-        """Ask for what comes first, from the zarr chunk of this place on."""
+        """Send the first requests, from number `first` of the Zarr chunks on."""
         self._pieces = self._payloads.pieces(self._indexes[first:].tolist())
         self._ask(self._pieces)
 
     def take(self, index: int) -> Payload | None:
-        """The encoded bytes, waited for; None where they were not announced, are far ahead, or were given already by a
-        plan of more than may be held."""
+        """Wait for the encoded bytes. Return None if they were not announced, are far ahead, or were taken before from
+        a plan that is too large to be kept."""
         if self._pieces is None:
             self.begin(int(np.searchsorted(self._indexes, index)))
         assert self._pieces is not None
@@ -201,7 +207,7 @@ class _Plan:
         return self._found.get(index) if self._is_small else self._found.pop(index, None)
 
     def end(self) -> None:
-        """What was not taken is not needed."""
+        """Drop the rest."""
         self.is_ended = True
         self._found.clear()
         self._begun.clear()

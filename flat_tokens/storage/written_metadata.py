@@ -1,9 +1,8 @@
-"""The metadata files of zarr formats 2 and 3 that are written, for one-dimensional arrays of tokens and starts.
+"""The metadata files that the writer produces for Zarr formats 2 and 3.
 
-They equal what zarr-python writes (tests/flat_tokens/test_writer.py), but that a zstd frame's checksum is not
-announced in `.zarray`: decoders check it anyway, while zarr-python 2 with numcodecs 0.12 and tensorstore 0.1.86 refuse
-an array whose compressor has a member "checksum" (measured). For the same reason there are no filters: tensorstore
-knows none.
+They equal the files of zarr-python (tests/flat_tokens/test_writer.py), except that `.zarray` does not announce the
+checksum of zstd frames. Every decoder compares it anyway, and zarr-python 2 with numcodecs 0.12 and tensorstore 0.1.86
+reject a compressor with a member "checksum". There are no filters, because tensorstore supports none.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from flat_tokens.storage.layout import ArrayLayout
 
 
 def group_files(zarr_format: int, attributes: Mapping[str, Any]) -> dict[str, bytes]:
-    """Metadata of a group: file name -> content."""
+    """The metadata of a group: file name -> content."""
     if zarr_format == 2:
         files = {".zgroup": _json_bytes({"zarr_format": 2})}
         return files | ({".zattrs": _json_bytes(attributes)} if attributes else {})
@@ -32,7 +31,7 @@ def group_files(zarr_format: int, attributes: Mapping[str, Any]) -> dict[str, by
 def array_files(
     layout: ArrayLayout, dtype: np.dtype[Any], element_count: int, chunk: int, shard: int
 ) -> dict[str, bytes]:
-    """Metadata of an array with zarr chunks of `chunk` and, in format 3, shards of `shard` elements: name ->
+    """The metadata of an array with Zarr chunks of `chunk` and, in format 3, shards of `shard` elements: file name ->
     content."""
     if layout.zarr_format == 2:
         array: dict[str, Any] = {
@@ -71,42 +70,39 @@ def array_files(
 
 def split_files(
     layout: ArrayLayout,
+    split: str,
     token_count: int,
     seq_count: int,
     max_token_id: int,
-    has_places: bool = False,
     has_mask: bool = False,
 ) -> dict[str, bytes]:
-    """Metadata of a split and of its arrays: path in the split's folder -> content."""
-    tokens = array_files(
-        layout, flat_format.TOKENS_DTYPE, token_count, layout.chunk_tokens, layout.write_unit_tokens
-    )
-    starts = array_files(
-        layout, flat_format.STARTS_DTYPE, seq_count + 1, layout.chunk_starts, layout.write_unit_starts
-    )
-    places = array_files(
-        layout, flat_format.STARTS_DTYPE, seq_count, layout.chunk_starts, layout.write_unit_starts
-    )
-    mask = {}
+    """The metadata of a split, its arrays and its loss mask: path in the dataset -> content."""
+    cuts = layout.chunk_tokens, layout.write_unit_tokens
+    start_cuts = layout.chunk_starts, layout.write_unit_starts
+    tokens = array_files(layout, flat_format.TOKENS_DTYPE, token_count, *cuts)
+    starts = array_files(layout, flat_format.STARTS_DTYPE, seq_count + 1, *start_cuts)
+    folders = {
+        split: group_files(layout.zarr_format, {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}),
+        f"{split}/{flat_format.TOKENS_NAME}": tokens,
+        f"{split}/{flat_format.STARTS_NAME}": starts,
+    }
     if has_mask:
         mask_bytes = -(-token_count // flat_format.MASK_BITS)
         mask = array_files(layout, flat_format.MASK_DTYPE, mask_bytes, *layout.mask_cuts)
-    return {
-        **group_files(layout.zarr_format, {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}),
-        **{f"{flat_format.TOKENS_NAME}/{name}": data for name, data in tokens.items()},
-        **{f"{flat_format.STARTS_NAME}/{name}": data for name, data in starts.items()},
-        **{f"{flat_format.PLACES_NAME}/{name}": data for name, data in places.items() if has_places},
-        **{f"{flat_format.MASK_NAME}/{name}": data for name, data in mask.items()},
-    }
+        folders |= {
+            flat_format.MASK_NAME: group_files(layout.zarr_format, {}),
+            f"{flat_format.MASK_NAME}/{split}": mask,
+        }
+    return {f"{folder}/{name}": data for folder, files in folders.items() for name, data in files.items()}
 
 
 @lru_cache(maxsize=16)
 def write_chain(layout: ArrayLayout) -> CodecChain:
-    """The codecs that the writer uses; zstd frames carry a checksum of their content, in format 3 crc32c follows."""
+    """The codecs of the writer. zstd frames have a checksum of their content; in format 3 a crc32c follows."""
     compressor = _v2_compressor(layout)
     if compressor is not None and compressor["id"] == "zstd":
         compressor["checksum"] = True
-    return CodecChain.from_configs([], compressor, crc32c=layout.zarr_format == 3)
+    return CodecChain.of([], compressor, crc32c=layout.zarr_format == 3)
 
 
 def _v2_compressor(layout: ArrayLayout) -> dict[str, Any] | None:

@@ -1,169 +1,273 @@
-"""Zstd frames made and decoded by the functions of libzstd (flat_tokens/storage/zstd_library.py).
+"""Zstd frames, compressed and decoded by the libzstd inside numcodecs.
 
-numcodecs makes a new context for each buffer: 160 KiB of memory that the process touches first, 12 to 20 % of the
-time to decode a zarr chunk of 64 Ki tokens. And it decodes whole frames only, where a row needs the front: a frame is
-made of blocks of up to 128 KiB, so rows in the first half of such a zarr chunk cost half. Where the functions cannot be
-called, `encode` and `decode` are numcodecs' own and `decode_front` decodes everything. Invariant: frames, and what is
-decoded of them, equal those of numcodecs (tests/flat_tokens/test_zstd_frames.py). A frame's checksum, if it has one,
-is compared unless the caller knows that it was: it costs 8 to 15 %, and a front has none.
+numcodecs allocates a context per buffer, decodes only whole frames, and takes 30 ms to import. Its extension module
+exports the functions of libzstd, so this module loads it through ctypes and keeps the contexts. `library` returns None
+if that fails. The functions below then return None or 0, and callers use numcodecs. Decoded bytes are the same either
+way (tests/flat_tokens/contract/test_open.py).
+
+A frame is a header, blocks of up to 128 KiB and an optional checksum of the content (RFC 8878).
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import os
+from collections.abc import Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.storage.zstd_library import RESET_SESSION, Buffer, library
-
 Bytes = npt.NDArray[np.uint8]
+Payload = bytes | memoryview
 
-BLOCK_BYTES = 2**17  # RFC 8878: no block decodes to more
-MAGIC = b"\x28\xb5\x2f\xfd"
-OUTPUT_TOO_SMALL = 2**64 - 70  # ZSTD_error_dstSize_tooSmall, as a size_t
-_RAW, _RLE, _RESERVED = 0, 1, 3
+BLOCK_BYTES = 2**17  # the most that a block decodes to
+WINDOW_BYTES = 2**20  # of frames with given matches: every decoder supports it
+_MAGIC = b"\x28\xb5\x2f\xfd"
+_RAW_BLOCK, _RLE_BLOCK, _RESERVED_BLOCK = 0, 1, 3
+_OUTPUT_TOO_SMALL, _NO_MEMORY = 2**64 - 70, 2**64 - 64  # error codes, as size_t
+_RESET_SESSION = 1
+_LEVEL, _WINDOW_LOG, _CHECKSUM, _STABLE_OUT, _IGNORE_CHECKSUM, _GIVEN_BLOCKS = 100, 101, 201, 1001, 1002, 1008
 
 
-def encode(data: Bytes, level: int, checksum: bool) -> bytes | None:
-    """The frame of some bytes; None where that is left to numcodecs. ValueError says what is wrong."""
+class _Buffer(ctypes.Structure):
+    """Memory for zstd's streaming functions. `pos` bytes are done."""
+
+    _fields_ = (("address", ctypes.c_void_p), ("size", ctypes.c_size_t), ("pos", ctypes.c_size_t))
+
+
+_SIZE, _POINTER, _INT, _STREAM = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(_Buffer)
+_SIGNATURES: Mapping[str, tuple[Any, ...]] = {  # result, arguments
+    "createCCtx": (_POINTER,),
+    "createDCtx": (_POINTER,),
+    "CCtx_setParameter": (_SIZE, _POINTER, _INT, _INT),
+    "DCtx_setParameter": (_SIZE, _POINTER, _INT, _INT),
+    "CCtx_reset": (_SIZE, _POINTER, _INT),
+    "DCtx_reset": (_SIZE, _POINTER, _INT),
+    "compressBound": (_SIZE, _SIZE),
+    "compress2": (_SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE),
+    "compressSequences": (_SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE, _POINTER, _SIZE),
+    "decompressDCtx": (_SIZE, _POINTER, _POINTER, _SIZE, _POINTER, _SIZE),
+    "decompressStream": (_SIZE, _POINTER, _STREAM, _STREAM),
+    "isError": (ctypes.c_uint, _SIZE),
+    "getErrorName": (ctypes.c_char_p, _SIZE),
+}
+
+# Contexts that are not in use. Appending to a list and popping from it are atomic.
+_decoders: tuple[list[int], list[int]] = [], []  # those that ignore checksums, those that compare them
+_encoders: dict[tuple[int, bool, bool], list[_Encoder]] = {}
+
+
+@functools.cache
+def library() -> SimpleNamespace | None:
+    """The functions of libzstd without their prefix, or None. FLAT_TOKENS_CORE=0 disables them."""
+    package = None if os.environ.get("FLAT_TOKENS_CORE") == "0" else find_spec("numcodecs")
+    for folder in (package and package.submodule_search_locations) or ():
+        for suffix in EXTENSION_SUFFIXES:
+            path = Path(folder) / f"zstd{suffix}"
+            if path.is_file():
+                try:
+                    return _functions(ctypes.CDLL(str(path)))
+                except (AttributeError, OSError):  # hidden symbols, or a library that cannot be loaded
+                    return None
+    return None
+
+
+def _functions(module: ctypes.CDLL) -> SimpleNamespace:
+    functions = {}
+    for name, (result, *arguments) in _SIGNATURES.items():
+        functions[name] = getattr(module, f"ZSTD_{name}")
+        functions[name].restype, functions[name].argtypes = result, arguments
+    return SimpleNamespace(**functions)
+
+
+class _Encoder:
+    """A compression context with reusable memory for one frame."""
+
+    def __init__(self, zstd: SimpleNamespace, level: int, checksum: bool, has_matches: bool) -> None:
+        self.context = _allocated(zstd.createCCtx())
+        self._room = np.empty(0, np.uint8)
+        parameters = {_LEVEL: level, _CHECKSUM: int(checksum)}
+        if has_matches:
+            parameters |= {_WINDOW_LOG: WINDOW_BYTES.bit_length() - 1, _GIVEN_BLOCKS: 1}
+        for parameter, value in parameters.items():
+            _checked(zstd, zstd.CCtx_setParameter(self.context, parameter, value))
+
+    def room(self, size: int) -> Bytes:
+        if len(self._room) < size:
+            self._room = np.empty(size, np.uint8)
+        return self._room
+
+
+def compress(
+    data: Bytes, level: int, checksum: bool, matches: npt.NDArray[np.uint32] | None = None
+) -> bytes | None:
+    """Compress bytes to one frame. matches: uint32[n, 4] from token_matches; None for zstd's own search.
+
+    Return None without libzstd. Raise ValueError for matches that zstd rejects."""
     zstd = library()
     if zstd is None:
         return None
-    encoder = zstd.take_encoder(level, checksum)
+    pool = _encoders.setdefault((level, checksum, matches is not None), [])
     try:
-        room = encoder.room(zstd.compress_bound(len(data)))
-        size = zstd.compress(encoder.context, room.ctypes.data, len(room), data.ctypes.data, len(data))
-        return room[: zstd.checked(size)].tobytes()
+        encoder = pool.pop()
+    except IndexError:
+        encoder = _Encoder(zstd, level, checksum, matches is not None)
+    try:
+        room = encoder.room(zstd.compressBound(len(data)))
+        target = encoder.context, _address(room), len(room)
+        if matches is None:
+            size = zstd.compress2(*target, _address(data), len(data))
+        else:
+            _checked(zstd, zstd.CCtx_reset(encoder.context, _RESET_SESSION))
+            size = zstd.compressSequences(*target, _address(matches), len(matches), _address(data), len(data))
+        return room[: _checked(zstd, size)].tobytes()
     finally:
-        zstd.give_encoder(encoder, level, checksum)
+        pool.append(encoder)
 
 
-def decode(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) -> bool:
-    """Fill `out` from a payload that must decode to just its length; False, and nothing is done, where that is left
-    to numcodecs. is_checked: its checksum was compared before. Raise ValueError for a damaged payload."""
-    done = decode_up_to(payload, out, is_checked)
-    if done is None:
-        return False
-    if done > len(out):
-        raise ValueError(wrong_length(len(out)))
-    if done < len(out):
-        raise ValueError(wrong_length(len(out), done))
-    return True
+def decompress(payload: Payload, out: Bytes, compare: bool = True) -> int | None:
+    """Decode all frames of a payload into the front of `out`. Return the number of bytes, len(out) + 1 if they do not
+    fit, or None without libzstd.
 
-
-def wrong_length(expected: int, got: int | None = None) -> str:
-    """Return what is wrong with a payload of another decoded length. got: None for more bytes than fit."""
-    return f"must decode to {expected} bytes (got {'more' if got is None else got})"
-
-
-def decode_up_to(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) -> int | None:
-    """As decode, into the front of `out`; how many bytes there are, one more than `out` has if they are too many. None,
-    and nothing is done, where that is left to numcodecs."""
+    compare: whether checksums are compared, which takes 8 to 15 % of the time. Raise ValueError for damage."""
     zstd = library()
     if zstd is None:
         return None
     source = np.frombuffer(payload, dtype=np.uint8)
-    context = zstd.take_decoder(is_checked)
+    context = _take_decoder(zstd, compare)
     try:
-        done: int = zstd.decompress(context, out.ctypes.data, len(out), source.ctypes.data, len(source))
+        done: int = zstd.decompressDCtx(context, _address(out), len(out), _address(source), len(source))
     finally:
-        zstd.give_decoder(context, is_checked)
-    return len(out) + 1 if done == OUTPUT_TOO_SMALL else zstd.checked(done)
+        _decoders[compare].append(context)
+    return len(out) + 1 if done == _OUTPUT_TOO_SMALL else _checked(zstd, done)
 
 
-def stated_bytes(payload: bytes | memoryview) -> int | None:
-    """The decoded length that the header of the first frame states, None if it states none (RFC 8878, 3.1.1.1)."""
-    if len(payload) < 6 or bytes(payload[:4]) != MAGIC:
-        return None
-    descriptor = payload[4]
-    size_flag, single_segment, dictionary_flag = descriptor >> 6, descriptor >> 5 & 1, descriptor & 3
-    at = 5 + (not single_segment) + (0, 1, 2, 4)[dictionary_flag]
-    width = (1 if single_segment else 0, 2, 4, 8)[size_flag]
-    if not width or len(payload) < at + width:
-        return None
-    return int.from_bytes(payload[at : at + width], "little") + (256 if width == 2 else 0)
-
-
-def is_one_frame(payload: bytes | memoryview) -> bool:
-    """Whether a frame, without a dictionary, ends where the payload does."""
-    return _block_ends(payload)[1]
-
-
-def decode_front(payload: bytes | memoryview, out: Bytes, wanted_bytes: int) -> int:
-    """Fill at least the first `wanted_bytes` of `out` from a payload whose header says that it decodes to the
-    length of `out`; how many bytes are filled, 0 where it must be decoded whole: the front is (nearly) all of it, the
-    frame is cut off or not alone, or the library is not there. No checksum is compared. ValueError says what is wrong
-    with the front."""
+def decompress_front(payload: Payload, out: Bytes, count: int) -> int:
+    """Decode at least the first `count` bytes of a frame that decodes to len(out) bytes. Return the number of bytes
+    decoded, or 0 if the caller must decode all of it. Checksums are not compared. Raise ValueError for damage."""
     zstd = library()
-    if zstd is None or wanted_bytes > len(out) - BLOCK_BYTES:
+    if zstd is None or count > len(out) - BLOCK_BYTES:
         return 0
     ends, is_whole = _block_ends(payload)
-    wanted_blocks = -(-wanted_bytes // BLOCK_BYTES)
-    if len(ends) <= wanted_blocks or not is_whole:
+    blocks = -(-count // BLOCK_BYTES)
+    if len(ends) <= blocks or not is_whole:
         return 0
     source = np.frombuffer(payload, dtype=np.uint8)
-    given = Buffer(source.ctypes.data, 0, 0)
-    made = Buffer(out.ctypes.data, len(out), 0)
-    context = zstd.take_decoder(True)
+    given, made = _Buffer(_address(source), 0, 0), _Buffer(_address(out), len(out), 0)
+    context = _take_decoder(zstd, False)
     try:
-        zstd.reset(context, RESET_SESSION)
-        for end in ends[wanted_blocks - 1 :]:
+        zstd.DCtx_reset(context, _RESET_SESSION)
+        for end in ends[blocks - 1 :]:
             given.size = end
             while given.pos < end:
                 before = given.pos, made.pos
-                zstd.checked(zstd.stream(context, made, given))
+                _checked(zstd, zstd.decompressStream(context, made, given))
                 if (given.pos, made.pos) == before:
                     raise ValueError("the zstd frame continues after its last block")
-            if made.pos >= wanted_bytes:
+            if made.pos >= count:
                 return int(made.pos)
         return 0
     finally:
-        zstd.reset(context, RESET_SESSION)
-        zstd.give_decoder(context, True)
+        zstd.DCtx_reset(context, _RESET_SESSION)
+        _decoders[False].append(context)
 
 
-def last_bytes(payload: bytes | memoryview, count: int) -> bytes | None:
-    """The last `count` bytes that a frame decodes to, where they are stored as they are in a block behind others and
-    the frame ends with the payload; else None. No checksum is compared. Cost: 1 us a block."""
+def content_size(payload: Payload) -> int | None:
+    """The decoded length that the first frame states; None if it states none."""
+    return _header(payload).content_size
+
+
+def is_one_frame(payload: Payload) -> bool:
+    """Whether one frame without a dictionary ends where the payload does."""
+    return _block_ends(payload)[1]
+
+
+def last_bytes(payload: Payload, count: int) -> bytes | None:
+    """The last `count` decoded bytes, if the last block stores them uncompressed. Cost: 1 us per block."""
     ends, is_whole = _block_ends(payload)
     if not is_whole or len(ends) < 2:
         return None
-    header = int.from_bytes(payload[ends[-2] : ends[-2] + 3], "little")
-    if header >> 1 & 3 != _RAW or header >> 3 < count:
+    block = int.from_bytes(payload[ends[-2] : ends[-2] + 3], "little")
+    if block >> 1 & 3 != _RAW_BLOCK or block >> 3 < count:
         return None
     return bytes(payload[ends[-1] - count : ends[-1]])
 
 
-def content_checksum(payload: bytes | memoryview) -> int | None:
-    """The checksum of its content with which a frame ends, the low 32 bits of an XXH64; None if it has none, or is
-    not the whole payload. Cost: 1 us a block."""
-    _, is_whole = _block_ends(payload)
-    if not is_whole or not payload[4] >> 2 & 1:
-        return None
-    return int.from_bytes(payload[-4:], "little")
+def content_checksum(payload: Payload) -> int | None:
+    """The checksum at the end of the only frame, the low 32 bits of an XXH64; None without one."""
+    has_checksum = _header(payload).checksum_bytes > 0
+    return int.from_bytes(payload[-4:], "little") if has_checksum and is_one_frame(payload) else None
 
 
-def _block_ends(payload: bytes | memoryview) -> tuple[list[int], bool]:
-    """Where the blocks of a frame end, those inside the payload, and whether the frame ends where the payload does;
-    none if it has a dictionary (RFC 8878, 3.1.1)."""
-    size = len(payload)
-    if size < 6 or bytes(payload[:4]) != MAGIC:
-        return [], False
-    descriptor = payload[4]
-    size_flag, single_segment, dictionary_flag = descriptor >> 6, descriptor >> 5 & 1, descriptor & 3
-    if dictionary_flag:
-        return [], False
-    checksum_bytes = 4 * (descriptor >> 2 & 1)
-    at = 5 + (not single_segment) + (1 if single_segment and not size_flag else (0, 2, 4, 8)[size_flag])
-    ends = []
-    while at + 3 <= size:
-        header = payload[at] | payload[at + 1] << 8 | payload[at + 2] << 16
-        kind = header >> 1 & 3
-        if kind == _RESERVED:
-            break
-        at += 3 + (1 if kind == _RLE else header >> 3)
-        if at > size:
+class _Header(NamedTuple):
+    """size: bytes of the header, 0 for a payload without a readable frame."""
+
+    size: int
+    content_size: int | None = None
+    checksum_bytes: int = 0
+    has_dictionary: bool = False
+
+
+def _header(payload: Payload) -> _Header:
+    if len(payload) < 6 or bytes(payload[:4]) != _MAGIC:
+        return _Header(0)
+    flags = payload[4]
+    is_single_segment = flags >> 5 & 1
+    at = 5 + (not is_single_segment) + (0, 1, 2, 4)[flags & 3]
+    width = (is_single_segment, 2, 4, 8)[flags >> 6]
+    found = None
+    if width and len(payload) >= at + width:
+        found = int.from_bytes(payload[at : at + width], "little") + (256 if width == 2 else 0)
+    return _Header(at + width, found, 4 * (flags >> 2 & 1), bool(flags & 3))
+
+
+def _block_ends(payload: Payload) -> tuple[list[int], bool]:
+    """The offsets at which the blocks of the first frame end, and whether the frame ends where the payload does."""
+    header, size = _header(payload), len(payload)
+    ends: list[int] = []
+    at = header.size
+    while header.size and not header.has_dictionary and at + 3 <= size:
+        block = payload[at] | payload[at + 1] << 8 | payload[at + 2] << 16
+        kind = block >> 1 & 3
+        at += 3 + (1 if kind == _RLE_BLOCK else block >> 3)
+        if kind == _RESERVED_BLOCK or at > size:
             break
         ends.append(at)
-        if header & 1:
-            return ends, at + checksum_bytes == size
+        if block & 1:
+            return ends, at + header.checksum_bytes == size
     return ends, False
+
+
+def _take_decoder(zstd: SimpleNamespace, compare: bool) -> int:
+    try:
+        return _decoders[compare].pop()
+    except IndexError:
+        context = _allocated(zstd.createDCtx())
+    for parameter, value in ((_STABLE_OUT, 1), (_IGNORE_CHECKSUM, int(not compare))):
+        zstd.DCtx_setParameter(context, parameter, value)  # both only save time, so an error does not matter
+    return context
+
+
+def _address(values: npt.NDArray[Any]) -> int:
+    address: int = values.__array_interface__["data"][0]  # values.ctypes.data takes ten times as long
+    return address
+
+
+def _allocated(context: int | None) -> int:
+    if context is None:
+        raise MemoryError("out of memory for a zstd context")
+    return context
+
+
+def _checked(zstd: SimpleNamespace, result: int) -> int:
+    """Return the result of a zstd function. Raise MemoryError or ValueError if it is an error code."""
+    if zstd.isError(result):
+        message = zstd.getErrorName(result).decode("ascii", "replace")
+        raise MemoryError(message) if result == _NO_MEMORY else ValueError(message)
+    return result

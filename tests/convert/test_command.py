@@ -158,8 +158,8 @@ WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
 from convert.__main__ import main
-import convert.driver.conversion, tokenmill.engines.ending, flat_tokens.storage.zstd_library
-flat_tokens.storage.zstd_library.library()
+import convert.driver.conversion, flat_tokens.storage.zstd_frames
+flat_tokens.storage.zstd_frames.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

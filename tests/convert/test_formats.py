@@ -19,6 +19,7 @@ from runs import (
     sample_documents,
     sample_text,
     sequences,
+    sources_of,
     tokenizer,
     tree,
 )
@@ -189,7 +190,7 @@ def test_unreadable_files_are_listed(folder: Path) -> None:
     for name in ("a.txt.gz", "b.parquet", "c.jsonl.zst"):
         (folder / name).write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 1\n")
     summary = convert(Inline(), inputs=["*.txt", "*.*.*", "*.parquet"], on_error="skip")
-    sources = json.loads(Path("out/manifest.json").read_bytes())["sources"]
+    sources = sources_of("out")
     listed = {source["path"]: source["unreadable"] for source in sources if "unreadable" in source}
     assert sorted(listed) == ["a.txt.gz", "b.parquet", "c.jsonl.zst"]
     assert all("git lfs pull" in reason for reason in listed.values())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from limits import small
-from runs import Inline, convert, rejected, run_here, sample_documents, tree
+from runs import Inline, convert, rejected, run_here, sample_documents, sources_of, tree
 from strategies import END, START, compressed
 
 import bpe
@@ -40,7 +40,7 @@ def test_the_manifest_describes_the_run(here: Path) -> None:
     summary = convert(Inline(), inputs=["en.txt"], validation_fraction=0.3)
     manifest = json.loads((here / "out/manifest.json").read_bytes())
     assert manifest["tokenizer"]["fingerprint"] == Tokenizer.load("out/tokenizer.json").fingerprint()
-    (source,) = manifest["sources"]
+    (source,) = sources_of("out")
     assert (source["path"], source["bytes"]) == ("en.txt", (here / "en.txt").stat().st_size)
     assert manifest["options"]["separator"] == END
     assert sum(manifest["options"]["documents"].values()) == summary.documents

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import flat_tokens
-from flat_tokens.rows import row_cut
+from flat_tokens.rows import cut
 
 Found = list[tuple[int, str]]
 
@@ -94,7 +94,7 @@ def main() -> int:
         result.write_text(json.dumps([undisturbed(reading)]))
         return 0
     if reading.is_careless:
-        row_cut.sys = _NeverHeld()  # type: ignore[assignment,attr-defined]
+        cut.sys = _NeverHeld()  # type: ignore[assignment,attr-defined]
     sys.setswitchinterval(1e-5)
     reader = make_reader(reading)
     found: list[Found | str] = []
@@ -123,7 +123,7 @@ def main() -> int:
 
 
 def fork(reading: Reading, reader: Any, result: Path, number: int) -> int:
-    """A child that goes on with a pass its parent began, and reads more; the parent takes one further batch of it."""
+    """A child that resumes where its parent was, and reads more; the parent takes one further batch of its pass."""
     rng = random.Random(f"{reading.seed} fork {number}")
     first = rng.randrange(reading.stop)
     batches = enumerate(reader.from_step(first, min(reading.stop, first + 8), prefetch=True), first)
@@ -135,7 +135,9 @@ def fork(reading: Reading, reader: Any, result: Path, number: int) -> int:
         return child
     told: list[Found | str] = [own]
     try:
-        own.extend((step, digest(batch)) for step, batch in batches)
+        step, stop = first + len(own), min(reading.stop, first + 8)
+        resumed = enumerate(reader.from_step(step, stop, prefetch=True), step)
+        own.extend((step, digest(batch)) for step, batch in resumed)
         own.extend(read_some(reader, reading.stop, rng))
     except BaseException:
         told.append(traceback.format_exc())

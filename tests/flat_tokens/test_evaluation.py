@@ -163,10 +163,10 @@ def test_the_last_step_is_that_of_the_epoch(make_dataset: Any) -> None:
     loader = Loader(train, 2, 1, drop_last=False)
     steps = loader.steps_per_epoch
     assert steps > 1
-    assert [loader.last_step(step) for step in (0, steps - 1, steps, 2 * steps)] == [
+    assert [loader.default_stop(step) for step in (0, steps - 1, steps, 2 * steps)] == [
         steps,
         steps,
         2 * steps,
         3 * steps,
     ]
-    assert Loader(train, 2, 1).last_step(steps) is None
+    assert Loader(train, 2, 1).default_stop(steps) is None

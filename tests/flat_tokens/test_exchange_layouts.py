@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import shutil
 import struct
@@ -14,30 +13,12 @@ from pathlib import Path
 import exchange_layouts as layouts
 import numpy as np
 import pytest
-from test_exchange import SMALL, documents
+from test_exchange import documents
 
 import flat_tokens
 from flat_tokens.__main__ import main
 
 DOCUMENTS = [[1, 2, 3], [4], [5, 6], [7, 8, 9, 10]]
-
-
-def some_documents(seed: int, largest: int, least: int = 0) -> list[list[int]]:
-    rng = random.Random(seed)
-    print(f"seed {seed}")
-    lengths = [rng.choice([least, 1, 3, 40, 900]) for _ in range(200)]
-    return [[rng.randint(0, largest) for _ in range(length)] for length in lengths]
-
-
-@pytest.mark.parametrize("largest", [65_535, 2**31 - 1])
-def test_megatron_is_written_as_documented(
-    largest: int, make_dataset: Callable[..., Path], tmp_path: Path
-) -> None:
-    expected = some_documents(1, largest, least=1)
-    dataset = make_dataset(expected, [], SMALL)
-    assert main(["export", str(dataset), "--to", "megatron", "--output", str(tmp_path / "out")]) == 0
-    assert layouts.read_megatron(tmp_path / "out/train") == expected
-    assert layouts.read_megatron(tmp_path / "out/validation") == []
 
 
 CASES = {
@@ -50,26 +31,6 @@ CASES = {
     "litdata": lambda place, found: layouts.write_litdata(place / "a", found),
     "litdata zstd": lambda place, found: layouts.write_litdata(place / "a", found, "int64", zstd=True),
 }
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("shape", ["many", "none", "one empty", "one"])
-def test_layouts_are_read_as_documented(case: str, shape: str, tmp_path: Path) -> None:
-    found = {"many": some_documents(2, 65_535), "none": [], "one empty": [[]], "one": [[7]]}[shape]
-    CASES[case](tmp_path, found)
-    place = tmp_path / ("a.ds" if case.startswith("datatrove") else "a")
-    arguments = ["import", str(place), "--from", case.split()[0], "--output", str(tmp_path / "d")]
-    if (case, shape) == ("datatrove", "none"):
-        shape = "none"
-    assert main(arguments) == 0
-    assert documents(tmp_path / "d")["train"] == [ids for ids in found if ids]
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32"])
-def test_all_types_of_megatron_are_read(dtype: str, tmp_path: Path) -> None:
-    layouts.write_megatron(tmp_path / "a", DOCUMENTS, dtype)
-    assert main(["import", str(tmp_path / "a"), "--from", "megatron", "--output", str(tmp_path / "d")]) == 0
-    assert documents(tmp_path / "d")["train"] == DOCUMENTS
 
 
 def test_documents_of_megatron_without_a_sequence_are_left_out(tmp_path: Path) -> None:
@@ -260,33 +221,6 @@ def test_damage_is_one_line(number: int, tmp_path: Path, capsys: pytest.CaptureF
     assert where in error
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-
-
-@pytest.mark.parametrize("case", ["megatron", "datatrove", "mds", "litdata", "mds zstd"])
-def test_any_byte_changed_is_read_or_told(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Whatever the byte: documents that could be, or one line; never a traceback."""
-    rng = random.Random(case)
-    (tmp_path / "sound").mkdir()
-    CASES[case](tmp_path / "sound", DOCUMENTS)
-    files = [path for path in (tmp_path / "sound").rglob("*") if path.is_file()]
-    for _ in range(60):
-        path = rng.choice(files)
-        sound = path.read_bytes()
-        data = bytearray(sound)
-        if rng.random() < 0.3:
-            del data[rng.randrange(len(data)) :]
-        else:
-            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-        path.write_bytes(data)
-        place = tmp_path / "sound" / ("a.ds" if case.startswith("datatrove") else "a")
-        arguments = ["import", str(place), "--from", case.split()[0], "--output", str(tmp_path / "d")]
-        code = main([*arguments, "--overwrite"])
-        error = capsys.readouterr().err
-        assert code in (0, 2, 3), error
-        assert code == 0 or error.count("\n") == 1
-        path.write_bytes(sound)
 
 
 def test_text_is_no_file_of_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""import and export against the tools themselves: they read what is written, and what they write is read."""
+"""import and export against the tools themselves, in both directions."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import NAMES, OF_SEGMENTS, Fields
 from flat_tokens.format import from_sequences, inputs_and_targets
-from flat_tokens.loading.batch import Batch
+from flat_tokens.rows.batch import Batch
 
 
 def a_batch(lengths: list[int] | None = None) -> Batch:

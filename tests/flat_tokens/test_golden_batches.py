@@ -12,7 +12,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens import FlatTokensArray, Loader, Mixture, PackedSequences
-from flat_tokens.loading.batch import Batch
+from flat_tokens.rows.batch import Batch
 from flat_tokens.storage.layout import ArrayLayout
 
 LAYOUT = ArrayLayout.create(2, 64)

@@ -38,7 +38,7 @@ for step, batch in enumerate(global_batches(loader, sharding, stop=4, fields=shi
         assert array.shape == (16, 5) and len(array.addressable_shards) == 8
         assert np.array_equal(np.asarray(array), own[name]), name
         assert all(shard.data.shape == (2, 5) for shard in array.addressable_shards)
-assert tuple(next(global_batches(loader, sharding))) == ("inputs", "targets", "is_seq_start")
+assert tuple(next(global_batches(loader, sharding))) == ("input_ids", "labels")
 packed = flat_tokens.PackedSequences(train, 12)
 for source in (
     flat_tokens.Loader(packed, 12, 16, 3),

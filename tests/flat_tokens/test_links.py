@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_foreign_datasets import foreign_dataset
 
 import flat_tokens
 from flat_tokens.__main__ import main
@@ -20,17 +19,12 @@ LAYOUTS = {
     "v2 raw, short": ArrayLayout.create(2, 64, compression="none"),
     "v3": ArrayLayout.create(3, 16, 64),
     "v3 raw": ArrayLayout.create(3, 16, 64, "none"),
-    "zarr reads": None,
 }
 
 
 @pytest.fixture(params=LAYOUTS)
-def root(request: pytest.FixtureRequest, make_dataset: Any, random_sequences: Any, tmp_path: Path) -> Path:
-    layout = LAYOUTS[request.param]
-    if layout is None:
-        foreign_dataset(tmp_path / "d", 3, chunk_key_encoding={"name": "v2", "separator": "."})
-        return tmp_path / "d"
-    made: Path = make_dataset(random_sequences(1, 300), random_sequences(2, 5), layout)
+def root(request: pytest.FixtureRequest, make_dataset: Any, random_sequences: Any) -> Path:
+    made: Path = make_dataset(random_sequences(1, 300), random_sequences(2, 5), LAYOUTS[request.param])
     return made
 
 
@@ -38,6 +32,7 @@ def read_all(root: Path) -> None:
     """Everything that a training job, or somebody who looks at a dataset, reads."""
     dataset = flat_tokens.open(root)
     assert dataset.tokenizer_path is None or dataset.tokenizer_path.is_file()
+    dataset.sources()
     for split in (dataset.train, dataset.validation):
         list(split)
         split.rows(range(split.row_count(5)), 5)
@@ -66,9 +61,10 @@ def test_every_link_is_refused(root: Path, tmp_path: Path) -> None:
         entry.rename(aside)
         entry.symlink_to(aside)
         name = str(entry.relative_to(root))
-        with pytest.raises(DatasetError, match=f"{name}") as caught:
-            read_all(root)
-        assert "\n" not in str(caught.value)
+        if name != "files.jsonl":  # read by `verify` alone
+            with pytest.raises(DatasetError, match=f"{name}") as caught:
+                read_all(root)
+            assert "\n" not in str(caught.value)
         assert any(problem.startswith(f"{name}: ") for problem in found(root))
         entry.unlink()
         aside.rename(entry)

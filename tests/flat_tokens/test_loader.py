@@ -2,141 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-import pickle
 import zlib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.loading.batch import Batch
 from flat_tokens.loading.loader import Loader
 from flat_tokens.storage.layout import ArrayLayout
 
-LAYOUTS = [
-    pytest.param(ArrayLayout.create(2, 8), id="v2-8"),
-    pytest.param(ArrayLayout.create(2, 5, compression="none"), id="v2-5-raw"),
-    pytest.param(ArrayLayout.create(2, 2**12, compression="none"), id="v2-raw"),
-    pytest.param(ArrayLayout.create(3, 16, 64, "lz4"), id="v3-16"),
-    pytest.param(ArrayLayout(), id="v2"),
-]
 OPTIONS = {"block_tokens": 40, "shuffle_blocks": 4}
 
 
 def split(make_dataset: Any, random_sequences: Any, layout: ArrayLayout | None = None, **kinds: Any) -> Any:
     sequences = random_sequences(11, kinds.pop("count", 150), **{"longest": 12, "largest_id": 27, **kinds})
     return flat_tokens.open(make_dataset(sequences, layout=layout or ArrayLayout.create(2, 16))).train
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("seq_len", [1, 7, 8, 20])
-def test_packed_batches_are_the_rows(
-    make_dataset: Any, random_sequences: Any, layout: ArrayLayout, seq_len: int
-) -> None:
-    train = split(make_dataset, random_sequences, layout)
-    loader = Loader(train, seq_len, 4, 3, **OPTIONS)
-    encoded = train.encoded_tokens[:]
-    all_inputs, all_targets = flat_format.inputs_and_targets(encoded)
-    seen = []
-    for step, batch in enumerate(loader):
-        assert len(batch) == 4
-        assert batch.targets.dtype == batch.inputs.dtype == np.int32
-        for at, row in enumerate(loader.rows_of(step).tolist()):
-            part = slice(row * seq_len, (row + 1) * seq_len)
-            assert batch.targets[at].tolist() == all_targets[part].tolist()
-            assert batch.inputs[at].tolist() == all_inputs[part].tolist()
-            assert batch.is_seq_start[at].tolist() == (encoded[part] & 1).tolist()
-            seen.append(row)
-    assert step + 1 == len(loader) == train.row_count(seq_len) // 4
-    assert len(set(seen)) == len(seen)
-
-
-@pytest.mark.parametrize("packed", [True, False])
-def test_any_step_alone_or_in_a_row(make_dataset: Any, random_sequences: Any, packed: bool) -> None:
-    train = split(make_dataset, random_sequences)
-    arguments: Any = (train, 6, 4, 5)
-    loader = Loader(*arguments, **OPTIONS, packed=packed)
-    expected = [batch.as_dict() for batch in loader.from_step(0, 2 * len(loader) + 3, prefetch=False)]
-    for start in (0, 1, len(loader) - 1, len(loader), len(loader) + 1, 2 * len(loader)):
-        for prefetch in (True, False):
-            batches = Loader(*arguments, **OPTIONS, packed=packed).from_step(
-                start, start + 3, prefetch=prefetch
-            )
-            found = [batch.as_dict() for batch in batches]
-            assert len(found) == 3
-            for one, other in zip(found, expected[start : start + 3], strict=True):
-                assert all(np.array_equal(one[name], other[name]) for name in other)
-    copy = pickle.loads(pickle.dumps(loader))
-    for step in np.random.default_rng(0).permutation(len(expected)).tolist():
-        assert np.array_equal(copy.batch(step).inputs, expected[step]["inputs"])
-    assert list(loader.from_step(5, 5)) == []
-    endless = loader.from_step(len(expected) - 1)
-    assert np.array_equal(next(endless).targets, expected[-1]["targets"])
-    assert len(list(itertools.islice(endless, 3 * len(loader)))) == 3 * len(loader)
-
-
-HOSTS = (1, 2, 3, 4, 5, 8, 16, 32)
-HOST_OPTIONS: dict[str, dict[str, Any]] = {
-    "shuffled": {},
-    "in order": {"shuffle": False},
-    "unpacked": {"packed": False},
-    "streams of three": {"streams": 3},
-}
-
-
-def of_hosts(train: Any, batch_size: int, hosts: int, **options: Any) -> list[Loader]:
-    return [
-        Loader(train, 2, batch_size, 7, rank=rank, world_size=hosts, **OPTIONS, **options)
-        for rank in range(hosts)
-    ]
-
-
-def together(batches: Iterable[Batch]) -> dict[str, np.ndarray]:
-    """The batches of all hosts, one under the other."""
-    found = [batch.as_dict() for batch in batches]
-    return {name: np.concatenate([batch[name] for batch in found]) for name in found[0]}
-
-
-@pytest.mark.parametrize("hosts", HOSTS)
-@pytest.mark.parametrize("kind", [*HOST_OPTIONS, "raw"])
-def test_hosts_hold_parts_of_the_same_batches(
-    make_dataset: Any, random_sequences: Any, hosts: int, kind: str
-) -> None:
-    layout = ArrayLayout.create(2, 2**12, compression="none" if kind == "raw" else "zstd")
-    train = split(make_dataset, random_sequences, layout, count=700)
-    options = HOST_OPTIONS.get(kind, {})
-    whole = Loader(train, 2, 480, 7, **OPTIONS, **options)
-    parts = of_hosts(train, 480, hosts, **options)
-    assert [part.rows_per_batch for part in parts] == [480 // hosts] * hosts
-    steps = len(whole) + 2
-    assert steps > 3
-    generators = [part.from_step(1, steps) for part in parts]
-    for step in range(1, steps):
-        expected = whole.batch(step).as_dict()
-        alone = together(part.batch(step) for part in parts)
-        in_a_row = together(next(generator) for generator in generators)
-        for name in expected:
-            assert np.array_equal(alone[name], expected[name])
-            assert np.array_equal(in_a_row[name], expected[name])
-
-
-@pytest.mark.parametrize("before", HOSTS)
-def test_another_number_of_hosts_goes_on_where_the_first_was(
-    make_dataset: Any, random_sequences: Any, before: int
-) -> None:
-    train = split(make_dataset, random_sequences, ArrayLayout.create(2, 64), count=1000)
-    steps = len(Loader(train, 2, 480, 7, **OPTIONS))
-    rows = [part.rows_of(step) for step in range(steps // 2) for part in of_hosts(train, 480, before)]
-    for after in HOSTS:
-        parts = of_hosts(train, 480, after)
-        later = [part.rows_of(step) for step in range(steps // 2, steps) for part in parts]
-        assert len(np.unique(np.concatenate(rows + later))) == steps * 480  # none twice, all but the odd ones
-        assert len({part.identity()["streams"] for part in parts}) == 1
 
 
 def test_hosts_that_do_not_divide_the_batch(make_dataset: Any, random_sequences: Any) -> None:
@@ -177,63 +59,12 @@ def test_segment_ids_and_positions(make_dataset: Any) -> None:
     assert "2 rows of 4" in repr(batch)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("long_sequences", ["truncate", "split"])
-@pytest.mark.parametrize("length", [1, 5, 12, 13])
-def test_unpacked(
-    make_dataset: Any, random_sequences: Any, layout: ArrayLayout, long_sequences: str, length: int
-) -> None:
-    train = split(make_dataset, random_sequences, layout)
-    rows = []
-    for ids in train:
-        parts = [ids[at : at + length].tolist() for at in range(0, len(ids), length)]
-        fronts = [0, *(int(ids[at - 1]) for at in range(length, len(ids), length))]
-        firsts = [True, *[False] * (len(parts) - 1)]
-        rows += list(zip(parts, fronts, firsts, strict=True))[: 1 if long_sequences == "truncate" else None]
-    loader = Loader(
-        train, length, 3, 1, packed=False, long_sequences=long_sequences, padding_id=27, **OPTIONS
-    )
-    for step, batch in enumerate(loader):
-        for at, row in enumerate(loader.rows_of(step).tolist()):
-            ids, front, is_first = rows[row]
-            padding = length - len(ids)
-            assert batch.ids[at].tolist() == ids + [27] * padding
-            assert batch.targets[at].tolist() == ids + [-100] * padding
-            assert batch.inputs[at, : len(ids)].tolist() == [front, *ids[:-1]]
-            assert batch.is_seq_start[at].tolist() == [is_first] + [False] * (length - 1)
-            assert batch.segment_ids[at].tolist() == [1] * len(ids) + [0] * padding
-            assert batch.is_padding[at].tolist() == [False] * len(ids) + [True] * padding
-    losses = loader.losses()
-    used = sum(len(ids) for ids, _, _ in rows)
-    assert losses.tokens == losses.tokens_in_rows + losses.tokens_truncated + losses.tokens_in_tail
-    assert (losses.tokens_in_rows, losses.rows) == (used, len(rows))
-    assert losses.padding == len(rows) * length - used
-    assert losses.sequences_cut == sum(len(ids) > length for ids in train)
-    assert losses.rows_left_out == len(rows) % 3
-    assert f"{losses.tokens_truncated:,} truncated" in str(losses)
-
-
 def test_packed_losses(make_dataset: Any, random_sequences: Any) -> None:
     train = split(make_dataset, random_sequences)
     losses = Loader(train, 7, 4).losses()
     assert losses.tokens_in_tail == train.token_count % 7
     assert losses.rows_left_out == train.token_count // 7 % 4
     assert losses.padding == losses.tokens_truncated == 0
-
-
-def test_many_sequences_split(make_dataset: Any) -> None:
-    """More than one group of the look-up, and gaps between the wanted starts."""
-    sequences = [[i % 28] * (i % 5 + 1) for i in range(7000)]
-    train = flat_tokens.open(make_dataset(sequences)).train
-    for mode in ("split", "truncate"):
-        loader = Loader(train, 2, 8, packed=False, long_sequences=mode, block_tokens=20, shuffle_blocks=8)
-        expected = [
-            ids[at : at + 2] for ids in sequences for at in range(0, len(ids) if mode == "split" else 1, 2)
-        ]
-        for step in (0, 100, len(loader) - 1):
-            batch = loader.batch(step)
-            for at, row in enumerate(loader.rows_of(step).tolist()):
-                assert batch.targets[at, : batch.lengths[at]].tolist() == expected[row]
 
 
 @pytest.mark.parametrize("dtype", ["uint16", "int32", "uint32", "int64"])

@@ -1,4 +1,4 @@
-"""The command line: what it prints, where, and its exit codes."""
+"""The command line: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_datasets import EXAMPLE, write_dataset
 
 import flat_tokens
 from flat_tokens.__main__ import main
-from flat_tokens.commands import _fact, _source
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage import entries
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import read_manifest
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,13 +43,11 @@ def test_info(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("count", [20, 21, 70])
 def test_info_and_report_list_the_first_of_many_sources(
-    count: int, make_dataset: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = make_dataset()
-    manifest = read_manifest(root)
-    assert manifest is not None
+    root = tmp_path / "d"
     sources = [{"path": f"{index}.txt", "bytes": index} for index in range(count)]
-    (root / "manifest.json").write_bytes(b"".join(manifest.blocks(sources)))
+    write_dataset(root, EXAMPLE, [], ArrayLayout(), sources=sources)
     assert main(["info", str(root)]) == 0
     text = capsys.readouterr().out
     assert f"sources: {count}\n  0.txt: 0 bytes\n" in text
@@ -79,7 +76,7 @@ def test_info_of_a_foreign_dataset(make_dataset: Any, capsys: pytest.CaptureFixt
 def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_dataset()
     assert main(["verify", "--workers", "2", str(root)]) == 0
-    assert "sound, 8 tokens, 3 sequences, 14 files" in capsys.readouterr().out
+    assert "sound, 8 tokens, 3 sequences, 16 files" in capsys.readouterr().out
     (root / "train/encoded_tokens/0").unlink()
     assert main(["verify", "--workers", "1", str(root)]) == 3
     out, err = capsys.readouterr()
@@ -254,16 +251,6 @@ def test_entries_of_every_byte(tmp_path: Path) -> None:
     assert entries.decode([0xD0, 0x96, 0xFF, 300], entries.load_entries(path)) == "Ж\ufffd<300>"
     with pytest.raises(DatasetError):
         entries.load_entries(tmp_path / "nothing")
-
-
-def test_sources_were_printed_as_json() -> None:
-    source = {"path": "a\x1b[2J", "bytes": 9323, "digest": "75ab", "digest_of": "sha256", "split": "by hash"}
-    assert _source(source) == r"a\x1b[2J: 9,323 bytes, split by hash"
-    assert _source({"path": "a"}) == "a: nothing recorded"
-    assert _source({"rows": [1, 2]}) == "without a name: rows [1, 2]"
-    assert _fact("documents", {"train": 17, "validation": 9}) == "documents (train 17, validation 9)"
-    assert _fact("chunk_tokens", None) == "chunk tokens default"
-    assert _fact("skipped", {}) == "skipped none"
 
 
 @pytest.mark.parametrize("command", ["info", "verify --workers 1", "head"])

@@ -18,17 +18,13 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
 from flat_tokens.__main__ import main
-from flat_tokens.exchange.blocks import Block
-from flat_tokens.exchange.compact import compact
-from flat_tokens.exchange.dataset_writer import SplitWriter
+from flat_tokens.dataset_writer import Block, SplitWriter
 from flat_tokens.fields import Fields
-from flat_tokens.loading.batch import IGNORED_LABEL, Batch
 from flat_tokens.masks import MaskElements
-from flat_tokens.rows.random_rows import RandomRows
+from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.versions import Version, describe_part, write_version
-from flat_tokens.views import all_trained, joined, selected
+from flat_tokens.views import all_trained, concat, selected
 from tokenmill.stores import open_store
 
 Bits = npt.NDArray[np.bool_]
@@ -91,10 +87,10 @@ def test_reading(tmp_path: Path, layout: ArrayLayout) -> None:
         assert pieces.trained_of(index).tolist() == bits[pieces.sequence(index)].tolist()
     other, more = masked(tmp_path / "other", LAYOUTS["zstd"], 3, len(bits))
     plain = all_trained(masked(tmp_path / "plain", layout, 4, 2 * 620)[0])
-    both = joined(tmp_path, "train", [array, plain, other])
+    both = concat([array, plain, other])
     assert both.loss_mask is not None
     assert both.loss_mask[:].tolist() == [*bits, *[True] * plain.token_count, *more]
-    assert joined(tmp_path, "train", [plain, plain]).loss_mask is None
+    assert concat([plain, plain]).loss_mask is None
     assert pickle.loads(pickle.dumps(both)).trained_of(0).tolist() == bits[: len(both.sequence(0))].tolist()
 
 
@@ -178,17 +174,13 @@ def test_mixture_with_unmasked(tmp_path: Path) -> None:
                 assert np.array_equal(mixture.batch(step).targets, batch.targets)
 
 
-def test_packs_and_random_rows(tmp_path: Path) -> None:
+def test_packs(tmp_path: Path) -> None:
     array, bits = masked(tmp_path / "d", LAYOUTS["sharded"])
     for options in ({}, {"strategy": "best-fit"}, {"split_across_pack": True}):
         packs = PackedSequences(array, 32, ignore_first_labels=False, **options)  # type: ignore[arg-type]
         batch = packs.batch(range(len(packs)))
         check(batch, bits)
-        assert np.array_equal(batch.labels, batch.targets)
         assert np.array_equal(packs[-1].labels, batch.targets[-1])
-        check(RandomRows(packs, 32).batch([1, 0]), bits)
-    rows = RandomRows(array, 7, drop_last=False)
-    check(rows.batch([3, 0, -1, 5]), bits)
 
 
 def test_nothing_of_it_without_a_mask(tmp_path: Path) -> None:
@@ -211,7 +203,7 @@ def test_unsigned_ids_have_no_ignored_label(tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_verify_finds_every_flip(tmp_path: Path, layout: ArrayLayout) -> None:
     masked(tmp_path / "d", layout, count=20)
-    files = sorted(path for path in (tmp_path / "d/train/loss_mask").rglob("*") if path.is_file())
+    files = sorted(path for path in (tmp_path / "d/loss_mask/train").rglob("*") if path.is_file())
     rng = np.random.default_rng(2)
     for _ in range(50):
         path = files[rng.integers(len(files))]
@@ -252,11 +244,11 @@ def test_what_verify_and_open_refuse(tmp_path: Path) -> None:
     assert flat_tokens.verify_dataset(tmp_path / "good").ok
     written(tmp_path / "count", bits, 3, layout)
     problem = flat_tokens.verify_dataset(tmp_path / "count").problems[0]
-    assert problem.startswith("train/loss_mask: ")
+    assert problem.startswith("loss_mask/train: ")
     written(tmp_path / "behind", np.append(bits, [True]), 8, layout)
     problem = flat_tokens.verify_dataset(tmp_path / "behind").problems[0]
-    assert problem.startswith("train/loss_mask: ")
-    array = tmp_path / "good/train/loss_mask/.zarray"
+    assert problem.startswith("loss_mask/train: ")
+    array = tmp_path / "good/loss_mask/train/.zarray"
     facts = json.loads(array.read_bytes())
     array.write_text(json.dumps(facts | {"shape": [4]}))
     with pytest.raises(DatasetError) as error:
@@ -278,38 +270,6 @@ def test_what_writers_refuse(tmp_path: Path) -> None:
     split = SplitWriter(tmp_path, "train", layout, has_mask=True)
     with pytest.raises(ArgumentError):
         split.add(Block(np.arange(3), np.array([3]), np.ones(2, np.bool_)))
-
-
-def test_versions_compact_and_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A part without a mask, between two that have one."""
-    root = tmp_path / "d"
-    array, bits = masked(root, LAYOUTS["zstd"])
-    _, more = masked(root / "part-2", LAYOUTS["sharded"], 3)
-    write_dataset(root / "part-1", numbered(0, [5, 9]), [], LAYOUTS["raw"])
-    parts = (describe_part(root, ""),)
-    for number in (1, 2):
-        parts = (*parts, describe_part(root, f"part-{number}"))
-        write_version(open_store(str(root)), Version(number, parts))
-    dataset = flat_tokens.open(root)
-    wanted = [*bits, *[True] * 14, *more]
-    assert dataset.train.loss_mask is not None
-    assert dataset.train.loss_mask[:].tolist() == wanted
-    assert flat_tokens.open(root, version=0).train.token_count == array.token_count
-    assert flat_tokens.verify_dataset(root).problems == ()
-    compact(dataset, tmp_path / "whole", LAYOUTS["lz4"])
-    whole = flat_tokens.open(tmp_path / "whole").train
-    assert whole.loss_mask is not None
-    assert whole.loss_mask[:].tolist() == wanted
-    assert main(["info", str(tmp_path / "whole")]) == 0
-    assert f"trained: {sum(wanted):,} tokens" in capsys.readouterr().out
-    export = ["export", str(root), "--split", "train", "--output"]
-    assert main([*export, str(tmp_path / "j"), "--to", "jsonl"]) == 0
-    lines = [json.loads(line) for line in (tmp_path / "j/train.jsonl").read_text().splitlines()]
-    assert [bit for line in lines for bit in line["loss_mask"]] == [int(bit) for bit in wanted]
-    assert [len(line["loss_mask"]) for line in lines] == [len(line["tokens"]) for line in lines]
-    capsys.readouterr()
-    assert main([*export, str(tmp_path / "m"), "--to", "megatron"]) == 0
-    assert "note: train: " in capsys.readouterr().err
 
 
 def test_on_a_store(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,9 +9,8 @@ import pytest
 
 import flat_tokens
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loading import mixing
 from flat_tokens.loading.loader import Loader
-from flat_tokens.loading.mixing import PERIOD, Mixture
+from flat_tokens.loading.mixture import PERIOD, Mixture
 from flat_tokens.storage.layout import ArrayLayout
 
 OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}
@@ -30,101 +27,6 @@ def arrays(make_dataset: Any) -> list[Any]:
     return found
 
 
-def test_rows_are_those_of_the_datasets_in_their_shares(arrays: list[Any]) -> None:
-    mixture = Mixture(arrays, [1, 2, 5], 4, 16, 3, **OPTIONS)
-    counted: Counter[int] = Counter()
-    steps = 60
-    for batch in mixture.from_step(0, steps):
-        counted.update((batch.targets[:, 0] // 100).tolist())
-    for number, share in enumerate((1 / 8, 2 / 8, 5 / 8)):
-        assert abs(counted[number] / (16 * steps) - share) < 0.05
-    chosen, streams, places = mixture.draws(7)
-    batch = mixture.batch(7)
-    for at in range(16):
-        member = mixture.members[chosen[at]]
-        row = int(member.rows_of(int(places[at]))[streams[at]])
-        inputs, targets = arrays[chosen[at]].inputs_and_targets(row, 4)
-        assert (batch.targets[at].tolist(), batch.inputs[at].tolist()) == (targets.tolist(), inputs.tolist())
-
-
-@pytest.mark.parametrize("packed", [True, False])
-def test_large_ids_beside_small_ones(make_dataset: Any, packed: bool) -> None:
-    """Windows of 16 and of 32 bits and those of mapped tokens in one batch."""
-    arrays = []
-    for number, (base, compression) in enumerate([(1, "zstd"), (70_000, "zstd"), (200_000, "none")]):
-        sequences = [[base + 9 * i + j for j in range(i % 7 + 1)] for i in range(150)]
-        layout = ArrayLayout.create(2, 16, compression=compression)
-        arrays.append(flat_tokens.open(make_dataset(sequences, layout=layout, name=str(number))).train)
-    mixture = Mixture(arrays, [2, 1, 1], 4, 16, 3, packed=packed, **OPTIONS)
-    for step, batch in enumerate(mixture.from_step(0, 20)):
-        alone = mixture.batch(step)
-        chosen, streams, places = mixture.draws(step)
-        for at in range(16):
-            row = mixture.members[chosen[at]].batch(int(places[at]))
-            for field in ("inputs", "targets", "is_seq_start"):
-                assert np.array_equal(getattr(batch, field)[at], getattr(row, field)[streams[at]])
-                assert np.array_equal(getattr(alone, field)[at], getattr(row, field)[streams[at]])
-            assert (batch.lengths is None) == packed
-            if batch.lengths is not None and row.lengths is not None:
-                assert batch.lengths[at] == row.lengths[streams[at]]
-
-
-def test_pure_function_of_step(arrays: list[Any]) -> None:
-    mixture = Mixture(arrays, [3, 1, 1], 4, 8, 1, **OPTIONS)
-    expected = [batch.targets for batch in mixture.from_step(0, 80)]
-    copy = pickle.loads(pickle.dumps(mixture))
-    for step in np.random.default_rng(0).permutation(80)[:30].tolist():
-        assert np.array_equal(copy.batch(step).targets, expected[step])
-    assert np.array_equal(next(copy.from_step(79)).targets, expected[79])
-    parts = [Mixture(arrays, [3, 1, 1], 4, 8, 1, rank=i, world_size=2, **OPTIONS) for i in (0, 1)]
-    for step in range(0, 80, 9):
-        assert np.array_equal(np.concatenate([part.batch(step).targets for part in parts]), expected[step])
-
-
-@pytest.mark.parametrize("prefetch", [True, False, None])
-def test_ahead_or_not_the_batches_are_the_same(arrays: list[Any], prefetch: bool | None) -> None:
-    mixture = Mixture(arrays, [3, 1, 1], 4, 8, 1, **OPTIONS)
-    expected = [Mixture(arrays, [3, 1, 1], 4, 8, 1, **OPTIONS).batch(step).inputs for step in range(5, 30)]
-    for start, stop in ((5, 30), (5, 6), (5, 8), (29, 30), (7, 7)):
-        found = [batch.inputs for batch in mixture.from_step(start, stop, prefetch=prefetch)]
-        assert len(found) == stop - start
-        for one, other in zip(found, expected[start - 5 : stop - 5], strict=True):
-            assert np.array_equal(one, other)
-    endless = mixture.from_step(5, prefetch=prefetch)
-    assert np.array_equal(next(endless).inputs, expected[0])
-    assert np.array_equal(next(endless).inputs, expected[1])
-
-
-def test_draws_go_on_from_stretch_to_stretch(arrays: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """One draw after the other, as the module says, in batches that have parts of three stretches."""
-    monkeypatch.setattr(mixing, "PERIOD", 16)
-    mixture = Mixture(arrays, [3, 1, 2], 1, 40, 9, streams=2)
-    for step in range(5):
-        chosen, streams, places = mixture.draws(step)
-        assert streams.tolist() == [0] * 20 + [1] * 20
-        for at in range(40):
-            stretch, inside = divmod(step * 20 + at % 20, 16)
-            numbers, drawn = mixture._of_stream(0, at // 20, stretch)
-            assert chosen[at] == numbers[inside]
-            before = mixture.shares.drawn(stretch * 16, at // 20, 2)[numbers[inside]]
-            assert places[at] == drawn[inside]
-            assert places[at] == before + np.count_nonzero(numbers[:inside] == numbers[inside])
-        batch = mixture.batch(step)
-        for at in range(40):
-            member = mixture.members[chosen[at]]
-            row = int(member.rows_of(int(places[at]))[streams[at]])
-            assert batch.targets[at].tolist() == arrays[chosen[at]].row(row, 1).ids.tolist()
-
-
-def test_unpacked(arrays: list[Any]) -> None:
-    mixture = Mixture(arrays, [1, 1, 1], 5, 8, packed=False, long_sequences="truncate", **OPTIONS)
-    batch = mixture.batch(3)
-    assert batch.lengths is not None
-    for at, length in enumerate(batch.lengths.tolist()):
-        assert len(set(batch.targets[at, :length].tolist())) == 1
-        assert not batch.ids[at, length:].any()
-
-
 def test_shares_are_exact_over_a_stretch(arrays: list[Any]) -> None:
     mixture = Mixture(arrays, [1, 2, 5], 4, 8, streams=1, **OPTIONS)
     chosen = np.concatenate([mixture.draws(step)[0] for step in range(PERIOD // 8)])
@@ -133,42 +35,21 @@ def test_shares_are_exact_over_a_stretch(arrays: list[Any]) -> None:
 
 @pytest.mark.parametrize("weights", [[1e-5, 1], [1, 1, 1], [0.7, 0.2, 0.1], [1e-5, 1e-4, 1]])
 def test_a_weight_of_any_size_is_met(arrays: list[Any], weights: list[float]) -> None:
-    """Each stream after whole stretches, by counting; 1e-5 was raised to 1/4096."""
-    mixture = Mixture(arrays[: len(weights)], weights, 4, 8, streams=8)
+    """Each stream after whole periods, by counting; 1e-5 was raised to 1/4096. A step is a period of each stream."""
+    mixture = Mixture(arrays[: len(weights)], weights, 4, 8 * PERIOD, streams=8)
     counts = np.zeros((8, len(weights)), dtype=np.int64)
-    for stretch in range(60):
+    for step in range(60):
+        members, streams, draws = mixture.draws(step)
         for stream in range(8):
-            chosen, places = mixture._of_stream(0, stream, stretch)
-            for number, first in enumerate(counts[stream].tolist()):
-                found = places[chosen == number]
+            for member, first in enumerate(counts[stream].tolist()):
+                found = draws[(streams == stream) & (members == member)]
                 assert found.tolist() == list(range(first, first + len(found)))  # each row of the stream once
-                counts[stream, number] += len(found)
-        exact = (stretch + 1) * PERIOD * np.array(weights) / sum(weights)
+                counts[stream, member] += len(found)
+        exact = (step + 1) * PERIOD * np.array(weights) / sum(weights)
         assert (np.abs(counts - exact) < (1 if len(weights) == 2 else 4)).all()
     if len(weights) == 2:  # streams round at different times
         assert np.abs(counts.sum(axis=0) - 8 * exact).max() <= 0.5
         assert counts[:, 0].sum() == round(8 * 60 * PERIOD * 1e-5 / 1.00001)
-
-
-@pytest.mark.parametrize("hosts", [1, 2, 3, 4, 5, 8, 16, 32])
-@pytest.mark.parametrize("packed", [True, False])
-def test_hosts_hold_parts_of_the_same_batches(
-    arrays: list[Any], make_dataset: Any, random_sequences: Any, hosts: int, packed: bool
-) -> None:
-    options: dict[str, Any] = {**OPTIONS, "packed": packed}
-    large = flat_tokens.open(
-        make_dataset(random_sequences(4, 1000), layout=ArrayLayout.create(2, 64), name="4")
-    )
-    arrays = [large.train, *arrays[1:]]
-    whole = Mixture(arrays, [3, 1, 1], 4, 480, 1, **options)
-    parts = [
-        Mixture(arrays, [3, 1, 1], 4, 480, 1, rank=rank, world_size=hosts, **options) for rank in range(hosts)
-    ]
-    for step in (0, 1, 2, 90, 200):
-        expected, found = whole.batch(step), [part.batch(step) for part in parts]
-        for field in ("inputs", "targets", "is_seq_start", "is_padding"):
-            together = np.concatenate([getattr(batch, field) for batch in found])
-            assert np.array_equal(together, getattr(expected, field))
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "manifest": (lambda root: (root / "manifest.json").write_text("{"), r"manifest\.json: "),
     "manifest, other": (lambda root: (root / "manifest.json").write_text("{}"), r"manifest\.json: "),
     "manifest, future": (
-        lambda root: edit_json(root / "manifest.json", format_version=3),
+        lambda root: edit_json(root / "manifest.json", format_version=4),
         r"manifest\.json: format_version",
     ),
     "manifest, changed": (
@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "list": (lambda root: (root / "train/.zattrs").write_text("[]"), r"train/\.zattrs: "),
     "pickle": (
         lambda root: edit_json(root / "train/seq_starts/.zarray", filters=[{"id": "pickle"}]),
-        "train/seq_starts: codec pickle",
+        "train/seq_starts/.zarray: codec .*pickle",
     ),
     "type": (lambda root: edit_json(root / "train/seq_starts/.zarray", dtype="<i8"), "train/seq_starts: "),
     "objects": (lambda root: edit_json(root / "train/seq_starts/.zarray", dtype="|O"), "seq_starts"),
@@ -128,7 +128,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "shape over 64 bits": (
         lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**63]),
-        "train/seq_starts: ",
+        "train/seq_starts/.zarray: ",
     ),
 }
 
@@ -142,35 +142,6 @@ def test_refused_on_opening(make_dataset: Any, case: str) -> None:
         flat_tokens.open(root)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 3
-
-
-@pytest.mark.parametrize("case", ["tail", "hole in a line", "hole between lines", "long member", "one line"])
-def test_holes_of_a_manifest_are_not_read(make_dataset: Any, case: str) -> None:
-    """A tail of 4 GB took 13.7 GB."""
-    root = make_dataset()
-    path = root / "manifest.json"
-    data = path.read_bytes()
-    cut = {
-        "tail": len(data),
-        "hole in a line": data.index(b'"bytes"'),
-        "hole between lines": data.index(b'"files"'),
-        "long member": data.index(b'"options"') + 12,
-        "one line": 0,
-    }[case]
-    with path.open("wb") as file:
-        file.write(json.dumps(json.loads(data)).encode() if case == "one line" else data[:cut])
-        file.seek(2**30)
-        file.write(data[cut:] or b"\0")
-    tracemalloc.start()
-    try:
-        for read in (flat_tokens.open, flat_tokens.verify_dataset, read_manifest):
-            if case in ("hole in a line", "hole between lines", "long member") and read is flat_tokens.open:
-                continue  # its first and last lines are as they were
-            with pytest.raises(DatasetError, match=r"manifest\.json"):
-                read(root)
-        assert tracemalloc.get_traced_memory()[1] < 2**24
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("chunk_count", [2**31, 2**32])
@@ -198,7 +169,7 @@ def test_what_opening_takes_does_not_follow_the_claimed_count(
 
 
 def _chunk_of(value: int, compressor: Any) -> bytes:
-    chain = CodecChain.from_configs([], compressor)
+    chain = CodecChain.of([], compressor)
     return chain.encode(np.array([value], dtype="<u8"))
 
 

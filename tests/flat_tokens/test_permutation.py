@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.rows import permutation
-from flat_tokens.rows.permutation import derive_key, mix, permute
+from flat_tokens.order import permutation
+from flat_tokens.order.permutation import derive_key, mix, permute
 
 SIZES = [*range(1, 70), *(2**k + d for k in (7, 10, 13) for d in (-1, 0, 1))]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flat_tokens.format import inputs_and_targets
-from flat_tokens.rows.row_cut import BatchPool, RowCut, cut_labels_with_numpy, cut_with_numpy
+from flat_tokens.rows.cut import RowCut, cut_labels_with_numpy, cut_with_numpy
 
 core: Any = pytest.importorskip("flat_tokens._core")
 DTYPES = ("uint16", "int32", "uint32", "int64")
@@ -144,22 +144,3 @@ def test_batches_of_a_cut_do_not_share_memory() -> None:
     third = cut.batch(encoded, np.array([0, 8]))
     assert kept.tolist() == [[10, 11, 11, 12]]
     assert {third.inputs.ctypes.data, third.targets.ctypes.data} == set(address)
-
-
-def test_a_pool_gives_what_nobody_holds() -> None:
-    pool = BatchPool(np.dtype(np.int64))
-    inputs, targets, is_start = pool.take((3, 5))
-    assert (inputs.shape, targets.dtype, is_start.dtype) == ((3, 5), np.int64, np.bool_)
-    assert all(array.ctypes.data % 64 == 0 for array in (inputs, targets, is_start))
-    row = targets[1:, ::2]
-    address = targets.ctypes.data
-    del inputs, targets, is_start
-    assert pool.take((3, 5))[1].ctypes.data != address
-    del row
-    held = [list(pool.take((3, 5))) for _ in range(3 * BatchPool.SIZE)]
-    assert address in {batch[1].ctypes.data for batch in held}
-    assert len({array.ctypes.data for batch in held for array in batch}) == 9 * BatchPool.SIZE
-    again = {pool.take((3, 5))[0].ctypes.data for _ in range(4)}
-    assert len(again) == 1
-    assert not again & {batch[0].ctypes.data for batch in held}
-    assert pool.take((2, 5))[0].shape == (2, 5)

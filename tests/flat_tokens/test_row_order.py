@@ -9,8 +9,8 @@ import pytest
 
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.loader import BLOCK_TOKENS, WINDOW_TOKENS
-from flat_tokens.rows.permutation import derive_key, permute
-from flat_tokens.rows.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, stream_count
+from flat_tokens.order.permutation import derive_key, permute
+from flat_tokens.order.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, stream_count
 
 
 def order_of(

@@ -3,7 +3,6 @@ run resumes at any step on any number of ranks, and a state of other batches is 
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
-from flat_tokens.loading import mixing
-from flat_tokens.rows.schedule import entries_of
+from flat_tokens.loading import mixture as mixing
 from flat_tokens.storage.layout import ArrayLayout
 
 OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}
@@ -90,25 +88,7 @@ def test_wrong_weights(arrays: list[Any], weights: Any) -> None:
         Mixture(arrays, weights, 4, 8)
 
 
-def test_entries() -> None:
-    assert entries_of("x", 5) == [(0, 5)]
-    assert entries_of("x", [1, 2]) == [(0, [1, 2])]
-    assert entries_of("x", [(0, 1), (4, 2)]) == [(0, 1), (4, 2)]
-
-
 # -- states
-
-
-@pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
-def test_resumed_at_every_step_on_other_ranks(arrays: list[Any], kind: str) -> None:
-    steps = 13
-    running = make(kind, arrays, 16)
-    expected = [batch.inputs for batch in running.from_step(0, steps)]
-    for step, world_size in zip(range(steps), itertools.cycle((1, 2, 4, 8, 16)), strict=False):
-        parts = [make(kind, arrays, 16, rank=rank, world_size=world_size) for rank in range(world_size)]
-        assert {part.step_of(running.state_at(step)) for part in parts} == {step}
-        together = np.concatenate([next(part.from_step(step)).inputs for part in parts])
-        assert np.array_equal(together, expected[step])
 
 
 @pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
@@ -120,15 +100,6 @@ def test_world_size_without_rank_was_rank_0_on_every_rank(
         make(kind, arrays, 16, **given)
     with pytest.raises(ArgumentError, match=r"rank.*\[0.*world_size"):
         make(kind, arrays, 16, rank=4, world_size=4)
-
-
-@pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
-def test_one_pass_begins_at_step_0_each_time(arrays: list[Any], kind: str) -> None:
-    loader = make(kind, arrays, 16)
-    for _ in range(2):
-        assert np.array_equal(next(iter(loader)).inputs, loader.batch(0).inputs)
-    if kind != "mixture":
-        assert len(list(loader)) == len(loader)
 
 
 @pytest.mark.parametrize(

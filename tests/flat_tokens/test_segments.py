@@ -11,8 +11,8 @@ import pytest
 import flat_tokens
 from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
 from flat_tokens.fields import Fields
-from flat_tokens.loading import segments
-from flat_tokens.loading.batch import Batch
+from flat_tokens.rows import segments
+from flat_tokens.rows.batch import Batch
 from flat_tokens.storage.layout import ArrayLayout
 
 
@@ -67,45 +67,6 @@ def test_too_many_tokens() -> None:
 def train(make_dataset: Any, random_sequences: Any) -> Any:
     layout = ArrayLayout.create(2, 16)
     return flat_tokens.open(make_dataset(random_sequences(3, 160, longest=8), layout=layout)).train
-
-
-@pytest.mark.parametrize("kind", ["rows", "sequences", "greedy", "best-fit", "split"])
-def test_rows_and_packs_of_every_way(train: Any, kind: str) -> None:
-    options: dict[str, Any] = {"drop_last": False, "packed": kind != "sequences"}
-    packs = {
-        "greedy": lambda: PackedSequences(train, 10, 3),
-        "best-fit": lambda: PackedSequences(train, 10, 3, strategy="best-fit", window_seqs=32),
-        "split": lambda: PackedSequences(train, 10, 3, split_across_pack=True),
-    }
-    source = packs[kind]() if kind in packs else train
-    loader = Loader(source, 10, 7, 2, block_tokens=40, **options)
-    for batch in loader:
-        check(batch)
-    mixture = Mixture([source, train], [2, 1], 10, 7, 2, block_tokens=40, packed=kind != "sequences")
-    for batch in mixture.from_step(0, 9):
-        check(batch)
-
-
-@pytest.mark.parametrize("split", [False, True])
-@pytest.mark.parametrize("strategy", ["greedy", "best-fit"])
-def test_packs_of_a_loader_are_those_of_the_sequence(train: Any, strategy: str, split: bool) -> None:
-    packed = PackedSequences(train, 10, 3, split_across_pack=split, strategy=strategy, restart_positions=True)
-    loader = Loader(packed, 10, 4, 9, drop_last=False, block_tokens=40, shuffle_blocks=3)
-    seen = []
-    for step, batch in enumerate(loader):
-        made = Fields(("input_ids", "labels"), ignore_first_labels=False).make(batch, np.int32)
-        for at, row in enumerate(loader.rows_of(step).tolist()):
-            if row >= len(packed):
-                assert batch.lengths is not None
-                assert batch.lengths[at] == 0
-                continue
-            seen.append(row)
-            pack = packed[row]
-            assert made["input_ids"][at].tolist() == pack.tokens.tolist()
-            assert made["labels"][at].tolist() == pack.labels.tolist()
-            assert batch.segment_ids[at].tolist() == pack.segment_ids.tolist()
-            assert batch.positions[at].tolist() == pack.input_pos.tolist()
-    assert sorted(seen) == list(range(len(packed)))
 
 
 def test_start_ids(train: Any) -> None:

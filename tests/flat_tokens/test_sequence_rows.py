@@ -1,4 +1,4 @@
-"""Rows of one sequence each: starts that cannot be are told before a token is read by them."""
+"""Rows of one sequence each: damaged seq_starts are reported before a token is read by them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import writer
+from flat_tokens import Loader, writer
 from flat_tokens.errors import DatasetError
-from flat_tokens.rows import sequence_rows
-from flat_tokens.rows.sequence_rows import Losses, SequenceRows
 from flat_tokens.storage.layout import ArrayLayout
-
-ROWS = np.arange(6, dtype=np.int64)
 
 
 def wrong(make_dataset: Any, changes: dict[int, int]) -> Any:
@@ -38,38 +34,32 @@ def wrong(make_dataset: Any, changes: dict[int, int]) -> Any:
         pytest.param({3: 4}, r"train/seq_starts\[3\]: ", id="equal"),
         pytest.param({3: 3}, r"train/seq_starts\[3\]: ", id="falling"),
         pytest.param({2: 5, 3: 4}, r"train/seq_starts\[3\]: ", id="swapped"),
-        pytest.param({6: 24}, "", id="at the end of the tokens"),
+        pytest.param({6: 24}, r"train/seq_starts\[7\]: ", id="at the end of the tokens"),
         pytest.param({6: 11}, "", id="one token"),
-        pytest.param({6: 25}, r"train/seq_starts\[6\]: ", id="behind the end"),
-        pytest.param({6: 2**62}, r"train/seq_starts\[6\]: ", id="far behind"),
+        pytest.param({6: 25}, r"train/seq_starts\[6\]: ", id="after the end"),
+        pytest.param({6: 2**62}, r"train/seq_starts\[6\]: ", id="far after"),
     ],
 )
-def test_starts_that_cannot_be_are_told(make_dataset: Any, changes: dict[int, int], where: str) -> None:
-    rows = SequenceRows(wrong(make_dataset, changes), 4, "truncate", 0)
-    if not where:
-        starts, ends, is_first = rows.ranges(ROWS)
-        assert starts.tolist() == [0, 2, 4, 6, 8, 10]
-        assert ends.tolist() == [2, 4, 6, 8, 10, min(14, changes.get(6, 12))]
-        assert is_first.all()
-        return
-    with pytest.raises(DatasetError, match=where) as caught:
-        rows.ranges(ROWS)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("group", [1, 2, 5, 1024])
-def test_starts_are_looked_at_group_by_group_where_rows_are_split(
-    make_dataset: Any, group: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sequence_rows, "GROUP", group)
-    with pytest.raises(DatasetError):
-        SequenceRows(wrong(make_dataset, {6: 25}), 4, "split", 0)
-    with pytest.raises(DatasetError, match=r"seq_starts\[3\]"):
-        SequenceRows(wrong(make_dataset, {3: 4}), 4, "split", 0)
-
-
-def test_losses_as_a_line() -> None:
-    assert str(Losses(1234, 1000, 200, 34, 3000, 40, 5, 2)) == (
-        "1,000 of 1,234 tokens in 40 rows; 200 truncated, 34 in the tail, 5 sequences longer than a row, "
-        "75.0% padding, 2 rows left out of each epoch"
+def test_starts_that_cannot_be(make_dataset: Any, changes: dict[int, int], where: str) -> None:
+    loader = Loader(
+        wrong(make_dataset, changes), 4, 6, packed=False, long_sequences="truncate", shuffle=False
     )
+    if not where:
+        lengths = loader.batch(0).lengths
+        assert lengths is not None
+        assert lengths.tolist() == [2, 2, 2, 2, 2, min(4, changes.get(6, 12) - 10)]
+        return
+    for call in (lambda: loader.batch(0), lambda: Loader(loader.array, 4, 6, packed=False)):
+        with pytest.raises(DatasetError, match=where) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
+def test_losses_as_a_line(make_dataset: Any) -> None:
+    train = flat_tokens.open(make_dataset([[1] * 7, [1, 2], [1] * 3], name="l")).train
+    assert str(Loader(train, 4, 2, packed=False, long_sequences="truncate").losses()) == (
+        "9 of 12 tokens in 3 rows; 3 truncated, 0 in the tail, 1 sequences longer than a row, "
+        "25.0% padding, 1 rows left out of each epoch"
+    )
+    split = Loader(train, 4, 2, packed=False).losses()
+    assert (split.tokens_in_rows, split.rows, split.padding, split.sequences_cut) == (12, 4, 4, 1)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.rows.shares import Shares
+from flat_tokens.order.shares import Shares
 
 WEIGHTS: list[list[Any]] = [
     [5],

@@ -1,4 +1,4 @@
-"""Frames made of matches that are searched by tokens: the search as specified, and any zstd decoder reads them."""
+"""Frames of given matches: the native search equals its specification, and every zstd decoder reads the frames."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import pytest
 from in_threads import in_threads
 
 from flat_tokens.built import core
-from flat_tokens.storage import token_matches
-from flat_tokens.storage.codecs import CodecChain
-from flat_tokens.storage.token_matches import BLOCK_TOKENS, FARTHEST, encode, find_with_python, shortest_match
+from flat_tokens.storage.token_matches import BLOCK_TOKENS, MAX_DISTANCE, TABLE_BITS, compress
 from flat_tokens.storage.zstd_frames import last_bytes
+
+GROUP_PLACES = 64
+_ROTATIONS = {2: (0, 15), 3: (0, 12, 23)}  # of the tokens of a key, by their number
+_FACTOR = 0x9E3779B1
+_MASK = 2**32 - 1
+Uint32 = npt.NDArray[np.uint32]
 
 SIZES = [
     1,
@@ -30,6 +34,57 @@ SIZES = [
     3 * BLOCK_TOKENS + 77,
 ]
 KINDS = ["words", "large ids", "repeated", "noise", "zeros"]
+
+
+def find_with_python(values: Uint32, shortest: int, block_tokens: int, farthest: int) -> Uint32:
+    """The specification of find_matches: uint32[matches, 4] of the offset, the bytes of literals before the match, the
+    bytes of the match, and 0. The last one of each block has only literals.
+
+    A table maps the hash of some tokens to the last position with this hash. Positions enter it in order, 64 at a time.
+    Those that find equal tokens there become matches, greedily from the left, and are extended. Of the positions that a
+    match covers past the 64, only the last one enters.
+
+    [5, 6, 7, 5, 6, 7, 8] in one block -> [[12, 12, 12, 0], [0, 4, 0, 0]]."""
+    tokens = values.tolist()
+    count = len(tokens)
+
+    def slot(at: int) -> int:
+        key = 0
+        for token, bits in zip(tokens[at : at + shortest], _ROTATIONS[shortest], strict=True):
+            key ^= (token << bits | token >> (32 - bits)) & _MASK
+        return (key * _FACTOR & _MASK) >> (32 - TABLE_BITS)
+
+    places: dict[int, int] = {}
+    found = []
+    for low in range(0, count, block_tokens):
+        high = min(count, low + block_tokens)
+        done = first = low
+        while first < high:
+            stop_of_group = min(high, first + GROUP_PLACES)
+            earlier = {}
+            for at in range(first, min(stop_of_group, count - shortest + 1)):
+                index = slot(at)
+                earlier[at] = places.get(index)
+                places[index] = at
+            for at, place in earlier.items():
+                if (
+                    place is None
+                    or at < done
+                    or at + shortest > high
+                    or at - place > farthest
+                    or tokens[place : place + shortest] != tokens[at : at + shortest]
+                ):
+                    continue
+                offset, start, stop = at - place, at, at + shortest
+                while stop < high and tokens[stop] == tokens[stop - offset]:
+                    stop += 1
+                while start > max(done, offset) and tokens[start - 1] == tokens[start - 1 - offset]:
+                    start -= 1
+                found.append((4 * offset, 4 * (start - done), 4 * (stop - start), 0))
+                done = stop
+            first = max(stop_of_group, done - 1)
+        found.append((0, 4 * (high - done), 0, 0))
+    return np.array(found, dtype=np.uint32).reshape(-1, 4)
 
 
 def tokens(size: int, kind: str) -> npt.NDArray[np.uint32]:
@@ -71,7 +126,7 @@ def restored(values: npt.NDArray[np.uint32], matches: npt.NDArray[np.uint32]) ->
 @pytest.mark.parametrize("shortest", [2, 3])
 def test_the_search_as_specified(size: int, kind: str, shortest: int) -> None:
     values = tokens(size, kind)
-    for block_tokens, farthest in ((BLOCK_TOKENS, FARTHEST), (100, 1000)):
+    for block_tokens, farthest in ((BLOCK_TOKENS, MAX_DISTANCE), (100, 1000)):
         if size > 1000 and block_tokens == 100 and kind == "noise":
             continue
         expected = find_with_python(values, shortest, block_tokens, farthest)
@@ -82,7 +137,7 @@ def test_the_search_as_specified(size: int, kind: str, shortest: int) -> None:
         assert (matched[:, 2] >= 4 * shortest).all()
         if core is not None:
             found = np.full((size // 2 + size // block_tokens + 2, 4), 7, dtype=np.uint32)
-            table = np.full(2**token_matches.TABLE_BITS, 7, dtype=np.uint32)
+            table = np.full(2**TABLE_BITS, 7, dtype=np.uint32)
             count = core.find_matches(values, shortest, block_tokens, farthest, found, table)
             assert np.array_equal(found[:count], expected)
             assert (found[count:] == 7).all()
@@ -93,12 +148,12 @@ def test_the_search_as_specified(size: int, kind: str, shortest: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_any_decoder_reads_it(size: int, kind: str, has_checksum: bool) -> None:
     values = tokens(size, kind)
-    payload = encode(values, has_checksum)
+    payload = compress(values, has_checksum)
     if payload is None:
         pytest.skip("numcodecs does not export the functions of libzstd here")
     assert np.array_equal(np.frombuffer(numcodecs.Zstd().decode(payload), dtype=np.uint32), values)
     assert bool(payload[4] & 4) == has_checksum
-    assert encode(values, has_checksum) == payload
+    assert compress(values, has_checksum) == payload
     for part in (payload, memoryview(payload)):
         assert last_bytes(part, 4) == (None if size == 1 else values[-1:].tobytes())
     assert last_bytes(payload, 5) is None
@@ -107,35 +162,12 @@ def test_any_decoder_reads_it(size: int, kind: str, has_checksum: bool) -> None:
     assert len(payload) <= len(numcodecs.Zstd(1, checksum=has_checksum).encode(values)) * 1.06 + 16
 
 
-def test_the_same_without_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = tokens(40_000, "repeated")
-    payload = encode(values, True)
-    monkeypatch.setattr(token_matches, "core", None)
-    assert encode(values, True) == payload
-
-
 def test_an_array_beyond_the_window() -> None:
-    values = np.concatenate([tokens(FARTHEST + 50, "words")] * 2)
-    payload = encode(values, True)
+    values = np.concatenate([tokens(MAX_DISTANCE + 50, "words")] * 2)
+    payload = compress(values, True)
     if payload is None:
         pytest.skip("numcodecs does not export the functions of libzstd here")
     assert np.array_equal(np.frombuffer(numcodecs.Zstd().decode(payload), dtype=np.uint32), values)
-
-
-def test_very_large_zarr_chunks_are_left_to_zstd(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = tokens(1000, "repeated")
-    monkeypatch.setattr(token_matches, "MOST_TOKENS", 999)
-    assert encode(values, True) is None
-    assert encode(values[1:], True) is not None
-
-
-def test_shortest_matches() -> None:
-    assert shortest_match(np.array([2**17 - 1, 0], dtype=np.uint32)) == 3
-    assert shortest_match(np.array([2**17, 0], dtype=np.uint32)) == 2
-    assert shortest_match(np.empty(0, dtype=np.uint32)) == 3
-    late = np.zeros(BLOCK_TOKENS + 1, dtype=np.uint32)
-    late[-1] = 2**17  # behind the first block
-    assert shortest_match(late) == 3
 
 
 def test_an_example() -> None:
@@ -145,23 +177,13 @@ def test_an_example() -> None:
 
 def test_threads_do_not_share_a_writer() -> None:
     kinds = [tokens(30_000, kind) for kind in ("words", "repeated", "large ids", "zeros")]
-    expected = [encode(values, True) for values in kinds]
+    expected = [compress(values, True) for values in kinds]
 
     def work(number: int) -> None:
         for _ in range(20):
-            assert encode(kinds[number], True) == expected[number]
+            assert compress(kinds[number], True) == expected[number]
 
     in_threads(4, work)
-
-
-@pytest.mark.parametrize("level", [1, 3])
-def test_level_one_of_tokens_alone(level: int) -> None:
-    """Other levels, and other arrays, are numcodecs' own."""
-    chain = CodecChain.from_configs([], {"id": "zstd", "level": level, "checksum": True})
-    values = tokens(1000, "repeated")
-    assert (chain.encode(values) == encode(values, True)) == (level == 1)
-    starts = values.astype(np.uint64)
-    assert chain.encode(starts) == numcodecs.Zstd(level, checksum=True).encode(starts)
 
 
 @pytest.mark.skipif(core is None, reason="the loop is not built")

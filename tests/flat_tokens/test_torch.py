@@ -29,25 +29,6 @@ def train(make_dataset: Any, random_sequences: Any) -> Any:
     return flat_tokens.open(path).train
 
 
-def test_rows(train: Any) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import RowDataset, collate
-
-    dataset = RowDataset(train, 5, fields=("inputs", "targets"))
-    assert len(dataset) == train.row_count(5)
-    batches = list(DataLoader(dataset, 4, collate_fn=collate))
-    default = list(DataLoader(dataset, 4))
-    for at, (batch, other) in enumerate(zip(batches, default, strict=True)):
-        for row in range(len(batch["targets"])):
-            inputs, targets = train.inputs_and_targets(4 * at + row, 5)
-            assert batch["targets"][row].tolist() == targets.tolist()
-            assert batch["inputs"][row].tolist() == inputs.tolist()
-        assert all((batch[name] == other[name]).all() for name in batch)
-    with pytest.raises(IndexError, match="index of a row"):
-        dataset[len(dataset)]
-
-
 @pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_batches_under_workers(train: Any, workers: int, method: str) -> None:
@@ -123,7 +104,7 @@ def test_block_masks(count: int, block_size: int) -> None:
     import torch
     from torch.nn.attention.flex_attention import create_block_mask
 
-    from flat_tokens.loading.segments import block_causal_mask
+    from flat_tokens.rows.segments import block_causal_mask
     from flat_tokens.torch import block_mask
 
     rng = np.random.default_rng(count)
@@ -316,28 +297,19 @@ def test_accelerate_stacked_whole_batches(train: Any) -> None:
 
 
 @pytest.mark.parametrize("workers", [None, "fork", "spawn"])
-@pytest.mark.parametrize("split", [False, True])
-def test_packs_by_number(train: Any, split: bool, workers: str | None) -> None:
+def test_rows_and_packs_under_workers(train: Any, workers: str | None) -> None:
     from torch.utils.data import DataLoader
 
     from flat_tokens.torch import RowDataset, collate
 
-    packed = flat_tokens.PackedSequences(train, 60, padding_id=3, split_across_pack=split)
     names = ("input_ids", "labels", "is_seq_start", "positions", "segment_ids", "mask")
-    dataset = RowDataset(packed, 60, fields=names)
     options = {"num_workers": 2, "multiprocessing_context": workers} if workers else {}
-    count = 0
-    for batch in DataLoader(dataset, 4, collate_fn=collate, **options):
-        packs = packed.batch(range(count, min(count + 4, len(packed))))
-        labels = np.where(packs.is_seq_start, -100, packs.labels)
-        wanted = (packs.tokens, labels, packs.is_seq_start, packs.positions, packs.segment_ids, packs.mask())
-        for name, array in zip(names, wanted, strict=True):
-            assert batch[name].tolist() == array.tolist(), name
-        count += len(batch["labels"])
-    assert count == len(dataset) == len(packed)
-    kept = RowDataset(packed, 60, fields=("labels",), ignore_first_labels=False)
-    assert kept[1]["labels"].tolist() == packed[1].labels.tolist()
-    shifted = RowDataset(packed, 60, fields=("inputs", "targets"))[1]
-    pack = packed.batch([1])
-    assert shifted["inputs"].tolist() == pack.inputs[0].tolist()
-    assert shifted["targets"].tolist() == pack.targets[0].tolist()
+    for array in (train, flat_tokens.PackedSequences(train, 60, padding_id=3)):
+        dataset = RowDataset(array, 60, fields=names)
+        batches = list(DataLoader(dataset, 4, collate_fn=collate, **options))
+        default = list(DataLoader(dataset, 4))
+        assert sum(len(batch["labels"]) for batch in batches) == len(dataset)
+        for number, (batch, other) in enumerate(zip(batches, default, strict=True)):
+            for name in names:
+                assert (batch[name] == other[name]).all()
+                assert (batch[name][0] == dataset[4 * number][name]).all()

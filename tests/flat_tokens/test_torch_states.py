@@ -1,11 +1,9 @@
-"""States of the PyTorch datasets: passes, workers, copies and ranks go on where they were, or say that they cannot."""
+"""States of BatchDataset: passes resume with any number of workers, and states of other batches are refused."""
 
 from __future__ import annotations
 
-import copy
 import importlib.util
 import itertools
-import pickle
 from typing import Any
 
 import pytest
@@ -40,6 +38,7 @@ def test_state(train: Any) -> None:
         next(batches)
     state = dataset.state_dict()
     assert state["step"] == 3
+    assert BatchDataset(Loader(train, 5, 4, 2)).state_dict()["step"] == 0
     other = BatchDataset(Loader(train, 5, 4, 2))
     other.load_state_dict(state)
     assert next(iter(other))["input_ids"].tolist() == next(batches)["input_ids"].tolist()
@@ -48,32 +47,32 @@ def test_state(train: Any) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_state_loaded_where_workers_are_started(train: Any, workers: int) -> None:
+def test_a_loaded_state_moves_the_begin_of_passes(train: Any, workers: int) -> None:
     from torch.utils.data import DataLoader
 
     from flat_tokens.torch import BatchDataset
 
     loader = Loader(train, 5, 4, 2)
-    dataset = BatchDataset(loader, stop=12)
-    next(iter(dataset))  # what was read here before is nothing to the workers
-    dataset.load_state_dict({"step": 5, "loader": loader.identity()})
-    assert dataset.state_dict()["step"] == 5
-    found = [batch["input_ids"].tolist() for batch in DataLoader(dataset, None, num_workers=workers)]
-    assert found == [loader.batch(step).targets.tolist() for step in range(5, 12)]
+    dataset = BatchDataset(loader, 3, 12)
+    next(iter(dataset))
+    for first in (3, 5):
+        if first == 5:
+            dataset.load_state_dict({"step": 5, "loader": loader.identity()})
+            assert dataset.state_dict()["step"] == 5
+        assert len(dataset) == 12 - first
+        for _ in range(2):
+            found = [batch["input_ids"].tolist() for batch in DataLoader(dataset, None, num_workers=workers)]
+            assert found == [loader.batch(step).targets.tolist() for step in range(first, 12)]
 
 
-@pytest.mark.parametrize(("workers", "is_kept"), [(0, False), (2, False), (2, True)])
-def test_each_pass_begins_anew(train: Any, workers: int, is_kept: bool) -> None:
-    from torch.utils.data import DataLoader
-
+def test_the_length_of_a_pass(train: Any) -> None:
     from flat_tokens.torch import BatchDataset
 
-    loader = Loader(train, 5, 4, 2)
-    batches = DataLoader(BatchDataset(loader, 3, 9), None, num_workers=workers, persistent_workers=is_kept)
-    next(iter(batches))
-    for _ in range(2):
-        found = [batch["input_ids"].tolist() for batch in batches]
-        assert found == [loader.batch(step).targets.tolist() for step in range(3, 9)]
+    loader, padded = Loader(train, 5, 4, 2), Loader(train, 5, 4, 2, drop_last=False)
+    assert len(BatchDataset(loader, 3, 12)) == 9
+    assert len(BatchDataset(padded, len(padded) + 2)) == len(padded) - 2
+    with pytest.raises(TypeError, match="stop="):
+        len(BatchDataset(loader))
 
 
 @pytest.mark.parametrize("workers", [None, 0, 2])
@@ -87,30 +86,6 @@ def test_two_passes_at_once_have_the_same_batches(train: Any, workers: int | Non
     batches: Any = dataset if workers is None else DataLoader(dataset, None, num_workers=workers)
     found = [[batch["input_ids"].tolist() for batch in both] for both in zip(batches, batches, strict=True)]
     assert found == [[dataset.loader.batch(step).targets.tolist()] * 2 for step in range(3, 9)]
-
-
-@pytest.mark.parametrize(("method", "is_kept"), [("fork", False), ("fork", True), ("spawn", False)])
-@pytest.mark.parametrize("is_seeded", [False, True])
-def test_passes_behind_the_one_that_a_state_began(
-    train: Any, method: str, is_kept: bool, is_seeded: bool
-) -> None:
-    """With workers each of them began where the state was taken, so the steps before it were lost in every epoch."""
-    import torch
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
-    loader = Loader(train, 5, 4, 2)
-    dataset = BatchDataset(loader, 3, 9)
-    options = {"multiprocessing_context": method, "persistent_workers": is_kept}
-    for number in range(1 if is_kept or method == "spawn" else 2):
-        dataset.load_state_dict(loader.state_at(6 + number))
-        batches = DataLoader(dataset, None, num_workers=2, **options)
-        for first in (6 + number, 3, 3):
-            if is_seeded:
-                torch.manual_seed(0)
-            found = [batch["input_ids"].tolist() for batch in batches]
-            assert found == [loader.batch(step).targets.tolist() for step in range(first, 9)]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -133,7 +108,6 @@ def test_a_state_after_the_first_epoch_had_no_batches(train: Any, workers: int) 
         dataset.load_state_dict(loader.state_at(step))
         batches = DataLoader(dataset, None, num_workers=workers)
         assert run(batches) == want[first : steps if step < steps else 2 * steps]
-        assert run(batches) == want[:steps]
     for taken in (0, 1, steps - 1, steps):  # of the second epoch, by a pass over it
         second = stateful.StatefulDataLoader(
             BatchDataset(loader, steps), batch_size=None, num_workers=workers
@@ -203,35 +177,6 @@ def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> No
     assert dataset.state_dict()["step"] == 1
 
 
-def test_state_loaded_after_the_workers_were_started(train: Any) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
-    loader = Loader(train, 5, 4, 2)
-    dataset = BatchDataset(loader, stop=12)
-    batches = DataLoader(dataset, None, num_workers=2, persistent_workers=True)
-    next(iter(batches))
-    dataset.load_state_dict({"step": 5, "loader": loader.identity()})
-    with pytest.raises(ArgumentError):
-        next(iter(batches))
-    assert len(list(DataLoader(dataset, None, num_workers=2))) == 7
-
-
-def test_copies_share_no_state(train: Any) -> None:
-
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
-    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
-    for other in (copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
-        list(DataLoader(other, None, num_workers=1))
-        assert dataset.state_dict()["step"] == 0
-        with pytest.raises(ArgumentError):
-            other.state_dict()
-
-
 def test_stateful_dataloader(train: Any) -> None:
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
     from flat_tokens.torch import BatchDataset
@@ -250,59 +195,6 @@ def test_stateful_dataloader(train: Any) -> None:
         again = loader(workers)
         again.load_state_dict(state)
         assert [batch["labels"].tolist() for batch in again] == rest
-
-
-def test_forked_ranks_share_no_state(train: Any) -> None:
-    import torch.multiprocessing
-
-    from flat_tokens.torch import BatchDataset
-
-    loader = Loader(train, 5, 4, 2)
-    dataset = BatchDataset(loader)
-    next(iter(dataset))
-
-    def rank(found: Any) -> None:
-        dataset.load_state_dict({"step": 7, "loader": loader.identity()})
-        next(iter(dataset))
-        found.put(dataset.state_dict()["step"])
-
-    context: Any = torch.multiprocessing.get_context("fork")
-    found = context.SimpleQueue()
-    process = context.Process(target=rank, args=(found,))
-    process.start()
-    assert found.get() == 8
-    process.join()
-    next(iter(dataset))
-    assert dataset.state_dict()["step"] == 1
-
-
-@pytest.mark.parametrize("how", ["fork", "deepcopy", "pickle"])
-def test_copies_and_ranks_lost_a_loaded_state_under_workers(train: Any, how: str) -> None:
-    """Their workers began at the first step; of forked ranks the workers of all but one did."""
-    import torch.multiprocessing
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
-    dataset = BatchDataset(Loader(train, 5, 4, 2), 3, 9)
-    dataset.load_state_dict(dataset.loader.state_at(6))
-
-    def steps(of: Any, found: Any) -> None:
-        batches = DataLoader(of, None, num_workers=2)
-        found.put([[batch["input_ids"].tolist() for batch in batches] for _ in range(2)])
-
-    context: Any = torch.multiprocessing.get_context("fork")
-    found = context.SimpleQueue()
-    for _ in range(2):
-        if how == "fork":
-            process = context.Process(target=steps, args=(dataset, found))
-            process.start()
-        else:
-            steps(copy.deepcopy(dataset) if how == "deepcopy" else pickle.loads(pickle.dumps(dataset)), found)
-        want = [dataset.loader.batch(step).targets.tolist() for step in range(3, 9)]
-        assert found.get() == [want[3:], want]
-        if how == "fork":
-            process.join()
 
 
 @pytest.mark.parametrize(

@@ -31,21 +31,6 @@ def new_store() -> CountingStore:
     return CountingStore(open_store(f"memory://{uuid4().hex}/d.zarr"))
 
 
-@pytest.mark.parametrize("compression", ["zstd", "lz4", "none"])
-def test_objects_are_the_files(tmp_path: Path, random_sequences: Any, compression: str) -> None:
-    layout = ArrayLayout.create(3, 8, 32, compression)
-    train, validation = random_sequences(1, 60), random_sequences(2, 5)
-    store = new_store()
-    (tmp_path / "local").mkdir()
-    for root in (tmp_path / "d", open_store(tmp_path / "local"), store):
-        write_dataset(root, train, validation, layout)
-    folder = tree(open_store(tmp_path / "d"))
-    assert tree(open_store(tmp_path / "local")) == folder
-    assert tree(store.store) == folder
-    assert store.requests == {"put": len(folder)}
-    assert flat_tokens.verify_dataset(store).ok
-
-
 def test_the_first_manifest_wins(tmp_path: Path) -> None:
     store = new_store()
     layout = ArrayLayout.create(3)

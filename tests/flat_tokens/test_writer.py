@@ -8,9 +8,6 @@ import json
 import random
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,7 @@ from flat_tokens import writer
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import written_metadata
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
-from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_manifest
+from flat_tokens.storage.manifest import SplitRecord
 
 LAYOUTS = [
     pytest.param(
@@ -41,22 +38,6 @@ def tree(root: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()
     }
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("token_count", [0, 1, 3, 4, 5, 11, 12, 13, 24, 25])
-def test_zarr_reads_what_was_written(make_dataset: Any, layout: ArrayLayout, token_count: int) -> None:
-    rng = random.Random(token_count)
-    ids = [rng.randint(0, 2**31 - 1) for _ in range(token_count)]
-    cuts = sorted({0, token_count, *(rng.randint(0, token_count) for _ in range(token_count // 2))})
-    sequences = [ids[start:stop] for start, stop in pairwise(cuts)]
-    root = make_dataset(sequences, [[0, 0, 0], [5]], layout)
-    group = zarr.open_group(root, mode="r")
-    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
-    assert group["train"]["encoded_tokens"][:].tolist() == encoded.tolist()
-    assert group["train"]["seq_starts"][:].tolist() == starts.tolist()
-    assert dict(group["train"].attrs) == {"max_token_id": max_token_id}
-    assert group["validation"]["encoded_tokens"][:].tolist() == [1, 0, 0, 11]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -138,24 +119,6 @@ def test_runs_written_apart_equal_one_run(
     }
 
 
-def test_processes_write_beside_each_other(make_dataset: Any, random_sequences: Any, tmp_path: Path) -> None:
-    layout = ArrayLayout.create(2, 16, compression="lz4")  # Blosc's threads must not matter
-    sequences = random_sequences(3, 100)
-    whole = tree(make_dataset(sequences, layout=layout))
-    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
-    root = tmp_path / "apart"
-    writer.create_split(root, "train", len(encoded), len(sequences), max_token_id, layout)
-    writer.write_starts(root, "train", layout, 0, starts)
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
-        futures = [
-            executor.submit(writer.write_tokens, root, "train", layout, at, encoded[at : at + 64])
-            for at in range(0, len(encoded), 64)
-        ]
-        for future in futures:
-            assert all(isinstance(record, FileRecord) for record in future.result())
-    assert tree(root) == {path: whole[path] for path in whole if path.startswith("train/")}
-
-
 def test_zarr_is_not_imported() -> None:
     code = (
         "import sys, pathlib, tempfile, numpy as np, flat_tokens\n"
@@ -226,16 +189,6 @@ def test_refused_splits(
 def test_refused_paths(tmp_path: Path, path: str) -> None:
     with pytest.raises(ValueError, match=r"paths|the manifest"):
         writer.write_file(tmp_path, path, b"")
-
-
-def test_manifest_comes_back(make_dataset: Any) -> None:
-    root = make_dataset()
-    manifest = read_manifest(root)
-    assert manifest is not None
-    assert manifest.splits == {"train": SplitRecord(8, 3, 8), "validation": SplitRecord(0, 0, 0)}
-    assert manifest.sources == ({"path": "a.txt", "bytes": 3},)
-    assert manifest.to_bytes() == (root / "manifest.json").read_bytes()
-    assert [record.path for record in manifest.files] == sorted(set(tree(root)) - {"manifest.json"})
 
 
 def test_both_splits_are_needed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ tests/fuzz/bounded_run.py to say.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -22,7 +23,7 @@ from mutations import HUGE, VALUES, places
 from flat_tokens import format as flat_format
 from flat_tokens import writer
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import Manifest, SplitRecord, read_manifest
+from flat_tokens.storage.manifest import SplitRecord, read_manifest
 
 Change = Callable[[random.Random, Path], None]
 
@@ -179,9 +180,9 @@ def change_manifest(rng: random.Random, root: Path) -> None:
         name: SplitRecord(*(rng.choice([value, value, abs(rng.choice(HUGE)) % 2**31]) for value in record))
         for name, record in manifest.splits.items()
     }
-    files = [record._replace(bytes=rng.choice([record.bytes, 2**40])) for record in manifest.files]
     options = {"a": [[]] * rng.choice([0, 10, 10**5])}
-    changed = Manifest(counts, tuple(files), manifest.layout, manifest.tokenizer, manifest.sources, options)
+    files = manifest.files._replace(bytes=rng.choice([manifest.files.bytes, 2**40]))
+    changed = dataclasses.replace(manifest, splits=counts, files=files, options=options)
     data = changed.to_bytes()
     if rng.random() < 0.3:
         data = json.dumps(json.loads(data), indent=rng.choice([None, 1])).encode()
@@ -193,31 +194,24 @@ def bomb(kind: str) -> bytes:
     """A stream of BOMB_BYTES zeros, made of one part that is repeated, since compressing them takes seconds."""
     part = bytes(2**20)
     times = BOMB_BYTES // len(part)
-    if kind in ("zlib", "gzip"):
-        stream = zlib.compressobj(1, zlib.DEFLATED, 31 if kind == "gzip" else 15)
+    if kind == "gzip":
+        stream = zlib.compressobj(1, zlib.DEFLATED, 31)
         head = stream.compress(part) + stream.flush(zlib.Z_FULL_FLUSH)
         return head + (stream.compress(part) + stream.flush(zlib.Z_FULL_FLUSH)) * times
-    if kind == "zstd":  # a header without a size, then blocks of one byte repeated 128 KiB times
-        block = (2**17 << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
-        return b"\x28\xb5\x2f\xfd\x00\x70" + block * (BOMB_BYTES // 2**17)
-    module = __import__(kind)
-    whole: bytes = module.compress(bytes(2**24))
-    return whole * (BOMB_BYTES // 2**24)
+    # A header without a size, then blocks of one byte repeated 128 KiB times.
+    block = (2**17 << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
+    return b"\x28\xb5\x2f\xfd\x00\x70" + block * (BOMB_BYTES // 2**17)
 
 
 def put_bomb(rng: random.Random, root: Path) -> None:
-    kind = rng.choice(["bz2", "gzip", "lzma", "zlib", "zstd"])
-    array = rng.choice(
-        [
-            root / split / name
-            for split in ("train", "validation")
-            for name in ("encoded_tokens", "seq_starts", "loss_mask")
-            if (root / split / name).is_dir()
-        ]
-    )
+    kind = rng.choice(["gzip", "zstd"])
+    names = [
+        f"{split}/{name}" for split in ("train", "validation") for name in ("encoded_tokens", "seq_starts")
+    ]
+    array = root / rng.choice([*names, *(f"loss_mask/{split}" for split in ("train", "validation"))])
     chunk = rng.choice(chunks_of(array))
     if (array / ".zarray").is_file():
-        filters = rng.choice([None, [{"id": "shuffle", "elementsize": 4}], [{"id": "crc32"}]])
+        filters = rng.choice([None, [{"id": "delta", "dtype": "<u4"}]])
         size = rng.choice([64, 64, 2**16, 2**20])
 
         def edit(value: Any) -> None:
@@ -226,7 +220,6 @@ def put_bomb(rng: random.Random, root: Path) -> None:
         _edit(array / ".zarray", edit)
         chunk.write_bytes(bomb(kind))
     else:
-        kind = rng.choice(["zstd", "gzip"])
         options = {"level": 1, "checksum": False} if kind == "zstd" else {"level": 1}
         _edit(array / "zarr.json", lambda value: _shard_of(value, kind, options, rng))
         with chunk.open("r+b") as file:

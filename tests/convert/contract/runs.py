@@ -151,8 +151,13 @@ def tree(path: str | Path) -> dict[str, bytes]:
 
 
 def arrays(path: str | Path) -> dict[str, bytes]:
-    """The same for a dataset, without its manifest, which names the inputs."""
-    return {name: data for name, data in tree(path).items() if "manifest" not in name}
+    """The same for a dataset, without the files that name the inputs."""
+    return without_names(tree(path))
+
+
+def without_names(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a dataset that do not name its inputs."""
+    return {name: data for name, data in files.items() if name not in ("manifest.json", "sources.jsonl")}
 
 
 def sequences(path: str | Path) -> list[list[int]]:
@@ -178,6 +183,11 @@ def options_of(path: str | Path) -> dict[str, Any]:
     """The options in the manifest of a dataset."""
     found: dict[str, Any] = json.loads(Path(path, "manifest.json").read_bytes())["options"]
     return found
+
+
+def sources_of(path: str | Path) -> list[dict[str, Any]]:
+    """The facts about each input of a dataset."""
+    return [json.loads(line) for line in Path(path, "sources.jsonl").read_bytes().splitlines()]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The order of rows and of draws: pure arithmetic, without data."""

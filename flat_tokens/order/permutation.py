@@ -1,0 +1,128 @@
+"""Permutations of [0, size) as functions, without a table.
+
+Batches follow from (seed, step) alone, on every machine and in every later version, so the algorithm is fixed here.
+Golden values in tests/flat_tokens/test_permutation.py pin it. All arithmetic is modulo 2^64.
+
+mix(x) is the finalizer of SplitMix64: x ^= x >> 30; x *= 0xBF58476D1CE4E5B9; x ^= x >> 27;
+x *= 0x94D049BB133111EB; x ^= x >> 31.
+
+derive_key(seed, a, b, ...) starts from mix(seed + G) with G = 0x9E3779B97F4A7C15, and for each part p maps key to
+mix(mix(key) ^ mix(p + G)). Neighbouring seeds and epochs are therefore unrelated.
+
+permute(x, size, key) is an alternating Feistel network on bits = max(6, bit length of size - 1) bits. x is cut into
+left = x >> (bits // 2) and right, the bits // 2 low bits. Four times: left ^= the top bits of mix(right + k), then
+right ^= the top bits of mix(left + k), as many as the half is wide, each time with the next of the eight keys
+k_i = mix(key + i * G), i from 1 to 8. Results of size or more pass through it again (cycle walking) until they are
+below size. Above 64 the domain is less than twice as large, so this is half a pass more on average.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.arguments import invalid
+from flat_tokens.built import core
+
+LARGEST_SEED = 2**64 - 1
+MAX_SIZE = 2**62
+_ROUNDS = 8
+_MIN_BITS = 6  # a network on fewer bits reaches too few permutations
+_MASK = 2**64 - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+Uint64 = npt.NDArray[np.uint64]
+
+
+def mix(value: int) -> int:
+    """A well mixed 64-bit number, one to one. mix(0) is 0, mix(1) is 0x5692161D100B05E5."""
+    value = (value ^ value >> 30) * _FIRST & _MASK
+    value = (value ^ value >> 27) * _SECOND & _MASK
+    return value ^ value >> 31
+
+
+def check_seed(seed: int) -> None:
+    """Raise ArgumentError for a seed outside [0, 2^64)."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise invalid("seed", "must be in [0, 2^64)", seed)
+
+
+def derive_key(seed: int, *parts: int) -> int:
+    """A 64-bit key, from a seed in [0, 2^64) and numbers that identify its purpose."""
+    check_seed(seed)
+    key = mix(seed + _GOLDEN & _MASK)
+    for part in parts:
+        key = mix(mix(key) ^ mix(part + _GOLDEN & _MASK))
+    return key
+
+
+def derive_keys(key: int, *parts: npt.NDArray[np.int64]) -> Uint64:
+    """derive_key continued from its result `key`, with arrays of parts of one shape; uint64 of that shape."""
+    keys = np.full(parts[0].shape, key, dtype=np.uint64)
+    for part in parts:
+        keys = _mix_array(_mix_array(keys) ^ _mix_array(part.astype(np.uint64) + np.uint64(_GOLDEN)))
+    return keys
+
+
+def permute(positions: npt.ArrayLike, size: int, key: int | Uint64) -> npt.NDArray[np.int64]:
+    """The images of some positions under a permutation of [0, size): int64 of the shape of `positions`.
+
+    positions: integers in [0, size).
+    key: one for all, or uint64 that broadcasts to their shape.
+
+    permute(range(5), 5, 0) is [4, 3, 2, 0, 1]. Cost: 20 ns per position, 60 to 100 without compiled code.
+    """
+    if not 1 <= size <= MAX_SIZE:
+        raise invalid("size", "must be in [1, 2^62]", size)
+    given = np.asarray(positions)
+    if given.dtype.kind not in "iu" and given.size:
+        raise invalid("positions", "must be integers", given.dtype.name)
+    if given.size and not (int(given.min()) >= 0 and int(given.max()) < size):
+        raise invalid("positions", f"must be in [0, {size})", (int(given.min()), int(given.max())))
+    keys = np.asarray(key, dtype=np.uint64)
+    keys = keys.reshape((1,) * (given.ndim - keys.ndim) + keys.shape) if given.ndim else keys.reshape(1)
+    values = given.astype(np.uint64, order="C").reshape(given.shape or (1,))
+    if core is not None and (keys.size == 1 or (keys.ndim == values.ndim and keys.shape[-1] == 1)):
+        if keys.size > 1:  # one for all values of the last dimension
+            keys = np.ascontiguousarray(np.broadcast_to(keys, (*values.shape[:-1], 1)))
+        core.permute(values, size, keys)
+        return values.view(np.int64).reshape(given.shape)
+    bits = max(_MIN_BITS, (size - 1).bit_length())
+    values = _network(values, keys, bits)
+    while (outside := values >= np.uint64(size)).any():
+        values[outside] = _network(values[outside], np.broadcast_to(keys, values.shape)[outside], bits)
+    return values.astype(np.int64).reshape(given.shape)
+
+
+def _network(values: Uint64, keys: Uint64, bits: int) -> Uint64:
+    low_bits = bits // 2
+    shift = np.uint64(low_bits)
+    left, right = values >> shift, values & np.uint64((1 << low_bits) - 1)
+    from_left, from_right = np.uint64(64 - low_bits), np.uint64(64 - (bits - low_bits))
+    for number in range(1, _ROUNDS + 1, 2):
+        left ^= _mix_array(right + _round_key(keys, number)) >> from_right
+        right ^= _mix_array(left + _round_key(keys, number + 1)) >> from_left
+    left <<= shift
+    left |= right
+    return left
+
+
+def _round_key(keys: Uint64, number: int) -> Uint64:
+    return _mix_array(keys + np.uint64(number * _GOLDEN & _MASK))
+
+
+def _mix_array(values: Any) -> Uint64:
+    """mix of each value. values: a new uint64 array, which is overwritten."""
+    shifted = values >> np.uint64(30)
+    values ^= shifted
+    values *= np.uint64(_FIRST)
+    np.right_shift(values, np.uint64(27), out=shifted)
+    values ^= shifted
+    values *= np.uint64(_SECOND)
+    np.right_shift(values, np.uint64(31), out=shifted)
+    values ^= shifted
+    result: Uint64 = values
+    return result

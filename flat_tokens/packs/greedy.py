@@ -1,0 +1,76 @@
+"""Packs of whole sequences in order (next-fit): a pack takes sequences as long as they fit.
+
+The first sequence that does not fit begins the next pack, so the packs are a chain from the first sequence. For every
+sequence of a block, one search finds where a pack that begins there would end; following the chain is then one list
+look-up per pack. Cost: 0.1 us per sequence. Memory: 8 bytes per pack, and one block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flat_tokens.packs.plan import Int64, PackingReport, Pieces, Starts, blocks_of, too_long_error
+
+
+class GreedyPlan:
+    """Packs of whole sequences in the order of the dataset; see Plan."""
+
+    def __init__(self, seq_starts: Starts, max_seq_len: int, max_packs: int | None) -> None:
+        self._bounds, self._seq_stop = plan_greedy(seq_starts, max_seq_len, max_packs)
+        self._seq_count = len(seq_starts) - 1
+        self._token_count = int(seq_starts.read(self._seq_count, self._seq_count + 1)[0])
+        self._max_seq_len = max_seq_len
+
+    @property
+    def pack_count(self) -> int:
+        """See Plan."""
+        return len(self._bounds) - 1
+
+    def window_bounds(self) -> Int64:
+        """See Plan; each pack separately."""
+        return np.arange(self.pack_count + 1)
+
+    def pieces(self, packs: Int64) -> Pieces:
+        """See Plan; one range per pack, since its sequences are neighbours."""
+        return Pieces(self._bounds[packs], self._bounds[packs + 1], np.ones(len(packs), np.int64))
+
+    def report(self) -> PackingReport:
+        """See Plan."""
+        used = int(self._bounds[-1])
+        lost, lost_seqs = self._token_count - used, self._seq_count - self._seq_stop
+        return PackingReport(self.pack_count, self._max_seq_len, used, lost, self._seq_stop, 0, lost_seqs)
+
+
+def plan_greedy(seq_starts: Starts, max_seq_len: int, max_packs: int | None = None) -> tuple[Int64, int]:
+    """Where the packs begin, and the end of the last, int64[packs + 1]; and how many sequences they hold.
+
+    seq_starts [0, 3, 5, 9], max_seq_len 6 -> [0, 5, 9], 3. Raise ArgumentError for a sequence that fits no pack, if it
+    is reached before max_packs, and DatasetError for starts that do not rise.
+    """
+    parts: list[Int64] = []
+    pack_count = first = token_stop = 0
+    for starts in blocks_of(seq_starts):
+        too_long = np.flatnonzero(np.diff(starts) > max_seq_len)
+        stop = int(too_long[0]) if len(too_long) else len(starts) - 1
+        ends = (np.searchsorted(starts, starts + max_seq_len, "right") - 1).tolist()
+        # The last pack of the block before may take more sequences.
+        at = int(np.searchsorted(starts, parts[-1][-1] + max_seq_len, "right")) - 1 if parts else 0
+        packs = []
+        while at < stop:
+            packs.append(at)
+            at = ends[at]
+        if len(too_long):
+            packs.append(stop)  # a pack that cannot begin, but ends the one before
+        if packs:
+            parts.append(starts[packs])
+            pack_count += len(packs)
+        if max_packs is not None and pack_count > max_packs:
+            bounds = np.concatenate(parts)[: max_packs + 1]
+            return bounds, first + int(np.searchsorted(starts, bounds[-1]))
+        if len(too_long):
+            raise too_long_error(
+                seq_starts.name, first + stop, int(starts[stop + 1] - starts[stop]), max_seq_len
+            )
+        first += len(starts) - 1
+        token_stop = int(starts[-1])
+    return np.concatenate([*parts, np.array([token_stop], np.int64)]), first

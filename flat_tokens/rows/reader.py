@@ -1,0 +1,269 @@
+"""Numbered rows of one dataset, read into a table.
+
+A RowSource maps rows to token ranges. RowReader cuts the ranges where zarr chunks end, decodes each zarr chunk once,
+and copies every piece to its place, whatever the order of the rows.
+
+The input of a row's first target is the token before it. If that is the last token of another zarr chunk, the other
+zarr chunk would be decoded for one token, so it is fetched last, only if needed, and separately where the writer made
+that possible (Elements.last_of_chunk). Last tokens of zarr chunks are remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.errors import CONVERT_AGAIN, damaged
+from flat_tokens.masks import put_trained
+from flat_tokens.order.row_order import counting
+from flat_tokens.reader import FlatTokensArray
+from flat_tokens.rows.cut import Int64, Uint32, windows_of
+from flat_tokens.rows.segments import Bools
+from flat_tokens.rows.table import RowTable
+from flat_tokens.storage.elements import Elements
+
+MAX_LAST_TOKENS = 2**18  # limit for the last tokens that are remembered, 100 bytes each
+COPIED_TOKENS = 2**15  # at a time, so that numpy's intermediate copy stays in the cache
+
+How = Literal["whole", "front", "cached"]
+
+
+class TokenRanges(NamedTuple):
+    """Tokens [starts[i], stops[i]) are in row places[i] of a request, from column columns[i] on; int64 each."""
+
+    places: Int64
+    columns: Int64
+    starts: Int64
+    stops: Int64
+
+
+class RowSource(Protocol):
+    """Numbered rows of equal length.
+
+    kind: identifies the rules, for states.
+    row_count: rows. If is_padded, numbers from row_count on are rows of padding.
+    length: tokens per row.
+    is_padded: whether rows may have fewer tokens.
+    padding_id: token ID of padding.
+    reads_starts: whether token_ranges reads seq_starts.
+    is_pack: whether each range begins a segment. Otherwise it may continue the token before it.
+    is_whole: whether each range begins at a sequence start; for packs.
+    """
+
+    kind: str
+    row_count: int
+    length: int
+    is_padded: bool
+    padding_id: int
+    reads_starts: bool
+    is_pack: bool
+    is_whole: bool
+
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """The tokens of some rows, none for a row of padding."""
+        ...
+
+
+class PackedRows:
+    """Rows cut from the token stream: row r has the tokens [r * length, (r + 1) * length).
+
+    with_tail: whether the tokens that fill no row are another row, padded with padding_id.
+    """
+
+    reads_starts = is_pack = is_whole = False
+
+    def __init__(
+        self, array: FlatTokensArray, length: int, with_tail: bool = False, padding_id: int = 0
+    ) -> None:
+        self.kind = f"packed, the tail padded with {padding_id}" if with_tail else "packed"
+        self.length = length
+        self.is_padded = with_tail
+        self.padding_id = padding_id
+        self.row_count = array.row_count(length)
+        self._stop = self.row_count * length
+        if with_tail and array.token_count > self._stop:
+            self._stop = array.token_count
+            self.row_count += 1
+
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource.token_ranges."""
+        places = np.flatnonzero(rows < self.row_count)
+        starts = rows[places] * self.length
+        return TokenRanges(
+            places, np.zeros(len(places), np.int64), starts, np.minimum(starts + self.length, self._stop)
+        )
+
+
+class Request(NamedTuple):
+    """Rows to be read, and the context in which they are. From a store, the first requests have been sent."""
+
+    row_count: int
+    ranges: TokenRanges
+    begins: Int64  # of the ranges with the token before each, where it may be an input
+    context: AbstractContextManager[None]
+
+
+class _Pieces(NamedTuple):
+    """Tokens [starts[i], stops[i]), which begin in zarr chunk chunks[i], go to row rows[i] of a table, from column
+    columns[i] on."""
+
+    chunks: Int64
+    starts: Int64
+    stops: Int64
+    rows: Int64
+    columns: Int64
+
+    def select(self, which: npt.NDArray[Any]) -> _Pieces:
+        return _Pieces(*(values[which] for values in self))
+
+
+class RowReader:
+    """Reads rows of `source` from `tokens`. Threads may share it.
+
+    mask: which tokens contribute to the loss; None for all.
+    """
+
+    def __init__(self, tokens: Elements, source: RowSource, mask: Elements | None) -> None:
+        self.source = source
+        self.is_masked = mask is not None
+        # token_ranges may need requests too, so these rows are not requested ahead.
+        self.can_fetch = tokens.is_remote and not source.reads_starts
+        self._tokens = tokens
+        self._mask = mask
+        self._last_tokens: dict[int, int] = {}
+
+    def new_table(self, slots: int) -> RowTable:
+        """A table for some rows."""
+        return RowTable(slots, self.source.length, self.source.is_padded, self.is_masked)
+
+    def request(self, rows: Int64) -> Request:
+        """Prepare to read some rows. From a store, this sends the first requests."""
+        ranges = self.source.token_ranges(rows)
+        begins = ranges.starts if self.source.is_pack else np.maximum(ranges.starts - 1, 0)
+        context: AbstractContextManager[None] = nullcontext()
+        if self._tokens.is_remote:
+            contexts = [self._tokens.expecting(begins, ranges.stops, at_once=True)]
+            if self._mask is not None:
+                contexts.append(self._mask.expecting(ranges.starts, ranges.stops, at_once=True))
+            context = _entered(contexts)
+        return Request(len(rows), ranges, begins, context)
+
+    def read(self, request: Request, table: RowTable, slots: Int64, how: How = "whole") -> None:
+        """Put row i of the request into slot slots[i] of a table.
+
+        how: "whole" decodes each zarr chunk once. "front" decodes it only as far as needed, for rows that are read
+            alone. "cached" goes through the cache of decoded zarr chunks, for callers that may need its neighbours.
+        """
+        ranges = request.ranges
+        rows = slots[ranges.places]
+        with request.context:
+            if table.lengths is not None:
+                counts = np.bincount(ranges.places, ranges.stops - ranges.starts, request.row_count)
+                table.lengths[slots] = counts
+                table.tokens[slots[counts < table.length]] = self.source.padding_id << 1
+            columns = ranges.columns + 1 - (ranges.starts - request.begins)
+            chunks = request.begins // self._tokens.chunk_elements
+            pieces = _Pieces(chunks, request.begins, ranges.stops, rows, columns)
+            pieces = pieces.select(np.argsort(request.begins, kind="stable"))
+            if how == "cached":
+                self._put_ranges(pieces, table.tokens)
+            else:
+                with self._tokens.expecting(pieces.starts, pieces.stops):
+                    self._put_chunks(pieces, table.tokens, how == "front")
+            if self.source.is_pack:
+                self._mark_starts(ranges, rows, table.tokens)
+            if table.trained is not None:
+                self._put_mask(ranges, slots, table.trained)
+
+    def _put_ranges(self, ranges: _Pieces, table: Uint32) -> None:
+        _, starts, stops, rows, columns = (values.tolist() for values in ranges)
+        found = self._tokens.read_ranges(list(zip(starts, stops, strict=True)))
+        for row, column, values in zip(rows, columns, found, strict=True):
+            table[row, column : column + len(values)] = values
+
+    def _put_chunks(self, ranges: _Pieces, table: Uint32, is_front: bool) -> None:
+        tokens, chunk, width = self._tokens, self._tokens.chunk_elements, table.shape[1]
+        # Whole rows inside a zarr chunk are copied together, all other pieces one by one.
+        is_whole = (ranges.stops - ranges.starts == width) & (ranges.stops <= (ranges.chunks + 1) * chunk)
+        whole, pieces = ranges.select(is_whole), _cut(ranges.select(~is_whole), chunk)
+        is_before = (pieces.columns == 0) & (pieces.stops - pieces.starts == 1)  # only the token before a row
+        before, pieces = pieces.select(is_before), pieces.select(~is_before)
+        parts = list(zip(*(values.tolist() for values in pieces[1:]), strict=True))
+        indexes = np.union1d(whole.chunks, pieces.chunks)
+        spans = [np.searchsorted(each.chunks, [indexes, indexes + 1]).T.tolist() for each in (whole, pieces)]
+        scratch = None if tokens.is_mapped else np.empty(chunk, dtype=tokens.dtype)
+        for index, (first, last), (low, high) in zip(indexes.tolist(), *spans, strict=True):
+            base, here = index * chunk, parts[low:high]
+            end = max(
+                [stop for _, stop, _, _ in here] + whole.stops[last - 1 : last].tolist() * (first < last)
+            )
+            values = tokens.load_chunk(index, scratch, end - base, is_checked=False, is_brief=is_front)
+            tokens.check(values[: end - base], base)
+            if len(values) == chunk and len(self._last_tokens) < MAX_LAST_TOKENS:
+                self._last_tokens[index] = int(values[-1])
+            if first < last:
+                _put_rows(values, whole.starts[first:last] - base, whole.rows[first:last], table)
+            for start, stop, row, column in here:
+                table[row, column : column + stop - start] = values[start - base : stop - base]
+        for index, row in zip(before.chunks.tolist(), before.rows.tolist(), strict=True):
+            if not table[row, 1] & 1:
+                table[row, 0] = self._last_token(index, scratch)
+
+    def _last_token(self, index: int, scratch: Uint32 | None) -> int:
+        """The last token of a full zarr chunk, encoded."""
+        found = self._last_tokens.get(index)
+        if found is None:
+            found = self._tokens.last_of_chunk(index)
+        if (
+            found is None or found > self._tokens.largest
+        ):  # not checked yet: if it is wrong, load_chunk raises
+            found = int(self._tokens.load_chunk(index, scratch)[-1])
+        return found
+
+    def _mark_starts(self, ranges: TokenRanges, rows: Int64, table: Uint32) -> None:
+        """Set the start flag of each range of a pack. Raise DatasetError if a whole sequence has none."""
+        firsts = table[rows, ranges.columns + 1]
+        if self.source.is_whole and not (firsts & 1).all():
+            at = int(ranges.starts[np.flatnonzero(~firsts & 1)[0]])
+            what = "must start a sequence, as seq_starts lists it"
+            raise damaged(f"{self._tokens.name}[{at}]", what, CONVERT_AGAIN)
+        table[rows, ranges.columns + 1] = firsts | 1
+
+    def _put_mask(self, ranges: TokenRanges, slots: Int64, trained: Bools) -> None:
+        found = np.zeros((len(slots), trained.shape[1]), dtype=np.bool_)
+        if self._mask is not None:
+            put_trained(self._mask, ranges, found)
+        else:
+            counts = np.bincount(ranges.places, ranges.stops - ranges.starts, len(slots))
+            found[:] = np.arange(trained.shape[1]) < counts[:, None]
+        trained[slots] = found
+
+
+@contextmanager
+def _entered(contexts: Sequence[AbstractContextManager[None]]) -> Iterator[None]:
+    """Several contexts as one."""
+    with ExitStack() as stack:
+        for context in contexts:
+            stack.enter_context(context)
+        yield
+
+
+def _cut(ranges: _Pieces, chunk: int) -> _Pieces:
+    """Cut ranges where zarr chunks end, and sort the pieces by zarr chunk."""
+    counts = (ranges.stops - 1) // chunk - ranges.chunks + 1
+    whole = ranges.select(np.repeat(np.arange(len(counts)), counts))
+    chunks = whole.chunks + counting(counts)
+    starts, stops = np.maximum(whole.starts, chunks * chunk), np.minimum(whole.stops, (chunks + 1) * chunk)
+    pieces = _Pieces(chunks, starts, stops, whole.rows, whole.columns + starts - whole.starts)
+    return pieces.select(np.argsort(chunks, kind="stable"))
+
+
+def _put_rows(values: Uint32, firsts: Int64, rows: Int64, table: Uint32) -> None:
+    """Copy the whole rows that begin at `firsts`, each with the token before it."""
+    windows, count = windows_of(values, table.shape[1]), max(1, COPIED_TOKENS // table.shape[1])
+    for at in range(0, len(rows), count):
+        table[rows[at : at + count]] = windows[firsts[at : at + count]]
