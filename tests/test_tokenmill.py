@@ -38,6 +38,7 @@ def test_from_text_to_a_sound_dataset(here: Path, capfd: pytest.CaptureFixture[s
     assert main(["train", "--vocab-size", "260", "a.txt", "--output", "t.json", "--quiet"]) == 0
     (here / "-b.txt").write_text("behind")
     assert main(["convert", "--tokenizer", "t.json", "a.txt", "-o", "a.zarr", "--quiet", "--", "-b.txt"]) == 0
+    assert capfd.readouterr().out.startswith("a.zarr: ")
     assert main(["info", "t.json"]) == 0
     assert capfd.readouterr().out.startswith("entries")
     assert main(["info", "--json", "a.zarr"]) == 0
