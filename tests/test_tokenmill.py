@@ -38,6 +38,7 @@ def test_from_text_to_a_verified_dataset(here: Path, capfd: pytest.CaptureFixtur
     hidden = "--executor process --compression none --seed 1 --column text --stall-timeout 60".split()
     words = ["convert", "--tokenizer", "t.json", "a.txt", "-o", "a.zarr", *hidden, "--quiet", "--", "-b.txt"]
     assert main(words) == 0
+    assert capfd.readouterr().out.startswith("a.zarr: ")
     assert main(["info", "t.json"]) == 0
     assert capfd.readouterr().out.startswith("entries")
     assert main(["info", "--json", "a.zarr"]) == 0

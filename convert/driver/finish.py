@@ -25,7 +25,7 @@ from convert.errors import BrokenInvariant, StorageError, WorkerLost, with_sente
 from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from flat_tokens.errors import DatasetError
 from flat_tokens.sources import SOURCE_COUNTS
-from flat_tokens.storage.manifest import FileRecord, SplitRecord
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord, read_manifest
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import Destination, create_split, write_file, write_root
@@ -136,6 +136,9 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
         try:
             whole = dataset.absolute() if isinstance(dataset, Path) else dataset
             report = verify_dataset(whole, context.engine, advance, known_facts(facts))
+            # Once more, because verification read it first. On a store, `publish` requires the object that was written.
+            if isinstance(dataset, Path) and read_manifest(dataset) is None:
+                raise DatasetError(f"{MANIFEST_NAME}: missing")
         except BrokenExecutor as error:
             message = with_sentence(f"verification: {error}", "Run the same command to resume.")
             raise WorkerLost(message) from error
