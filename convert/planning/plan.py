@@ -85,7 +85,7 @@ def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
         starts,
         _chunk_starts(sources, starts, size),
         max(size, MIN_GIVEN_SHARD_BYTES if chunk_bytes else MIN_SHARD_BYTES),
-        sum(not source.is_left_out for source in sources),
+        len(sources) - sources.left_out()[0],
     )
 
 

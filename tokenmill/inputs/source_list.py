@@ -73,3 +73,8 @@ class SourceList(list[Source]):
     def kinds(self) -> set[Kind]:
         """The distinct kinds."""
         return {source.kind for source in self}
+
+    def left_out(self) -> tuple[int, int]:
+        """Number and total bytes of the sources that are left out."""
+        sizes = [source.size_bytes for source in self if source.is_left_out]
+        return len(sizes), sum(sizes)
