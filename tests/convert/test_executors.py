@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import threading
 from collections import deque
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -40,13 +39,6 @@ def clean(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("count", [1, 2, 8])
 def test_threads(count: int, clean: dict[str, bytes]) -> None:
     with small(), ThreadPoolExecutor(count) as pool:
-        convert(pool, **OPTIONS)
-    assert tree("out") == clean
-
-
-@pytest.mark.parametrize("start_method", ["fork", "spawn"])
-def test_processes_of_a_standard_pool(start_method: str, clean: dict[str, bytes]) -> None:
-    with ProcessPoolExecutor(2, multiprocessing.get_context(start_method)) as pool:
         convert(pool, **OPTIONS)
     assert tree("out") == clean
 

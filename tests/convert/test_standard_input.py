@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -105,13 +104,3 @@ def test_on_a_store_every_worker_can_read_it(pipe: Callable[[bytes], None]) -> N
     store = open_store(url)
     made = {entry.key: bytes(store.read(entry.key)) for entry in store.list() if "manifest" not in entry.key}
     assert made == arrays("local")
-
-
-def test_a_disk_without_room_for_it(pipe: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    pipe(b"text" * 1000)
-    full = shutil.disk_usage(".")._replace(free=3999)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: full)
-    error = error_of(Inline(), inputs=["-"])
-    assert error.exit_code == 4
-    assert "standard input has 4.0 kB" in str(error)
-    assert not Path("out.partial").exists()

@@ -1,4 +1,4 @@
-"""Makes the helpers beside the tests importable, and those of other tests that they share."""
+"""Makes the helpers of these and other tests importable."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""A small conversion from a store to a store, broken at one of its requests, gone on with, and read as a stranger does.
+"""A small conversion from a store to a store with a fault at one of its requests, resumed and checked independently.
 
-`StoreSweep(endpoint, bucket, folder).point(name, at, seed)` gives the first thing that was not as it must be, or None.
-What must be: exit codes and one line of error as documented, no hang, no process left behind, no manifest but that of
-the whole dataset; then the same command, undisturbed, ends with the objects that a local disk has, by a listing and the
-SHA-256 of their bytes, and nothing else is left in the bucket or on the machine.
+`StoreSweep(endpoint, bucket, folder).point(name, at, seed)` returns the first problem, or None. The run must end with a
+documented exit code and one line of error. It must not hang, leave a process, or store the manifest of an incomplete
+dataset. Then the same command without faults must give the objects of a conversion to a local disk, by a listing and
+SHA-256, and leave nothing else in the bucket or on the machine.
 
-Not tried, since no store makes two requests one: a driver that stands still between its last look whether it is the one
-that writes and the request that follows.
+Not tried, because no store makes two requests atomic: a driver that pauses between the check of its claim and the
+request that follows.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ if sys.argv[1] == "inline":
     conversion.convert = partial(conversion.convert, executor=InlineEngine())
 flush_and_leave(main(sys.argv[2:]))
 """
-_TOLD = ("warning: ", "resuming from ", "rebuilt ")  # beside an error
+_TOLD = ("warning: ", "resuming from ", "rebuilt ")  # next to an error
 
 
 class StoreSweep:
     """The job in a new bucket of the server at `endpoint`, and the dataset that a local disk has of it.
 
-    requests: those of a run without faults, in order. missed: how many points had fewer requests than it took.
+    requests: all requests of a run without faults, in order. missed: the number of points after the last request.
     on_cluster: all runs are on a dask cluster, with their shards in another place of the store.
     """
 
@@ -81,7 +81,7 @@ class StoreSweep:
         local = folder / "local"
         ended = self._start("inline", endpoint, str(local), folder).wait()
         if ended.code:
-            raise AssertionError(f"the job fails by itself: {ended.output}")
+            raise AssertionError(f"the job fails without a fault: {ended.output}")
         self._expected = {
             path.relative_to(local).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in local.rglob("*")
@@ -95,7 +95,7 @@ class StoreSweep:
         self._empty("out")
 
     def close(self) -> None:
-        """End what was started for it."""
+        """End the processes that it started."""
         if self._cluster is not None and self._cluster.stdin is not None:
             self._cluster.stdin.close()
             self._cluster.wait(60)
@@ -114,7 +114,7 @@ class StoreSweep:
         return list(places)
 
     def point(self, name: str, at: int, seed: int) -> str | None:
-        """What is wrong after it happened at request number `at`; None: nothing. seed: of choices beside."""
+        """Return the problem after a fault at request number `at`, or None. seed: for other choices."""
         self._points += 1
         out = f"out-{self._points}"
         temporary = self._folder / out
@@ -143,7 +143,7 @@ class StoreSweep:
             elsewhere.mkdir()
             runs.append(self._start("inline", self._endpoint, f"s3://{self._bucket}/{out}", elsewhere))
             others.append(runs[-1].wait())
-            with suppress(OSError):  # else what is left there is told
+            with suppress(OSError):  # the check at the end reports other files
                 elsewhere.rmdir()
 
         others: list[Ended] = []
@@ -174,7 +174,7 @@ class StoreSweep:
         return self._wrong(out) or self._left(temporary)
 
     def _after(self, ended: Ended, kind: Kind, out: str, temporary: Path) -> str | None:
-        """What is wrong with a run that something happened to."""
+        """Return the problem of the run with the fault."""
         if ended.hung:
             return f"it hangs: {ended.output[-800:]}"
         if ended.code not in (0, *kind.codes):
@@ -195,7 +195,7 @@ class StoreSweep:
         return self._wrong(out) if ended.code == 0 and not kind.is_late else None
 
     def _at_last(self, ended: Ended, is_published: bool) -> str | None:
-        """What is wrong with the run after it, which nothing happens to."""
+        """Return the problem of the next run, which has no fault."""
         if ended.hung:
             return f"the next run hangs: {ended.output[-800:]}"
         if ended.code != (6 if is_published else 0) or (
@@ -204,7 +204,7 @@ class StoreSweep:
             return f"the next run ends with {ended.code}: {ended.output[-800:]}"
         return None
 
-    # -- what a stranger sees
+    # -- an independent reader
 
     def _listed(self) -> list[str]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket)
@@ -220,7 +220,7 @@ class StoreSweep:
         return f"other objects than those of a local disk: {names}" if names else None
 
     def _wrong(self, out: str) -> str | None:
-        """What is not as it must be when all is done."""
+        """Return the problem of the result."""
         if wrong := self._other_objects(out):
             return wrong
         others = [key for key in self._listed() if not key.startswith(f"{out}/") and key not in self._inputs]

@@ -1,8 +1,7 @@
-"""Targets of convert: what an earlier run left in its working folder, damaged in any way, and the run that goes on.
+"""Targets of convert: a damaged working folder of an earlier run, and the run that resumes.
 
-Whatever is there, the dataset is that of an undisturbed run, or an error of one line says what is wrong. Lines of the
-log are damaged, lost, doubled, put in another order and taken from another run; ones that are made up with a hash that
-fits are not among it: who writes there is trusted.
+The dataset equals the result of an undisturbed run, or an error of one line names the problem. Lines of the log are
+damaged, lost, doubled, reordered and taken from another run. Forged lines are not tried, because writers are trusted.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from convert.shards.merge_task import merge
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.errors import TokenmillError
 
-_kept = TemporaryDirectory(prefix="fuzz-corpus-")  # its path and times stand in the plans
+_kept = TemporaryDirectory(prefix="fuzz-corpus-")  # plans contain its path and times
 STAGES = (0, 1, 2)  # runs that are merged
 
 
@@ -115,7 +114,7 @@ def make_folder(rng: random.Random, folder: Path) -> Path:
 
 
 def go_on(folder: Path) -> None:
-    """The run that finds it; AssertionError for another dataset than that of an undisturbed one."""
+    """Resume. Raise AssertionError if the dataset differs from an undisturbed run."""
     run_conversion(options(folder / "out"), InlineEngine())
     found, wanted = tree(folder / "out"), expected()
     other = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))

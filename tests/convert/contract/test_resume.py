@@ -197,14 +197,18 @@ def test_overwrite_replaces_a_dataset_once_the_new_one_is_verified(folder: Path)
 # -- the command, killed
 
 
-@dataclass(frozen=True, repr=False)  # Hypothesis would show the dataset
+@dataclass(frozen=True)
 class Undisturbed:
-    """A corpus in the current folder, the dataset of an undisturbed run, its counts and how long it took."""
+    """A corpus in the current folder with the result of an undisturbed run, and the time that it took."""
 
     arguments: list[str]
-    dataset: dict[str, bytes]
     counts: Counts
     seconds: float
+
+    @property
+    def dataset(self) -> dict[str, bytes]:
+        """The dataset, which is large to show."""
+        return tree("clean")
 
     def begin(self) -> None:
         """Remove the output of an earlier test."""
@@ -236,7 +240,7 @@ def undisturbed() -> Iterator[Undisturbed]:
         counts = Counts.of(out.splitlines())
         counts.check()
         arguments = words(*inputs, **options, progress="none")
-        yield Undisturbed(arguments, tree("clean"), counts, seconds)
+        yield Undisturbed(arguments, counts, seconds)
 
 
 @dataclass(frozen=True)
@@ -302,7 +306,10 @@ def test_a_command_that_is_killed_twice(undisturbed: Undisturbed, moments: tuple
     for name, text in decoys.items():
         Path(name).write_text(text)
     before = {name: data for name, data in tree(".").items() if not name.startswith("out")}
-    codes = [kill.strike(undisturbed.arguments, undisturbed.seconds) for kill in moments]
+    codes = []
+    for kill in moments:
+        if not Path("out").exists():  # a run may survive the loss of a worker
+            codes.append(kill.strike(undisturbed.arguments, undisturbed.seconds))
     code, out, err = finish(start([*undisturbed.arguments, "--progress", "auto"]))  # with a summary
     if code == 6:  # the dataset was complete when the command was killed
         assert Path("out").exists(), err
