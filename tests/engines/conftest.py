@@ -30,11 +30,12 @@ class DaskCluster:
             Path(__file__).parents[1] / "convert",
             "import dask_cluster; dask_cluster.serve(2, 1)",
         )
-        path = os.pathsep.join(filter(None, [str(folder), *sys.path]))
+        variables = {
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), *sys.path])),
+        }
         pipe, command = subprocess.PIPE, [sys.executable, "-c", f"if __name__ == '__main__': {script}"]
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, "PYTHONPATH": path}
-        )
+        environment = {**os.environ, **variables}
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
         self.address = self._line()
 
     def scale(self, workers: int) -> None:
@@ -92,6 +93,9 @@ def open_kind(request: pytest.FixtureRequest, notices: list[str]) -> Iterator[Ca
                 options = EngineOptions(workers=2, start_method=kind)
             engine = open_engine(options, notices.append)
             stack.callback(engine.shutdown)
+            if kind == "dask" and engine.worker_count < 2:  # dask gave up a worker that a test had killed
+                for workers in (0, 2):
+                    request.getfixturevalue("dask_cluster").scale(workers)
             return engine
 
         yield opened
