@@ -84,15 +84,6 @@ def test_help_does_not_import_numpy() -> None:
     assert done.stdout.strip() == "False"
 
 
-@pytest.mark.usefixtures("here")
-def test_an_environment_that_tqdm_rejects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ENVIRONMENT, "TQDM_MININTERVAL", "abc")
-    code, out, err = command("en.txt", progress="bar")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "TQDM_MININTERVAL='abc'" in err
-    assert not Path("out").exists()
-
-
 # -- signals
 
 
