@@ -192,7 +192,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     files = write_metadata(context, work.ledger, saved)
     manifest_seconds = time.process_time() - started
     gigabytes = plan.total_bytes / 1e9
-    log_bytes = sum(Path(path).stat().st_size for path in workspace.log.files)
+    log_bytes = Path(workspace.place, "journal").stat().st_size
     print(
         f"zarr format {zarr_format}, {chunks:,} text chunks of {CHUNK_BYTES >> 20} MiB ({gigabytes:,.0f} GB), "
         f"{workers} workers, {engine.tasks:,} tasks, {len(files):,} files\n"
