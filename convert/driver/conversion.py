@@ -51,7 +51,7 @@ from tokenmill.inputs.standard_input import spool
 from tokenmill.stores import is_url
 from tokenmill.stores.durability import disk_of
 
-# In format 2 each Zarr chunk is a file, and the manifest has space for about 52 million files.
+# In format 2 each Zarr chunk is a file. Few file systems can hold many more than this.
 MAX_CHUNK_FILES = 50_000_000
 MAX_WARNINGS = 8  # in the status file
 _RESUMABLE = (BadInput.exit_code, MACHINE, MEMORY)
