@@ -8,7 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import Inline, error_of, finish, rejected, run_here, sample_text, start, tree, words
+from limits import small
+from runs import (
+    Inline,
+    convert,
+    error_of,
+    finish,
+    rejected,
+    run_here,
+    sample_text,
+    start,
+    stopping_at,
+    tree,
+    words,
+)
+from strategies import compressed
 
 from convert import ConvertOptions, encode_share
 
@@ -64,3 +78,25 @@ def test_a_run_did_not_name_the_task_that_it_waits_for(here: Path) -> None:
     task = ConvertOptions(**options, task_index=1, task_count=2, text_chunk_bytes=700)
     encode_share(task, Inline(lambda _: errors.append(str(error_of(Inline(), **options)))))
     assert f"in use by another run (process {os.getpid()} on " in errors[0]
+
+
+def test_unpacked_blocks_of_a_task_that_stopped_are_unpacked_again(here: Path) -> None:
+    (here / "in.txt.gz").write_bytes(compressed(sample_text(100), "gz"))
+    options: dict[str, Any] = {
+        "inputs": ["in.txt.gz"],
+        "tokenizer": "tok.json",
+        "progress": "none",
+        "workers": 2,
+    }
+    task = ConvertOptions(**options, output="out", task_index=0, task_count=1, text_chunk_bytes=300)
+    with small():
+        with pytest.raises(KeyboardInterrupt):
+            encode_share(task, stopping_at(1))
+        blocks = list(here.glob("out.partial/shards/*/*.block"))
+        for block in blocks:
+            block.write_bytes(b"z" * block.stat().st_size)
+        encode_share(task, Inline())
+        convert(Inline(), inputs=["in.txt.gz"], text_chunk_bytes=300)
+        convert(Inline(), inputs=["in.txt.gz"], text_chunk_bytes=300, output="plain")
+    assert blocks
+    assert tree("out") == tree("plain")
