@@ -124,7 +124,8 @@ class BatchDataset(IterableDataset[Tensors]):
         self._cut = loader.cut_as(np.int64, self._fields.is_cut_with_labels)
         self._next_step = self.step  # of the current pass in this process
         # Shared with workers, which set it: this process does not know their steps.
-        self._workers_read: Any = torch.zeros(1, dtype=torch.bool).share_memory_()
+        flag: Any = torch.zeros(1, dtype=torch.bool)
+        self._workers_read = flag.share_memory_()
 
     def __len__(self) -> int:
         stop = self._default_stop if self.stop is None else self.stop

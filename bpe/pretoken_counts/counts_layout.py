@@ -1,4 +1,4 @@
-"""The layout of counts files (docs/reference/input-formats.md): sorted pretokens with counts, in hashed blocks.
+"""The layout of counts files: sorted pretokens with counts, in hashed blocks.
 
 All numbers are little-endian; XXH64 is the content hash of bpe.native. The file is, end to end,
 

@@ -51,7 +51,7 @@ from tokenmill.inputs.standard_input import spool
 from tokenmill.stores import is_url
 from tokenmill.stores.durability import disk_of
 
-# In format 2 each Zarr chunk is a file, and the manifest has space for about 52 million files.
+# In format 2 each Zarr chunk is a file. Few file systems can hold many more than this.
 MAX_CHUNK_FILES = 50_000_000
 MAX_WARNINGS = 8  # in the status file
 _RESUMABLE = (BadInput.exit_code, MACHINE, MEMORY)
@@ -136,7 +136,8 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         where = replace(where, retries=options.retries, executor_options=options.executor_options)
         engine = open_engine(where if executor is None else replace(where, executor=executor), warn)
         opened.callback(engine.shutdown)
-        # After an error, the work that the stopped workers still finished is recorded last.
+        # After an error, the work that the stopped workers still finished is recorded last, once it is on disk.
+        syncing = opened.enter_context(ExitStack())
         recording = opened.enter_context(ExitStack())
         pool = opened.enter_context(TaskPool(engine, options.retries, warn))
         workspace.acquire(options.share)
@@ -146,10 +147,10 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         former: RecordFile | None = None
         with suppress(ValueError):  # of a damaged plan, which `open` reports
             former = None if options.restart else workspace.former_plan()
+            if former is not None:
+                setup = with_sources(setup, with_left_out(former, setup.plan.sources))
         if former is None:  # else a part of the space is in use
             check_space(setup)
-        else:
-            setup = with_sources(setup, with_left_out(former, setup.plan.sources))
         plan, layout = setup.plan, setup.layout
         if workspace.open(plan_record(plan, setup.source["source_sha256"], setup.recorded)):
             progress.note(f"resuming from {workspace.root}")
@@ -184,7 +185,7 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             engine=engine,
             job_key=key,
             pool=pool,
-            disk=opened.enter_context(disk_of(workspace.dataset)),
+            disk=syncing.enter_context(disk_of(workspace.dataset)),
             warnings=warnings,
         )
         threshold = choose_threshold(context, finished)

@@ -78,7 +78,8 @@ def resume(context: Context, recorded: Recorded, threshold: int | None = None) -
     lost["temporary shard"] = _encode_lost_shards(context, recorded, ledger.needed_files(), threshold)
     if options.share is None:
         workspace.clean_dataset({file.path for files in ledger.files for file in files.records()})
-        workspace.shard_store.delete_others(ledger.needed_files() | ledger.quarantine_files())
+    own_chunks = None if options.share is None else context.plan.share(options.share)
+    workspace.shard_store.delete_others(ledger.needed_files() | ledger.quarantine_files(), own_chunks)
     return Resumed(ledger, tasks, lost)
 
 

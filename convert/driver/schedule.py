@@ -35,9 +35,9 @@ from tokenmill.engines.tasks import SHOW_SECONDS
 from tokenmill.inputs.intake import check_error_count
 from tokenmill.stores import StoreError
 
-LOG_SYNC_SECONDS = 1.0  # a power failure may lose this much of the log
+SYNC_SECONDS = 1.0  # between two syncs of the disk
 UNMERGED_BYTES = 256 << 20  # of shards per worker
-POLL_SECONDS = 0.1  # between two looks for an unpacked block
+POLL_SECONDS = 0.1  # between two looks for an unpacked block; on a store, SHOW_SECONDS
 UNPACKED_SHARE = 2  # files larger than the corpus / (this * workers) are unpacked
 
 
@@ -65,6 +65,13 @@ class _OpenChunk:
     block_count: int | None = None
     next_poll: float = 0.0
 
+    @property
+    def has_blocks(self) -> bool:
+        """Whether blocks remain to be encoded, or may follow."""
+        if self.next_block is None:
+            return False
+        return self.block_count is None or self.next_block < self.block_count
+
 
 class EncodeAndMerge:
     """Encodes all text chunks and writes all arrays with the tasks of the context's pool.
@@ -90,8 +97,10 @@ class EncodeAndMerge:
         self._open: dict[int, _OpenChunk] = {}
         self._unneeded: list[str] = []  # files of merged shards, to be deleted by the next tasks
         self._entries: list[dict[str, Any]] = []  # for the log
-        self._written: list[dict[str, Any]] = []  # entries of files since the start of the last sync
-        self._syncing: list[dict[str, Any]] = []  # entries of files that the last sync includes
+        # Files written since the start of the last sync, and files that it includes: the entry of each merge task for
+        # the log, and the files of shards that are not needed once it is logged.
+        self._written: list[tuple[dict[str, Any], list[str]]] = []
+        self._syncing: list[tuple[dict[str, Any], list[str]]] = []
         self._next_sync = self._next_show = 0.0
         self._encoding = Stage("encode", 0)
 
@@ -140,7 +149,7 @@ class EncodeAndMerge:
             with suppress(OSError, StoreError):  # the error may prevent this, too
                 for task, outcome in self._context.pool.finished():
                     if isinstance(task, MergeTask):
-                        self._written.append(merge_entry(task, outcome))
+                        self._written.append((merge_entry(task, outcome), []))
                     elif not isinstance(outcome, int):
                         self._entries += (record.as_json() for record in outcome.records)
                 self._finish_log()
@@ -161,7 +170,7 @@ class EncodeAndMerge:
         self._merges.clear()
         for opened in list(self._open.values()):
             self._submit_blocks(opened)
-            if not opened.tasks and opened.next_block == opened.block_count:
+            if not opened.tasks and not opened.has_blocks:
                 del self._open[opened.chunk.index]
                 self._encoding.advance(self._context.plan.work_bytes(opened.chunk))
         while (chunk := self._following) and self._has_slot and (self._has_room or not self._open):
@@ -201,7 +210,7 @@ class EncodeAndMerge:
     def _submit_blocks(self, opened: _OpenChunk) -> None:
         """Submit tasks for the blocks of a chunk that are unpacked by now."""
         is_next = opened.chunk.index == self.ledger.next.chunk_index
-        while opened.next_block not in (None, opened.block_count) and self._has_slot:
+        while opened.has_blocks and self._has_slot:
             shard = ShardId(opened.chunk.index, opened.next_block or 0)
             if shard.number not in opened.done:
                 if not (is_next or self._has_room) or not self._is_unpacked(opened, shard):
@@ -217,7 +226,8 @@ class EncodeAndMerge:
             return False
         if is_unpacked(self._context.workspace.shard_store, shard):
             return True
-        opened.next_poll = time.monotonic() + POLL_SECONDS
+        is_local = self._context.workspace.shard_store.store.is_local
+        opened.next_poll = time.monotonic() + (POLL_SECONDS if is_local else SHOW_SECONDS)
         return False
 
     def _submit_task(self, task: ChunkTask, function: Callable[..., Any], *args: Any) -> None:
@@ -238,8 +248,7 @@ class EncodeAndMerge:
         try:
             for task, outcome in self._context.pool.done(seconds):
                 if isinstance(task, MergeTask):
-                    self._written.append(merge_entry(task, outcome))
-                    self._unneeded += self.ledger.written(task, outcome)
+                    self._written.append((merge_entry(task, outcome), self.ledger.written(task, outcome)))
                     written.append(task)
                     continue
                 opened = self._open[task.chunk.index]
@@ -270,18 +279,21 @@ class EncodeAndMerge:
 
         The entry of a file is only appended when a sync has written the file to disk.
         """
-        disk, now = self._context.disk, time.monotonic()
+        disk, unneeded = self._context.disk, list[str]()
         if disk is None:
-            self._entries += self._written
-            self._written = []
-        elif not disk.is_running:
-            disk.wait()  # raises its error
-            self._entries += self._syncing
+            self._syncing, self._written = self._written, []
+        if disk is None or not disk.is_running:
+            if disk is not None:
+                disk.wait()  # raises its error
+            for entry, names in self._syncing:
+                self._entries.append(entry)
+                unneeded += names
             self._syncing = []
         entries, self._entries = self._entries, []
         self._log.append(entries)
-        if disk is not None and not disk.is_running and (entries or self._written) and now >= self._next_sync:
-            self._next_sync = now + LOG_SYNC_SECONDS
+        self._unneeded += unneeded
+        if disk is not None and self._written and not self._syncing and time.monotonic() >= self._next_sync:
+            self._next_sync = time.monotonic() + SYNC_SECONDS
             self._syncing, self._written = self._written, []
             disk.start()
 

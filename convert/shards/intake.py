@@ -20,7 +20,7 @@ from convert.shards.shard import QUARANTINE, ShardRecord
 from convert.shards.shard_store import ShardStore
 from flat_tokens.storage.files import write_all
 from tokenmill.inputs import _core
-from tokenmill.inputs.intake import INVALID_UTF8, UNREADABLE, BadRecord, Intake
+from tokenmill.inputs.intake import UNREADABLE, BadRecord, Intake
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
 from tokenmill.inputs.sources import recorded_path
@@ -76,10 +76,7 @@ class ShardIntake(Intake):
 
 def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
     """Return whether the bad records of a finished shard are acceptable under these rules."""
-    if rules.on_error != "fail":
-        return True
-    tolerated = {INVALID_UTF8} if rules.invalid == "skip" else set()
-    return not counts.unreadable and set(counts.skipped) <= tolerated
+    return rules.on_error != "fail" or not (counts.skipped or counts.unreadable)
 
 
 def has_quarantine(shards: ShardStore, record: ShardRecord, rules: IntakeRules) -> bool:

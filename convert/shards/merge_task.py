@@ -22,7 +22,7 @@ from flat_tokens.writer import place_of, write_mask, write_starts, write_tokens_
 from tokenmill.engines.job import JobKey, find_job
 from tokenmill.engines.worker_process import take_step
 from tokenmill.inputs.buffers import thread_buffer
-from tokenmill.stores.durability import disk_of
+from tokenmill.stores.durability import sync_file_system
 
 if TYPE_CHECKING:
     from convert.encode.job import Job
@@ -41,12 +41,11 @@ def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[Wr
     job.shards.store.delete(unneeded)
     place = place_of(job.dataset)
     written: dict[str, Files] = {}
-    with naming(f"{place}/{task.split}"), disk_of(place if job.syncs else None) as disk:
+    with naming(f"{place}/{task.split}"):
         for files in _write(job, task):
             written.setdefault(files[0][0].path.rpartition("/")[0], []).extend(files)
-        if disk is not None:
-            disk.start()
-            disk.wait()
+        if job.syncs and isinstance(place, Path):
+            sync_file_system(place)
     return [WrittenFiles.pack(files) for files in written.values()]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -71,9 +71,13 @@ class ShardStore(NamedTuple):
         """Return the path or URL of a file, for messages."""
         return f"{self.store.url}/{name}"
 
-    def delete_others(self, kept: Collection[str]) -> None:
-        """Delete everything except these files."""
-        self.store.delete([entry.key for entry in self.store.list() if entry.key not in kept])
+    def delete_others(self, kept: Collection[str], chunks: Container[int] | None) -> None:
+        """Delete everything except these files; with `chunks`, only files of these text chunks."""
+        others = [entry.key for entry in self.store.list() if entry.key not in kept]
+        if chunks is not None:
+            first = [(name, name.partition(".")[0]) for name in others]
+            others = [name for name, chunk in first if chunk.isdecimal() and int(chunk) in chunks]
+        self.store.delete(others)
 
     def read_slice(self, own: ShardSlice) -> Iterator[NDArray[np.uint8]]:
         """Yield the bytes of a slice, a block at a time, each valid until the next.

@@ -4,8 +4,8 @@
     77b1...0c {"task": "merge-train-tokens-0", ...}
 
 The checksum detects lines that a power failure or a full disk tore, and lines of a discarded run; both are ignored. Of
-several lines about the same shard or span the last one counts. The driver appends a line after the data exists, and a
-later run compares the data with the line before it reuses either. Shards are therefore not synced.
+several lines about the same shard or span the last one counts. The driver appends the line of a shard when its files
+exist, and the line of a span when its files are on disk. A later run checks the files of both.
 
 In a folder the journal is a file. On a store it is a series of numbered objects, each with some lines. Each task of
 a job array appends to a separate journal, and a run reads the journals of all tasks.

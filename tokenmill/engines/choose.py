@@ -52,6 +52,8 @@ def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> N
             raise BadArgument(f"{flag}: requires --executor {needed_by}")
         if not value and executor == needed_by:
             raise BadArgument(f"--executor {needed_by}: requires {flag} ADDRESS")
+    if isinstance(workers, int) and workers < 1:
+        raise BadArgument(f"--workers: must be at least 1 (got {workers})")
     if executor != "process" and workers is not None:
         raise BadArgument(
             f"--workers: not supported with --executor {executor}, which sets the number of workers"

@@ -135,8 +135,9 @@ class _Lines:
 
     def _text_of(self, record: Any) -> bytes:
         text = text_at(record, self._rules.text_path)
+        data = encoded(text, self._rules.invalid == "replace")
         self._intake.replaced += len(SURROGATES.findall(text))
-        return encoded(text, self._rules.invalid == "replace")
+        return data
 
     def _record(self, line: bytes, place: int, number: int, text_of: Callable[[Any], _Text]) -> _Text | None:
         """Return what `text_of` makes of the record in a line, or None for a bad record, which is reported."""

@@ -64,7 +64,9 @@ class DiskSync:
 
     def _sync(self) -> None:
         with naming(self._folder):
-            sync_file_system(self._descriptor)
+            if _LIBC.syncfs(self._descriptor):
+                error = ctypes.get_errno()
+                raise OSError(error, os.strerror(error))
 
 
 def disk_of(place: object) -> DiskSync | nullcontext[None]:
@@ -72,11 +74,11 @@ def disk_of(place: object) -> DiskSync | nullcontext[None]:
     return DiskSync(place) if isinstance(place, Path) else nullcontext()
 
 
-def sync_file_system(descriptor: int) -> None:
-    """Return when everything on the file system of an open file or folder is on disk."""
-    if _LIBC.syncfs(descriptor):
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error))
+def sync_file_system(folder: Path) -> None:
+    """Return when everything on the file system of a folder is on disk."""
+    with DiskSync(folder) as disk:
+        disk.start()
+        disk.wait()
 
 
 class Syncer:

@@ -46,11 +46,11 @@ NATIVE_TESTS = {
         "bpe/test_tokenizer"
     ),
     "native/text": (
-        "inputs/test_special_tokens inputs/test_utf8 inputs/test_utf8 bpe/test_added_tokens "
+        "inputs/test_special_tokens inputs/test_utf8 bpe/test_added_tokens "
         "bpe/test_training_alphabet bpe/test_encoder_core bpe/test_pretokenize"
     ),
     "native/simd": (
-        "inputs/test_utf8 inputs/test_special_tokens inputs/test_utf8 bpe/test_pretokenize "
+        "inputs/test_utf8 inputs/test_special_tokens bpe/test_pretokenize "
         "bpe/test_walk_keys bpe/test_walk_characters bpe/test_merge_pretoken bpe/test_encoder_core"
     ),
     "native/common": (
@@ -65,8 +65,7 @@ NATIVE_TESTS = {
     "convert/native": ("convert/contract/test_naive"),
     "flat_tokens/native": (
         "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/test_token_facts "
-        "flat_tokens/test_token_matches flat_tokens/test_bounded flat_tokens/test_loader "
-        "flat_tokens/test_verify"
+        "flat_tokens/test_token_matches flat_tokens/test_loader flat_tokens/contract/test_verified"
     ),
 }
 
