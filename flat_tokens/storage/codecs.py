@@ -57,9 +57,9 @@ class CodecChain(NamedTuple):
         return cls(texts, compressor["id"], _checked(compressor, COMPRESSORS), crc32c)
 
     @property
-    def is_raw(self) -> bool:
-        """Whether the bytes are the array itself."""
-        return not (self.filters or self.compressor or self.crc32c)
+    def is_uncompressed(self) -> bool:
+        """Whether the bytes are the array itself, perhaps with a crc32c."""
+        return not (self.filters or self.compressor)
 
     def encode(self, values: npt.NDArray[Any]) -> bytes:
         """Encode a whole Zarr chunk, padded, contiguous and little-endian."""
@@ -85,7 +85,7 @@ class CodecChain(NamedTuple):
 
         Raise ValueError for a damaged payload or one of another length; `values` are undefined then."""
         body, out = self._body(payload), values.view(np.uint8)
-        if not self.compressor and not self.filters:
+        if self.is_uncompressed:
             _require_length(len(out), len(body))
             out[:] = np.frombuffer(body, dtype=np.uint8)
             return

@@ -55,11 +55,12 @@ class MappedStream:
         stored: StoredArray,
         opened: OpenedManifest | None,
         check: Callable[[npt.NDArray[Any], int], None],
+        memory: npt.NDArray[np.uint8],
     ) -> None:
         self._stored = stored
         self._opened = opened
         self._check = check
-        self._memory = _reserve(stored.file_count * stored.chunk_bytes, stored.file_count)
+        self._memory = memory
         self.values: npt.NDArray[Any] = self._memory.view(stored.dtype)[: stored.element_count]
         self._is_mapped = np.zeros(stored.file_count, dtype=np.bool_)
         self._is_sound = np.zeros(stored.file_count, dtype=np.bool_)
@@ -71,21 +72,17 @@ class MappedStream:
         opened: OpenedManifest | None,
         check: Callable[[npt.NDArray[Any], int], None],
     ) -> MappedStream | None:
-        """The stream of an array, None if it cannot be mapped or the process has too many mappings."""
+        """The stream of an array, None if it cannot be mapped."""
         is_possible = (
             isinstance(stored.path, Path)
-            and stored.codecs.is_raw
+            and stored.codecs.is_uncompressed
+            and not stored.codecs.crc32c
             and not stored.sharded
             and stored.chunk_bytes % mmap.PAGESIZE == 0
             and stored.element_count > 0
         )
-        if not is_possible or not _count(stored.file_count):
-            return None
-        try:
-            return cls(stored, opened, check)
-        except OSError:  # no addresses, as under a limit on virtual memory
-            _count(-stored.file_count)
-            return None
+        memory = _reserve(stored.file_count * stored.chunk_bytes, stored.file_count) if is_possible else None
+        return None if memory is None else cls(stored, opened, check, memory)
 
     def touch(self, starts: Int64, stops: Int64, is_alone: bool = False) -> None:
         """Map the elements [starts[i], stops[i]), none of them empty.
@@ -139,6 +136,15 @@ class MappedStream:
             _mmap(address, size, flags, file.fileno(), path)
 
 
+def map_file(descriptor: int, size: int, path: str) -> memoryview | None:
+    """A whole opened file, read-only. None without addresses for it."""
+    memory = _reserve(size, 1)
+    if memory is None:
+        return None
+    _mmap(memory.__array_interface__["data"][0], size, _SHARED | _FIXED, descriptor, path)
+    return memory.data
+
+
 def _count(files: int) -> bool:
     """Add to the mappings of the process; False if they would be too many."""
     global _mapping_count
@@ -176,9 +182,16 @@ def _mmap(address: int | None, size: int, flags: int, descriptor: int, path: str
     return mapped
 
 
-def _reserve(size: int, files: int) -> npt.NDArray[np.uint8]:
-    """Addresses for some files, which read as zeros and take no memory."""
-    address = _mmap(None, size, _RESERVED, -1, None)
+def _reserve(size: int, files: int) -> npt.NDArray[np.uint8] | None:
+    """Addresses for some files, which read as zeros and take no memory. None under a limit on virtual memory, and if
+    the process has too many mappings."""
+    if not _count(files):
+        return None
+    try:
+        address = _mmap(None, size, _RESERVED, -1, None)
+    except OSError:
+        _count(-files)
+        return None
     memory: Any = (ctypes.c_uint8 * size).from_address(address)
     weakref.finalize(memory, _release, address, size, files).atexit = False
     values: npt.NDArray[np.uint8] = np.frombuffer(memory, dtype=np.uint8)

@@ -20,6 +20,7 @@ from flat_tokens.storage.chunks import (
     present_entry,
 )
 from flat_tokens.storage.files import ReadBuffer, check_length, open_descriptor, read_into, read_part
+from flat_tokens.storage.mapped_stream import map_file
 from flat_tokens.storage.opened_manifest import OpenedManifest, reading
 from flat_tokens.storage.places import Payload, StorePath
 from flat_tokens.storage.store_payloads import StorePayloads
@@ -56,7 +57,8 @@ class _Shard:
 
 
 class FilePayloads:
-    """Zarr chunks in local files. Within `expecting` the last shard stays open."""
+    """Zarr chunks in local files. Shards of uncompressed ones are mapped, of others the last stays open within
+    `expecting`."""
 
     def __init__(self, stored: StoredArray, opened: OpenedManifest | None) -> None:
         self._stored = stored
@@ -68,11 +70,17 @@ class FilePayloads:
         self._max_indexes = max(1, min(_MAX_INDEXES, _MAX_INDEX_BYTES // index_length(stored)))
         self._last: tuple[int, _Shard] | None = None  # kept within `expecting`
         self._expecting = 0
+        self._is_mappable = stored.sharded and stored.codecs.is_uncompressed
+        self._mapped: dict[int, tuple[ShardIndex, memoryview]] = {}
 
     def read(self, index: int, buffer: ReadBuffer) -> tuple[Payload, str]:
         """See Payloads."""
         number, inside = divmod(index, self._per_file)
         path = self._stored.file_name(number)
+        if number in self._mapped:
+            known, memory = self._mapped[number]
+            offset, length = present_entry(known, index, inside, path)
+            return memory[offset : offset + length], path
         with reading(self._opened):
             if not self._stored.sharded:
                 return read_into(path, self._max_bytes, buffer), path
@@ -83,6 +91,12 @@ class FilePayloads:
             entries = self._indexes.get(number)
             if entries is None:
                 entries = self._read_index(number, shard, path)
+            data = map_file(shard.descriptor, shard.size, path) if self._is_mappable else None
+            if data is not None:
+                if self._opened is not None:
+                    self._opened.check()  # before others see the shard
+                self._mapped[number] = entries, data
+                return self.read(index, buffer)
             return read_part(shard.descriptor, path, *present_entry(entries, index, inside, path)), path
 
     @contextmanager

@@ -284,7 +284,7 @@ def test_a_file_url_is_a_folder(make_dataset: Any) -> None:
     root = make_dataset()
     dataset = flat_tokens.open(f"file://{root}")
     assert dataset.path == root
-    assert dataset.train.encoded_tokens.is_decoded
+    assert not dataset.train.encoded_tokens.is_remote
     assert flat_tokens.verify_dataset(f"file://{root}").ok
 
 

@@ -65,9 +65,14 @@ def test_a_flip_in_a_raw_zarr_chunk_of_format_3(make_dataset: Any, random_sequen
         train.row(1, 4)
 
 
-def test_mapped_memory_outlives_the_dataset(make_dataset: Any) -> None:
-    root = make_dataset(layout=ArrayLayout.create(2, 1024, compression="none"))
-    view = flat_tokens.open(root).train.encoded_tokens.peek(0, 8)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_mapped_memory_outlives_the_dataset(make_dataset: Any, zarr_format: int) -> None:
+    tokens = flat_tokens.open(
+        make_dataset(layout=ArrayLayout.create(zarr_format, 1024, compression="none"))
+    ).train.encoded_tokens
+    tokens.read(0, 1)  # compares the checksum
+    view = tokens.peek(0, 8)
+    del tokens
     assert view.tolist() == [3, 4, 7, 8, 10, 13, 14, 16]
     with pytest.raises(ValueError, match="read-only"):
         view[0] = 1
