@@ -55,8 +55,8 @@ _MODULE_OF = {
     "RowPart": "sources",
     "SourcePlace": "sources",
     "VerifyReport": "verify",
-    "concat": "views",
     "Writer": "dataset_writer",
+    "concat": "views",
     "open": "opening",
     "verify_dataset": "verify",
 }

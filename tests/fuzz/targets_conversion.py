@@ -97,7 +97,10 @@ def make_folder(rng: random.Random, folder: Path) -> Path:
                 other = rng.choice(sorted(files))
                 files[name], files[other] = files[other], files[name]
             case 3 if name == "plan.json":
-                files[name] = change_json(rng, json.loads(folders[stage][name]))
+                lines = folders[stage][name].splitlines()
+                number = rng.randrange(len(lines))
+                lines[number] = change_json(rng, json.loads(lines[number]))
+                files[name] = b"\n".join([*lines, b""])
             case 3 | 4 if name == "journal":
                 lines = data.split(b"\n") + rng.choice([[], others[stage][name].split(b"\n")])
                 rng.shuffle(lines)
