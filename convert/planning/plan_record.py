@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -31,6 +32,7 @@ _DISPLAYED = {
     "text_chunk_bytes": "--text-chunk-bytes",
     "shard_text_bytes": "text bytes per shard (--text-chunk-bytes)",
 }
+_RUN = re.compile("[0-9a-f]{1,16}")
 _SOURCE_FIELDS = ("path", "size", "modification time", "content", "split", "format")
 
 
@@ -67,10 +69,12 @@ class RecordFile:
 
     def __init__(self, content: Path | bytes) -> None:
         self._content = content
-        head = json.loads(next(self._lines(), b""))
+        head = _value(next(self._lines(), b""))
         if not isinstance(head, dict):
             raise ValueError("not a JSON object")
         self.run, self.scratch = str(head.pop("run", "0")), str(head.pop("scratch", ""))
+        if not _RUN.fullmatch(self.run):
+            raise ValueError("invalid run number")
         self.head, self.version = head, head.get(_VERSION)
 
     def sources(self) -> Iterator[list[Any]]:
@@ -79,7 +83,7 @@ class RecordFile:
         for count, line in enumerate(self._lines()):
             if count == 0:
                 continue
-            values = json.loads(line) if line.endswith(b"\n") else None
+            values = _value(line) if line.endswith(b"\n") else None
             if (
                 not isinstance(values, list)
                 or len(values) != len(_SOURCE_FIELDS)
@@ -94,6 +98,14 @@ class RecordFile:
         content = self._content
         with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
             yield from file
+
+
+def _value(line: bytes) -> Any:
+    """Return the JSON value in a line. ValueError if it is damaged."""
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def differences(old: RecordFile, new: PlanRecord) -> Iterator[str]:
