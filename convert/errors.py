@@ -14,7 +14,6 @@ from tokenmill.errors import shown as shown
 from tokenmill.errors import with_sentence as with_sentence
 from tokenmill.inputs.errors import BadInput as BadInput
 
-ConvertError = TokenmillError
 UsageError = BadArgument
 
 
@@ -30,14 +29,14 @@ def not_regular(path: object) -> UsageError:
     return UsageError(f"{printable(path)}: must be a regular file, because a resumed run reads it again")
 
 
-class StorageError(ConvertError):
+class StorageError(TokenmillError):
     """A read or write that the system rejected: space, permission or an I/O error."""
 
     exit_code = 4
     code = "E-SYSTEM-002"
 
 
-class DataLost(ConvertError):
+class DataLost(TokenmillError):
     """Written data that reads back differently and cannot be rebuilt."""
 
     code = "E-RUN-003"

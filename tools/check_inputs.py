@@ -29,7 +29,7 @@ from strategies import END  # noqa: E402
 import flat_tokens  # noqa: E402
 from bpe.tokenizer import Tokenizer  # noqa: E402
 from convert import ConvertOptions, convert  # noqa: E402
-from convert.errors import ConvertError  # noqa: E402
+from tokenmill.errors import TokenmillError  # noqa: E402
 
 
 def main() -> int:
@@ -97,7 +97,7 @@ def a_round(rng: random.Random, text: str, tokenizer: Tokenizer, tokenizer_path:
     what = f"{' '.join(kinds)}, {options.workers} workers, text chunks of {options.text_chunk_bytes}"
     try:
         convert(options)
-    except ConvertError as error:
+    except TokenmillError as error:
         return f"{what}: {error}"
     train = flat_tokens.open(folder / "out").train
     written = [document for document in documents if document[0]]

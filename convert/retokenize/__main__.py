@@ -14,7 +14,7 @@ from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import ended_by
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_debug, add_engine, add_layout, add_storage_option
-from tokenmill.cli.standard_streams import prepare_standard_streams
+from tokenmill.cli.standard_streams import flush_and_leave, prepare_standard_streams
 from tokenmill.cli.words import path_word
 from tokenmill.engines.choose import engine_of
 from tokenmill.stores import shown_url
@@ -87,4 +87,4 @@ def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    flush_and_leave(main())
