@@ -173,7 +173,6 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
         engine,
         JobKey("1"),
         TaskPool(engine),
-        None,
         deque(),
     )
     before, started = resident_bytes(), time.process_time()

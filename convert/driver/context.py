@@ -20,7 +20,6 @@ from tokenmill.engines.engine import Engine
 from tokenmill.engines.job import JobKey
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.rules import IntakeRules
-from tokenmill.stores.durability import DiskSync
 
 # Options that, with the sources and the tokenizer, decide the bytes of the dataset. on_error is not one of them: a run
 # that failed at a bad record can resume with --on-error skip.
@@ -68,7 +67,6 @@ class Context(Setup):
 
     job_key: by which tasks find the facts that are the same for all of them.
     pool: tasks in flight.
-    disk: the file system of the dataset, or None on a store.
     warnings: the last ones about workers and stores.
     """
 
@@ -78,7 +76,6 @@ class Context(Setup):
     engine: Engine
     job_key: JobKey
     pool: TaskPool
-    disk: DiskSync | None
     warnings: deque[str]
 
     @property

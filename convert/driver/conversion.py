@@ -49,7 +49,6 @@ from tokenmill.inputs.source_list import Source, SourceList
 from tokenmill.inputs.sources import refuse, search_sources
 from tokenmill.inputs.standard_input import spool
 from tokenmill.stores import is_url
-from tokenmill.stores.durability import disk_of
 
 # In format 2 each Zarr chunk is a file. Few file systems can hold many more than this.
 MAX_CHUNK_FILES = 50_000_000
@@ -136,8 +135,7 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         where = replace(where, retries=options.retries, executor_options=options.executor_options)
         engine = open_engine(where if executor is None else replace(where, executor=executor), warn)
         opened.callback(engine.shutdown)
-        # After an error, the work that the stopped workers still finished is recorded last, once it is on disk.
-        syncing = opened.enter_context(ExitStack())
+        # After an error, the work that the stopped workers still finished is recorded last.
         recording = opened.enter_context(ExitStack())
         pool = opened.enter_context(TaskPool(engine, options.retries, warn))
         workspace.acquire(options.share)
@@ -185,7 +183,6 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             engine=engine,
             job_key=key,
             pool=pool,
-            disk=syncing.enter_context(disk_of(workspace.dataset)),
             warnings=warnings,
         )
         threshold = choose_threshold(context, finished)

@@ -31,6 +31,7 @@ from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import Destination, create_split, write_file, write_root
 from tokenmill.cli.progress import Stage
 from tokenmill.inputs.sources import recorded_path
+from tokenmill.stores.durability import sync_in_background
 
 TOKENIZER_NAME = "tokenizer.json"
 # The content of most files is known from when they were written. One in DECODED_SHARE is decoded again, so that the
@@ -80,8 +81,6 @@ def write_metadata(
         options=_recorded_options(context, ledger),
         versions={"tokenmill": _core.__version__},
     )
-    if context.disk is not None:  # while verification reads the files from memory
-        context.disk.start()
     return [*files, *arrays]
 
 
@@ -132,6 +131,7 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
         # The total does not include the manifest.
         stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
 
+    syncing = sync_in_background(dataset)  # while verification reads the files from memory
     with stage:
         try:
             whole = dataset.absolute() if isinstance(dataset, Path) else dataset
@@ -144,8 +144,7 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
             raise WorkerLost(message) from error
         except DatasetError as error:  # not an error of the input, which DatasetError would report
             raise StorageError(with_sentence(f"{failed}: {error}", "Run the same command again.")) from error
-    if context.disk is not None:
-        context.disk.wait()
+    syncing.result()
     if not report.ok:
         advice = "Check the disk, then run the same command again."
         raise StorageError(with_sentence(f"{failed}: {report.problems[0]}", advice))

@@ -68,7 +68,7 @@ def resume(context: Context, recorded: Recorded, threshold: int | None = None) -
             tasks += [task] if files is None else []
             written += [] if files is None else [(task, files)]
     lost = Counter[str]()
-    intact = _intact(context, written)
+    intact = _intact(context, recorded, written)
     for number, (task, files) in enumerate(written):
         if number in intact:
             ledger.written(task, files)
@@ -103,7 +103,9 @@ def _in_order(recorded: Recorded) -> Iterator[ShardRecord]:
     return filter(None, map(recorded.shard, sorted(recorded.shards)))
 
 
-def _intact(context: Context, written: list[tuple[MergeTask, list[WrittenFiles]]]) -> set[int]:
+def _intact(
+    context: Context, recorded: Recorded, written: list[tuple[MergeTask, list[WrittenFiles]]]
+) -> set[int]:
     """Return the indexes of merge tasks with intact files."""
     reads_all = context.options.verify == "full"
     place = place_of(context.workspace.dataset)
@@ -114,9 +116,10 @@ def _intact(context: Context, written: list[tuple[MergeTask, list[WrittenFiles]]
             for number, (_, files) in enumerate(written)
             if all(sizes.get(file.path) == file.bytes for some in files for file in some.records())
         }
+    first_read = 0 if reads_all else len(written) - LAST_TASKS
     checks = (
-        FileCheck(number, files, reads_all or number >= len(written) - LAST_TASKS)
-        for number, (_, files) in enumerate(written)
+        FileCheck(number, files, number >= first_read or not recorded.is_in_memory(task))
+        for number, (task, files) in enumerate(written)
     )
     return {done.number for done, is_intact in _run(context, merge_task.check_files, checks) if is_intact}
 

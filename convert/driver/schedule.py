@@ -35,7 +35,6 @@ from tokenmill.engines.tasks import SHOW_SECONDS
 from tokenmill.inputs.intake import check_error_count
 from tokenmill.stores import StoreError
 
-SYNC_SECONDS = 1.0  # between two syncs of the disk
 UNMERGED_BYTES = 256 << 20  # of shards per worker
 POLL_SECONDS = 0.1  # between two looks for an unpacked block; on a store, SHOW_SECONDS
 UNPACKED_SHARE = 2  # files larger than the corpus / (this * workers) are unpacked
@@ -97,11 +96,7 @@ class EncodeAndMerge:
         self._open: dict[int, _OpenChunk] = {}
         self._unneeded: list[str] = []  # files of merged shards, to be deleted by the next tasks
         self._entries: list[dict[str, Any]] = []  # for the log
-        # Files written since the start of the last sync, and files that it includes: the entry of each merge task for
-        # the log, and the files of shards that are not needed once it is logged.
-        self._written: list[tuple[dict[str, Any], list[str]]] = []
-        self._syncing: list[tuple[dict[str, Any], list[str]]] = []
-        self._next_sync = self._next_show = 0.0
+        self._next_show = 0.0
         self._encoding = Stage("encode", 0)
 
     def begin(self, stage: Stage) -> None:
@@ -129,7 +124,7 @@ class EncodeAndMerge:
         while len(self._context.pool):
             for task in self._take_results(SHOW_SECONDS):
                 stage.advance(task.raw_bytes, task.item_count if task.array == "tokens" else 0)
-        self._finish_log()
+        self._log.flush()
 
     @property
     def run_bytes(self) -> int:
@@ -149,10 +144,11 @@ class EncodeAndMerge:
             with suppress(OSError, StoreError):  # the error may prevent this, too
                 for task, outcome in self._context.pool.finished():
                     if isinstance(task, MergeTask):
-                        self._written.append((merge_entry(task, outcome), []))
+                        self._entries.append(merge_entry(task, outcome))
                     elif not isinstance(outcome, int):
                         self._entries += (record.as_json() for record in outcome.records)
-                self._finish_log()
+                self._note()
+                self._log.flush()
                 of_data = (BadInput.exit_code, DataLost.exit_code, StorageError.exit_code)
                 if getattr(error, "exit_code", 0) in of_data:
                     self._log.confirm()
@@ -248,7 +244,8 @@ class EncodeAndMerge:
         try:
             for task, outcome in self._context.pool.done(seconds):
                 if isinstance(task, MergeTask):
-                    self._written.append((merge_entry(task, outcome), self.ledger.written(task, outcome)))
+                    self._entries.append(merge_entry(task, outcome))
+                    self._unneeded += self.ledger.written(task, outcome)
                     written.append(task)
                     continue
                 opened = self._open[task.chunk.index]
@@ -275,33 +272,6 @@ class EncodeAndMerge:
             self.seconds[step] = self.seconds.get(step, 0.0) + seconds
 
     def _note(self) -> None:
-        """Append the entries since the last call to the log, and start a sync of the disk about once per second.
-
-        The entry of a file is only appended when a sync has written the file to disk.
-        """
-        disk, unneeded = self._context.disk, list[str]()
-        if disk is None:
-            self._syncing, self._written = self._written, []
-        if disk is None or not disk.is_running:
-            if disk is not None:
-                disk.wait()  # raises its error
-            for entry, names in self._syncing:
-                self._entries.append(entry)
-                unneeded += names
-            self._syncing = []
+        """Append the entries since the last call to the log."""
         entries, self._entries = self._entries, []
         self._log.append(entries)
-        self._unneeded += unneeded
-        if disk is not None and self._written and not self._syncing and time.monotonic() >= self._next_sync:
-            self._next_sync = time.monotonic() + SYNC_SECONDS
-            self._syncing, self._written = self._written, []
-            disk.start()
-
-    def _finish_log(self) -> None:
-        """Append all entries to the log."""
-        while self._entries or self._written or self._syncing:
-            self._next_sync = 0.0
-            self._note()
-            if self._context.disk is not None:
-                self._context.disk.wait()
-        self._log.flush()

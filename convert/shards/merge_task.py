@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,7 @@ from flat_tokens.writer import place_of, write_mask, write_starts, write_tokens_
 from tokenmill.engines.job import JobKey, find_job
 from tokenmill.engines.worker_process import take_step
 from tokenmill.inputs.buffers import thread_buffer
-from tokenmill.stores.durability import sync_file_system
+from tokenmill.stores.durability import sync
 
 if TYPE_CHECKING:
     from convert.encode.job import Job
@@ -45,7 +46,8 @@ def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[Wr
         for files in _write(job, task):
             written.setdefault(files[0][0].path.rpartition("/")[0], []).extend(files)
         if job.syncs and isinstance(place, Path):
-            sync_file_system(place)
+            for record, _ in chain.from_iterable(written.values()):
+                sync(place / record.path)
     return [WrittenFiles.pack(files) for files in written.values()]
 
 

@@ -4,8 +4,8 @@
     77b1...0c {"task": "merge-train-tokens-0", ...}
 
 The checksum detects lines that a power failure or a full disk tore, and lines of a discarded run; both are ignored. Of
-several lines about the same shard or span the last one counts. The driver appends the line of a shard when its files
-exist, and the line of a span when its files are on disk. A later run checks the files of both.
+several lines about the same shard or span the last one counts. The driver appends a line when the files exist, without
+a sync. A later run compares the files with the line, and if the machine has started again since, all their bytes.
 
 In a folder the journal is a file. On a store it is a series of numbered objects, each with some lines. Each task of
 a job array appends to a separate journal, and a run reads the journals of all tasks.
@@ -34,6 +34,7 @@ from convert.shards.written_files import WrittenFiles
 from flat_tokens.storage.files import write_all
 from tokenmill.inputs import _core
 from tokenmill.stores import AlreadyThere, Entry, Store, StoreNotFound
+from tokenmill.stores.folder_lock import boot_id
 from tokenmill.stores.store import put_own
 
 PUT_SECONDS = 1.0
@@ -46,7 +47,8 @@ _OBJECT_NAME = re.compile(r"journal/(?:(\d+)\.)?(\d{8})")
 
 def merge_entry(task: MergeTask, files: Iterable[WrittenFiles]) -> dict[str, Any]:
     """Return the entry of a finished merge task."""
-    return {"task": task.name, "items": task.item_count, "files": [own.as_json() for own in files]}
+    own_files = [own.as_json() for own in files]
+    return {"task": task.name, "items": task.item_count, "files": own_files, "boot": boot_id()}
 
 
 def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
@@ -84,6 +86,11 @@ class Recorded:
         if entry.get("items") != task.item_count:
             return None
         return [WrittenFiles.from_json(files) for files in entry["files"]]
+
+    def is_in_memory(self, task: MergeTask) -> bool:
+        """Whether the machine has not started again since a task wrote its files, so the system still has all bytes."""
+        boot = boot_id()
+        return boot is not None and self._entry(task.name).get("boot") == boot
 
     def threshold(self, documents: int) -> int | None:
         """Return the threshold that was recorded for this number of documents, or None."""

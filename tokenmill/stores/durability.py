@@ -1,8 +1,7 @@
 """Write files to disk so that they survive a power failure.
 
 Written bytes stay in the page cache for up to half a minute. After a power failure the name of a file may exist
-without its bytes. A `Syncer` forces files to disk in background threads while other work continues, and a `DiskSync`
-the whole file system, which is much cheaper for thousands of files.
+without its bytes. A `Syncer` forces files to disk in background threads while other work continues.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ import stat
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from tokenmill.errors import naming
@@ -26,59 +26,30 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _NO_SYNC = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-class DiskSync:
-    """Writes everything on the file system of a folder to disk, in a background thread, as often as `start` is called.
+def sync_in_background(place: object) -> Future[None]:
+    """Start to sync the file system of a folder; do nothing for anything else, such as a place on a store.
 
-    The folder stays open, because Linux reports errors since it was opened.
+    One call covers thousands of files, while each sync of a new file costs a commit of the file system. OSError names
+    the folder.
     """
+    future = Future[None]()
+    if isinstance(place, Path):
+        with suppress(RuntimeError, MemoryError):  # no more threads
+            return start(partial(_sync_file_system, place))
+        _sync_file_system(place)
+    future.set_result(None)
+    return future
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._running = folder, Future[None]()
-        self._running.set_result(None)
-        self._descriptor = os.open(folder, os.O_RDONLY)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a sync has not finished."""
-        return not self._running.done()
-
-    def start(self) -> None:
-        """Start a sync, which includes all bytes written so far. Wait for an earlier one."""
-        self.wait()
+def _sync_file_system(folder: Path) -> None:
+    with naming(folder):
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            self._running = start(self._sync)
-        except (RuntimeError, MemoryError):  # no more threads
-            self._sync()
-
-    def wait(self) -> None:
-        """Return when the last sync has finished. OSError names the folder."""
-        self._running.result()
-
-    def __enter__(self) -> DiskSync:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(OSError):
-            self.wait()
-        os.close(self._descriptor)
-
-    def _sync(self) -> None:
-        with naming(self._folder):
-            if _LIBC.syncfs(self._descriptor):
+            if _LIBC.syncfs(descriptor):
                 error = ctypes.get_errno()
                 raise OSError(error, os.strerror(error))
-
-
-def disk_of(place: object) -> DiskSync | nullcontext[None]:
-    """Return the disk of a folder; None for anything else, such as a place on a store."""
-    return DiskSync(place) if isinstance(place, Path) else nullcontext()
-
-
-def sync_file_system(folder: Path) -> None:
-    """Return when everything on the file system of a folder is on disk."""
-    with DiskSync(folder) as disk:
-        disk.start()
-        disk.wait()
+        finally:
+            os.close(descriptor)
 
 
 class Syncer:

@@ -14,6 +14,7 @@ import os
 import socket
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,7 @@ def host_name() -> str:
     return socket.gethostname()
 
 
+@cache
 def boot_id() -> str | None:
     """Return the ID of the kernel's start, which containers share whatever their host names are."""
     try:
