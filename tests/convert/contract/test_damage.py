@@ -149,3 +149,27 @@ def test_damage_after_a_command_was_killed(count: int, data: st.DataObject) -> N
                 assert (out, err.count("\n")) == ("", 1), err
                 resume(options)
         assert tree("out") == tree("clean")
+
+
+@pytest.mark.usefixtures("folder")
+def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power failure leaves files that have their size but not their bytes."""
+    Path("in.txt").write_bytes(sample_text(200))
+    options: dict[str, Any] = {
+        "inputs": ["in.txt"],
+        "text_chunk_bytes": 500,
+        "zarr_format": 2,
+        "chunk_tokens": 8,
+    }
+    monkeypatch.setattr("convert.driver.resume.LAST_TASKS", 0)
+    with small():
+        convert(Inline(), output="clean", **options)
+        with pytest.raises(KeyboardInterrupt):
+            convert(stopping_at(30), **options)
+        files = list(Path("out.partial").glob("dataset/train/encoded_tokens/[0-9]*"))
+        for path in files:
+            path.write_bytes(bytes(path.stat().st_size))
+        monkeypatch.setattr("convert.workdir.journal.boot_id", lambda: "another start")
+        convert(Inline(), **options)
+    assert files
+    assert tree("out") == tree("clean")
