@@ -96,13 +96,14 @@ class BatchDataset(IterableDataset[Tensors]):
     fields: names of the tensors in a batch (default: input_ids and labels); integers are int64. See flat_tokens.fields.
     ignore_first_labels: True (default) sets the labels of the first tokens of sequences to -100; False keeps them.
 
-    A pass continues from epoch to epoch, up to `stop`. Each pass begins at `step`. len() is the number of batches in a
-    pass; without an end it raises TypeError.
+    A pass continues from epoch to epoch, up to `stop`. Each pass begins at `step`. len() is the number of batches in
+    the next pass; without an end it raises TypeError.
 
-    state_dict() holds the next step and everything that determines the batches. load_state_dict(state) moves `step`
-    there, for any number of ranks and workers; call it before the workers start. It raises ArgumentError for a state of
-    other batches. While workers read, state_dict raises ArgumentError in the main process: use torchdata's
-    StatefulDataLoader, which collects the states of the workers.
+    state_dict() holds the next step and everything that determines the batches. After load_state_dict(state) the next
+    pass begins there, for any number of ranks and workers; call it before the workers start. With workers of a plain
+    DataLoader later passes begin there, too. It raises ArgumentError for a state of other batches. While workers read,
+    state_dict raises ArgumentError in the main process: use torchdata's StatefulDataLoader, which collects the states
+    of the workers.
 
     A DataLoader with a batch_size raises ArgumentError, since it would stack whole batches.
     """
@@ -119,7 +120,10 @@ class BatchDataset(IterableDataset[Tensors]):
         check_loader(loader)
         self.loader = loader
         self.step, self.stop = steps_range(step, stop)
-        self._default_stop = loader.default_stop(self.step)
+        self._resumed: tuple[int, int | None] | None = (
+            None  # step and default stop of the next pass, from a state
+        )
+        self._default_stop = loader.default_stop(self.step)  # of the current pass
         self._fields = Fields(fields, ignore_first_labels, FIELDS)
         self._cut = loader.cut_as(np.int64, self._fields.is_cut_with_labels)
         self._next_step = self.step  # of the current pass in this process
@@ -128,17 +132,24 @@ class BatchDataset(IterableDataset[Tensors]):
         self._workers_read = flag.share_memory_()
 
     def __len__(self) -> int:
-        stop = self._default_stop if self.stop is None else self.stop
+        step, default_stop = self._next_pass()
+        stop = default_stop if self.stop is None else self.stop
         if stop is None:
             raise TypeError("BatchDataset has no end. Pass stop=, for example stop=len(loader).")
-        return max(0, stop - self.step)
+        return max(0, stop - step)
+
+    def _next_pass(self) -> tuple[int, int | None]:
+        """The first step of the next pass, and its default stop."""
+        return self._resumed or (self.step, self.loader.default_stop(self.step))
 
     def __iter__(self) -> Iterator[Tensors]:
         worker = get_worker_info()
         offset, stride = (0, 1) if worker is None else (worker.id, worker.num_workers)
         self._workers_read[0] = worker is not None
+        step, self._default_stop = self._next_pass()
+        self._resumed = None
         # Set before the first batch is requested: a StatefulDataLoader takes states of workers that have made none.
-        self._next_step = self.step + offset
+        self._next_step = step + offset
         # DataLoader's fetcher calls this with auto_collation=True if it has a batch_size. It would stack batches, and
         # would not call a collate function of this module.
         would_stack = bool(sys._getframe(1).f_locals.get("auto_collation"))
@@ -191,6 +202,6 @@ class BatchDataset(IterableDataset[Tensors]):
         step = self.loader.step_of(state)
         self._default_stop = state["stop"] if "stop" in state else self.loader.default_stop(step)
         worker = get_worker_info()
-        self.step = step - (0 if worker is None else worker.id)
+        self._resumed = step - (0 if worker is None else worker.id), self._default_stop
         self._next_step = step
         self._workers_read[0] = worker is not None
