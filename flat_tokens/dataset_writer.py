@@ -29,7 +29,7 @@ from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES, highest_id
 from flat_tokens.storage.existing_output import not_ours
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
+from flat_tokens.storage.manifest import FILES_NAME, MANIFEST_NAME, SOURCES_NAME, FileRecord, SplitRecord
 from flat_tokens.storage.places import Place, StorePath, Where, locate, read_whole
 from flat_tokens.unfinished import Unfinished
 from flat_tokens.verify import verify_dataset
@@ -37,6 +37,8 @@ from tokenmill.stores import AlreadyThere, Store, StoreError
 
 TOKENIZER_NAME = "tokenizer.json"
 MARK_NAME = "writing"  # on a store, while a Writer is at work
+# First parts of the keys that a Writer puts.
+_OWN = {MARK_NAME, TOKENIZER_NAME, FILES_NAME, SOURCES_NAME, "zarr.json", "loss_mask", *flat_format.SPLITS}
 
 Ends = npt.NDArray[np.int64]
 
@@ -105,6 +107,8 @@ class Writer:
     ) -> None:
         place = locate("path", path, storage_options)
         self.layout = layout or ArrayLayout.create(3 if isinstance(place, StorePath) else 2)
+        if isinstance(place, StorePath) and self.layout.zarr_format != 3:
+            raise arguments.invalid("layout", "must have Zarr format 3 on a store", self.layout.zarr_format)
         if has_mask:
             _ = self.layout.mask_cuts  # raises if bytes of the mask would be in two chunks
         self.sources, self.options = list(sources), dict(options or {})
@@ -112,6 +116,7 @@ class Writer:
         self.max_token_id = flat_format.LARGEST_TOKEN_ID
         self.written: dict[str, WrittenSplit] = {}
         self._files: list[FileRecord] = []
+        self._state = "open"  # then "failed", or "written"
         with ExitStack() as opened:
             self._unfinished: _Reserved | Unfinished
             if isinstance(place, StorePath):
@@ -144,6 +149,7 @@ class Writer:
         ends: integers in [0, n], not falling: where sequences end. Without an end at n, the next call continues the
             last sequence.
         """
+        self._check_open()
         arguments.choice("split", split, flat_format.SPLITS)
         tokens, stops = _integers("ids", ids), _integers("ends", ends).astype(np.int64)
         if len(tokens) and not 0 <= int(tokens.min()) <= int(tokens.max()) <= self.max_token_id:
@@ -157,8 +163,10 @@ class Writer:
 
     def close(self) -> None:
         """Write the rest, verify the dataset and publish it. The context calls this at its end."""
-        if self.written:
+        if self._state == "written":
             return
+        self._check_open()
+        self._state = "failed"
         with self._opened.pop_all():
             for split, own in self._splits.items():
                 self.written[split] = own.end()
@@ -180,6 +188,11 @@ class Writer:
             )
             verify_dataset(self._root).require_ok()
             self._unfinished.publish()
+        self._state = "written"
+
+    def _check_open(self) -> None:
+        if self._state != "open":
+            raise ArgumentError("Writer: closed. Open another Writer.")
 
     def __enter__(self) -> Writer:
         return self
@@ -190,6 +203,7 @@ class Writer:
         if kind is None:
             self.close()
         else:
+            self._state = "failed" if self._state == "open" else self._state
             self._opened.__exit__(kind, error, trace)
 
     def _add_tokenizer(self, tokenizer: str | os.PathLike[str] | StorePath | SavedTokenizer) -> None:
@@ -216,11 +230,12 @@ class Writer:
 class _Reserved:
     """The counterpart of Unfinished on a store, where objects cannot be renamed.
 
-    An object marks the place as taken until the manifest is written. After an error all objects are deleted.
+    An object marks the place as taken until the manifest is written. After an error the objects of the Writer are
+    deleted, and all objects stay if another program has written a manifest.
     """
 
     def __init__(self, store: Store) -> None:
-        self.folder = store
+        self.folder, self._is_complete = store, False
 
     def __enter__(self) -> _Reserved:
         try:
@@ -232,14 +247,18 @@ class _Reserved:
             raise self._taken()
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            with suppress(StoreError):
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or issubclass(kind, AlreadyThere):
+            return
+        with suppress(StoreError):
+            if self._is_complete:
                 self.folder.delete([MANIFEST_NAME])
-                self.folder.delete([entry.key for entry in self.folder.list()])
+            keys = [entry.key for entry in self.folder.list()]
+            self.folder.delete([key for key in keys if key.partition("/")[0] in _OWN])
 
     def complete(self) -> None:
         """Remove the mark."""
+        self._is_complete = True
         self.folder.delete([MARK_NAME])
 
     def publish(self) -> None:

@@ -30,6 +30,7 @@ from strategies import examples
 
 import flat_tokens
 from flat_tokens.errors import ArgumentError, DatasetError, RefusedError
+from tokenmill.stores import AlreadyThere
 
 
 @given(datasets())
@@ -161,6 +162,35 @@ def test_a_dataset_is_replaced_only_on_request(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"notes\.txt"):
         flat_tokens.Writer(root, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
+
+
+def test_objects_of_others_stay_after_an_error() -> None:
+    store = new_store()
+    writer = flat_tokens.Writer(store)
+    writer.add("train", [1])
+    for name in ("manifest.json", "other/data"):
+        store.put(name, b"theirs")
+    with pytest.raises(AlreadyThere):
+        writer.close()
+    assert bytes(store.read("manifest.json")) == bytes(store.read("other/data")) == b"theirs"
+
+
+def test_a_closed_writer_takes_no_tokens(tmp_path: Path) -> None:
+    with flat_tokens.Writer(tmp_path / "d") as writer:
+        writer.add("train", [1])
+        writer.close()
+        with pytest.raises(ArgumentError, match="closed"):
+            writer.add("train", [5])
+    failed = flat_tokens.Writer(tmp_path / "e")
+    failed.add_many("validation", [1, 2], [1])
+    for _ in range(2):
+        with pytest.raises(ArgumentError):
+            failed.close()
+
+
+def test_a_layout_that_stores_do_not_have() -> None:
+    with pytest.raises(ArgumentError, match="layout"):
+        flat_tokens.Writer(new_store(), layout=flat_tokens.ArrayLayout.create(2))
 
 
 def test_only_one_writer_at_a_time(tmp_path: Path) -> None:
