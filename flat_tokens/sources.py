@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from flat_tokens.errors import CONVERT_AGAIN, cause, damaged, printable
+from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, cause, damaged, printable
 from flat_tokens.storage.chunks import Int64
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.manifest import read_manifest, read_sources
@@ -100,6 +100,8 @@ class StoredSources:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             what = f"invalid source in the manifest ({cause(error)})"
             raise damaged(where, what, CONVERT_AGAIN) from None
+        if not paths:
+            raise ArgumentError(f"{where}: the dataset was written without sources. Write it with sources.")
         if int(counts.sum()) != self._seq_count:
             what = (
                 f"must have {self._seq_count} sequences in the sources of the manifest (got {counts.sum()})"

@@ -109,8 +109,11 @@ class PackedSequences(Sequence[Pack]):
     def __getitem__(self, index: SupportsIndex) -> Pack:  # type: ignore[override] # a slice would read all of it
         return self.__getitems__([index])[0]
 
-    def __getitems__(self, indexes: Sequence[SupportsIndex]) -> list[Pack]:
+    def __getitems__(self, indexes: Iterable[SupportsIndex]) -> list[Pack]:
         """Several packs, in the given order."""
+        indexes = list(indexes)
+        if not indexes:
+            return []
         batch = self.batch(indexes)
         assert batch.lengths is not None
         labels = batch.targets.copy()

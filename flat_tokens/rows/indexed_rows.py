@@ -52,7 +52,7 @@ class IndexedRows:
         try:
             position = operator.index(index)
         except TypeError:
-            raise invalid(what, "must be an integer", index, "Use a list for several.") from None
+            raise invalid(what, "must be an integer", index, "Use batch() for several.") from None
         if not -count <= position < count:
             raise RangeError(f"{self._name}: {what} must be in [{-count}, {count}) (got {position})")
         return position % count
