@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -96,6 +97,9 @@ def open_kind(request: pytest.FixtureRequest, notices: list[str]) -> Iterator[Ca
             if kind == "dask" and engine.worker_count < 2:  # dask gave up a worker that a test had killed
                 for workers in (0, 2):
                     request.getfixturevalue("dask_cluster").scale(workers)
+                deadline = time.monotonic() + 60
+                while engine.worker_count < 2 and time.monotonic() < deadline:
+                    time.sleep(0.1)
             return engine
 
         yield opened
