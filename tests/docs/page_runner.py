@@ -98,10 +98,13 @@ def run_command(line: str, exports: Sequence[str] = (), must_fail: bool = False)
         printed = data.getvalue().decode()
     else:
         script = "\n".join([*SHELL, *exports, line])
-        done = subprocess.run(
-            ["bash", "-c", script], capture_output=True, text=True, check=False, timeout=300
-        )
-        code, printed = done.returncode, done.stdout + done.stderr
+        for _ in range(3):
+            done = subprocess.run(
+                ["bash", "-c", script], capture_output=True, text=True, check=False, timeout=300
+            )
+            code, printed = done.returncode, done.stdout + done.stderr
+            if "terminate called without an active exception" not in printed:
+                break  # else gloo has aborted a process of torchrun at its end, as it rarely does
     assert (code != 0) == must_fail, f"{line}\nexit code {code}\n{printed}"
     assert "Traceback" not in printed, f"{line}\n{printed}"
     return printed
