@@ -251,7 +251,6 @@ class _Verification:
         if elements.stored is None:
             self._report(elements.name, f"unsupported codecs or layout. {RESTORE}")
             return False
-        assert elements.stored is not None
         file_count, found = elements.stored.file_count, self.chunk_files[elements.name]
         missing = file_count - found
         if missing > MAX_PROBLEMS:

@@ -10,8 +10,7 @@ that possible (Elements.last_of_chunk). Last tokens of zarr chunks are remembere
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from flat_tokens.rows.cut import Int64, Uint32, windows_of
 from flat_tokens.rows.segments import Bools
 from flat_tokens.rows.table import RowTable
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.pieces import entered
 
 MAX_LAST_TOKENS = 2**18  # limit for the last tokens that are remembered, 100 bytes each
 COPIED_TOKENS = 2**15  # at a time, so that numpy's intermediate copy stays in the cache
@@ -149,7 +149,7 @@ class RowReader:
             contexts = [self._tokens.expecting(begins, ranges.stops, at_once=True)]
             if self._mask is not None:
                 contexts.append(self._mask.expecting(ranges.starts, ranges.stops, at_once=True))
-            context = _entered(contexts)
+            context = entered(contexts)
         return Request(len(rows), ranges, begins, context)
 
     def read(self, request: Request, table: RowTable, slots: Int64, how: How = "whole") -> None:
@@ -241,15 +241,6 @@ class RowReader:
             counts = np.bincount(ranges.places, ranges.stops - ranges.starts, len(slots))
             found[:] = np.arange(trained.shape[1]) < counts[:, None]
         trained[slots] = found
-
-
-@contextmanager
-def _entered(contexts: Sequence[AbstractContextManager[None]]) -> Iterator[None]:
-    """Several contexts as one."""
-    with ExitStack() as stack:
-        for context in contexts:
-            stack.enter_context(context)
-        yield
 
 
 def _cut(ranges: _Pieces, chunk: int) -> _Pieces:

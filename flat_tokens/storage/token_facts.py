@@ -29,11 +29,6 @@ class TokenFacts(NamedTuple):
     starts_digest: int
     largest: int
 
-    @property
-    def largest_id(self) -> int:
-        """The largest token id."""
-        return self.largest >> 1
-
     def has_starts(self, positions: npt.NDArray[np.uint64]) -> bool:
         """Whether start flags are at just these positions of the file, which ascend."""
         digest = xxh64(positions.astype("<u8").data.cast("B"))
