@@ -1,6 +1,6 @@
-"""The control groups of this process (Linux, cgroups(7)): what of the machine it may use.
+"""CPU and memory limits that Linux control groups (cgroups(7)) set for this process.
 
-Where there are none, or what they say cannot be read, they limit nothing.
+Groups that do not exist or cannot be read set no limit.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ MOUNTED: Final = Path("/sys/fs/cgroup")
 def control_groups(
     controller: str, membership: Path = MEMBERSHIP, mounted: Path = MOUNTED
 ) -> Iterator[tuple[Path, bool]]:
-    """The folders of the groups that this controller ("cpu", "memory") counts the process in, and those around them.
+    """Yield the folder of each control group of this process, innermost first, and whether it is version 2.
 
-    The innermost first, and whether it is of version 2. A folder need not exist: in a container only the root may.
+    controller: "cpu" or "memory".
+
+    A folder may not exist: in a container, often only the root does.
     """
     try:
         lines = membership.read_text().splitlines()
@@ -39,7 +41,7 @@ def control_groups(
 
 
 def quota_threads(membership: Path = MEMBERSHIP, mounted: Path = MOUNTED) -> int | None:
-    """How many threads can run at once by the processor quota of the groups, rounded up; None without a quota."""
+    """Return the number of threads that the CPU quota lets run at once, rounded up, or None without a quota."""
     least: int | None = None
     for group, is_version_2 in control_groups("cpu", membership, mounted):
         try:
@@ -51,6 +53,6 @@ def quota_threads(membership: Path = MEMBERSHIP, mounted: Path = MOUNTED) -> int
             threads = math.ceil(int(quota) / int(period))
         except (OSError, ValueError, ZeroDivisionError):
             continue  # "max": no quota
-        if threads > 0:  # version 1 says -1 for none
+        if threads > 0:  # version 1 uses -1 for no quota
             least = threads if least is None else min(least, threads)
     return least

@@ -1,7 +1,7 @@
-"""Outputs that would replace an input, or each other: refused before any work is done.
+"""Check that outputs replace neither an input nor each other, before any work is done.
 
-Two names are one file if they lead to one object (device and inode, so by hard links too) or, where there is none yet,
-to one place. Devices and pipes are written to, not replaced, and may be named as often as one likes.
+Two paths are the same file if device and inode match (so hard links are caught) or, for files that do not exist yet, if
+they resolve to the same path. Devices and pipes are written to, not replaced, and may appear several times.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ STANDARD: Final = "-"  # stdin among inputs, stdout among outputs
 def check_outputs_apart(
     outputs: Iterable[tuple[str, str | Path | None]], inputs: Iterable[str | Path] = ()
 ) -> None:
-    """Raise BadArgument for the first output that is an input or an output before it.
+    """Raise BadArgument for the first output that is also an input or an earlier output.
 
-    outputs: (what names it, such as "--output", and its path; None: it is not written). inputs: files. "-" among them
-    stands for stdout and stdin, which are known where the shell led them from or to a file.
+    outputs: pairs of the option's name, such as "--output", and its path (None: not written). "-" is stdout.
+    inputs: paths. "-" is stdin.
+
+    Standard streams are compared too if the shell redirects them from or to a file.
     """
     names: dict[object, str] = {}
     for flag, path in outputs:
@@ -40,7 +42,10 @@ def check_outputs_apart(
 
 
 def _object(path: str | Path, standard: int) -> object:
-    """What tells the file from others; None if it is none that is replaced. standard: the number of stdin or stdout."""
+    """Return the identity of a file, or None for one that is never replaced.
+
+    standard: file descriptor that "-" stands for.
+    """
     try:
         status = os.fstat(standard) if path == STANDARD else os.stat(path)  # noqa: PTH116 - many inputs
     except OSError:

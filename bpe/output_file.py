@@ -1,9 +1,8 @@
-"""A file that gets its name when all of it is written, and leaves nothing behind if something fails.
+"""Atomic output files: a file appears under its final name complete, or not at all.
 
-The data lies beside the final name, reaches the disk, and is then renamed, so a reader never sees half a file, after a
-power loss neither; the name is on the disk too when the block has ended. A link is followed. What is there and is no
-regular file (a device, a pipe such as /dev/stdout) is written to as it is: to rename over it would replace the device
-for the whole machine.
+The data is written to a temporary file in the same folder, synced, and renamed, so a reader never sees a partial file,
+even after a power loss. Symbolic links are followed. Devices and pipes such as /dev/stdout are written to directly,
+because a rename would replace the device itself.
 """
 
 from __future__ import annotations
@@ -27,10 +26,14 @@ _PUT_BYTES: Final = 8 << 20
 def check_output(
     path: str | Path, flag: str = "--output", storage_options: StorageOptions | None = None
 ) -> None:
-    """Raise BadArgument if no file can be written there: no name, a folder, or a missing folder.
+    """Raise BadArgument if no file can be written to the path: an empty name, a folder, or a missing folder.
 
-    For commands that work long before they write. storage_options: those that can write to a store have them; then a
-    URL is no error, but a StoreError if nothing can be put there.
+    path: of the output file.
+    flag: name of the option in the message.
+    storage_options: of a command that can write to a store, None for other commands. With options a URL is valid;
+        raise StoreError if the store refuses a write.
+
+    Lets a command fail before hours of work rather than after.
     """
     if storage_options is not None and is_url(str(path)):
         folder, key = split_key(str(path))
@@ -40,7 +43,7 @@ def check_output(
         return
     if not str(path):
         raise BadArgument(f"{flag}: must be a file name (got '')")
-    if str(path) == "-":  # commands that write to stdout do not come here
+    if str(path) == "-":  # commands that write to stdout do not call this
         raise BadArgument(f"{flag} -: stdout is not supported. Pass a file name (./- for a file named -).")
     if is_url(str(path)):
         raise BadArgument(f"{flag}: must be a local path, not a URL (got {shown(str(path))})")
@@ -58,10 +61,12 @@ def check_output(
 def open_output_file(
     path: str | os.PathLike[str], storage_options: StorageOptions = NO_OPTIONS
 ) -> Iterator[BinaryIO]:
-    """The file to write to; under its name once the block ends without an error.
+    """Open a file for writing that gets its name when the block ends without an error.
 
-    path: of a URL the file is a temporary one, which then is put into the store. EnvironmentFailure names path and
-    reason of what the system refuses.
+    path: of the file. For a URL, data goes to a temporary file, which is then uploaded.
+    storage_options: of the store of a URL.
+
+    Raise EnvironmentFailure with the path and the reason if the system refuses.
     """
     if not path or not isinstance(path, (str, os.PathLike)):
         raise BadArgument(f"path: must be a path (got {shown(path)})")
@@ -90,16 +95,16 @@ def open_output_file(
             partial.unlink(missing_ok=True)
             raise
     except BrokenPipeError:
-        raise  # whoever read a pipe has gone; the command line knows what to make of it
+        raise  # the reader closed the pipe; the command line handles it
     except EnvironmentFailure:
         raise
     except OSError as error:
         if getattr(error, "exit_code", None) is not None:
-            raise  # an error of ours from within the block, such as a missing input
+            raise  # our own error from inside the block, such as a missing input
         raise EnvironmentFailure(f"{path}: cannot write ({error.strerror or error})") from None
 
 
 def write_file(path: str | Path, data: bytes) -> None:
-    """Write the file under its final name at once, with its data on disk; EnvironmentFailure names path and reason."""
+    """Write a file atomically and sync it. Raise EnvironmentFailure with the path and the reason."""
     with open_output_file(path) as file:
         file.write(data)

@@ -1,6 +1,6 @@
-"""The progress of training for people: a bar a phase on a terminal, a line a phase in a log, nothing when quiet.
+"""Progress of training and counting: one bar per phase on a terminal, one line per phase in a log.
 
-It is what `bpe.training.train` takes as `progress`: begin(phase, total, unit), update(done so far), note(text).
+Pass a TrainingProgress, or your own Progress, to `bpe.train(progress=...)`.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from tokenmill.inputs.sizes import bytes_text
 
 
 class Progress(Protocol):
-    """What training and counting report; a tqdm bar for each phase fits behind it."""
+    """Interface through which training and counting report their progress."""
 
     def begin(self, phase: str, total: int | None, unit: str) -> None:
-        """A phase starts: "counting" in "bytes", then "merging" in "entries"; total None: not known."""
+        """Start a phase: "counting" in "bytes", then "merging" in "entries". total: None if unknown."""
 
     def update(self, done: int) -> None:
-        """So many units of the phase are done; never less than the last time. What this raises ends the work."""
+        """Set the number of units done in this phase. It never decreases. An exception raised here ends the work."""
 
     def note(self, text: str) -> None:
-        """One line the user should read: bytes replaced, training that stopped early."""
+        """Report one line that the user should read, such as an early end of training."""
 
 
 class TrainingProgress:
-    """Used as a context; leaving it ends the last phase. Writes to stderr only."""
+    """Context manager that writes progress to stderr and ends the last phase on exit."""
 
     def __init__(self, quiet: bool = False, file: TextIO | None = None) -> None:
         self._quiet = quiet
@@ -41,20 +41,20 @@ class TrainingProgress:
         self._notes: list[str] = []
 
     def begin(self, phase: str, total: int | None, unit: str) -> None:
-        """A phase of `total` units ("bytes" or "entries"; None: not known) starts; the one before is over."""
+        """End the current phase and start one of `total` units ("bytes" or "entries"; None: unknown)."""
         self._end_phase()
         self._phase, self._unit, self._done, self._started = phase, unit, 0, time.perf_counter()
         if not self._quiet and self._file.isatty():
             self._bar = new_bar(phase, total, self._file, unit)
 
     def update(self, done: int) -> None:
-        """`done` units of the phase are done, all together."""
+        """Set the number of units done in this phase."""
         if self._bar is not None:
             self._bar.update(done - self._done)
         self._done = done
 
     def note(self, text: str) -> None:
-        """A line that the user should read; shown even when quiet, and after the phase that it is about."""
+        """Report a line that the user should read. It is shown after the current phase, even with quiet=True."""
         self._notes.append(text)
 
     def _end_phase(self) -> None:
@@ -81,5 +81,5 @@ class TrainingProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None and self._bar is None:
-            self._phase = ""  # an unfinished phase is no line of success
+            self._phase = ""  # an unfinished phase prints no summary
         self._end_phase()

@@ -1,4 +1,4 @@
-"""How many threads: what callers ask for, and the cores there are."""
+"""Number of threads: the one that the caller passes, or the number of usable cores."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from bpe.control_group import quota_threads
 from bpe.errors import check_range
 
-MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
+MAX_THREADS: Final = 4096  # more than any machine has cores, so that a typo cannot start a million threads
 
 
 def available_threads() -> int:
-    """The cores this process may run on, at most what the processor quota of its control group comes to."""
+    """Return the number of cores this process may use, limited by the CPU quota of its control group."""
     cores = len(os.sched_getaffinity(0))
     return min(cores, _quota() or cores)
 
@@ -24,7 +24,7 @@ def _quota() -> int | None:
 
 
 def thread_count(threads: int | None) -> int:
-    """The threads to use: None for `available_threads`. BadArgument if below 1."""
+    """Return the number of threads to use (None: `available_threads`). Raise BadArgument if it is below 1."""
     if threads is None:
         return available_threads()
     check_range("threads", threads, 1)
