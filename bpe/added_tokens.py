@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bpe import _core
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -35,12 +35,35 @@ class AddedToken:
     normalized: bool = False
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it is found by its bytes alone, in the text as it is."""
-        return not (self.lstrip or self.rstrip or self.single_word or self.normalized)
+    def is_bare(self) -> bool:
+        """Whether the text around it does not matter."""
+        return not (self.lstrip or self.rstrip or self.single_word)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is found by its bytes alone, before the text is normalized."""
+        return self.is_bare and not self.normalized
+
+
+AllowedSpecial = Literal["all"] | Collection[str]
 
 NO_TOKENS = _core.AddedTokens([])
+
+
+def allowed_texts(allowed_special: AllowedSpecial, special_tokens: Mapping[str, int]) -> frozenset[str]:
+    """Return the texts of the special tokens to recognize. Raise BadArgument for a text that is not one of them."""
+    if isinstance(allowed_special, str) and allowed_special == "all":
+        return frozenset(special_tokens)
+    if isinstance(allowed_special, (str, bytes)) or not isinstance(allowed_special, Collection):
+        raise BadArgument(
+            f'allowed_special: must be "all" or a collection such as {{"<s>"}} (got {shown(allowed_special)})'
+        )
+    for token in allowed_special:
+        if not isinstance(token, str) or token not in special_tokens:
+            raise BadArgument(
+                f"allowed_special: not a special token (got {shown(token)}). Choose from special_tokens."
+            )
+    return frozenset(allowed_special)
 
 
 def core_tokens(

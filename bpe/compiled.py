@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 from bpe import _core
 from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
-from bpe.description import Parts
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.huggingface_decoder import decoder_from_json, decoder_to_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
+from bpe.parts import Parts
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import TextRules

@@ -7,12 +7,15 @@ is done in the core (`core_rule`), all others here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
+from bpe.buffers import unknown_id
 from bpe.errors import BadTokenizer, shown
-from bpe.formats.byte_alphabet import to_bytes
+from bpe.formats.byte_alphabet import to_bytes, to_characters
 from bpe.normalizers import Replace as NormalizerReplace
 from tokenmill.stores.system import cached_property
 
@@ -169,6 +172,26 @@ class Decoder:
         for component in self.components if made else ():
             made = component.apply(made)
         return "".join(made)
+
+    def decode(
+        self,
+        ids: Iterable[Any],
+        added: Mapping[int, str],
+        entry_of: Callable[[int], bytes | None],
+        is_text: bool,
+    ) -> str:
+        """Return the text of IDs. Raise BadArgument for an ID without an entry.
+
+        added: ID -> text of the added tokens. entry_of: ID -> bytes. is_text: whether entries are text, else bytes.
+        """
+        texts = []
+        for index, id_ in enumerate(np.asarray(ids).tolist()):
+            entry = entry_of(id_) if isinstance(id_, int) else None
+            if entry is None:
+                raise unknown_id(f"ids[{index}]", id_)
+            spelled = entry.decode(errors="replace") if is_text else to_characters(entry)
+            texts.append(added.get(id_, spelled))
+        return self.apply(texts)
 
     @cached_property
     def core_rule(self) -> CoreRule | None:

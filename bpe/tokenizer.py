@@ -1,46 +1,71 @@
-"""The tokenizer: text to ids and back, exactly as tiktoken and Hugging Face tokenizers do it; from files and to files.
+"""The tokenizer: text to IDs and back, exactly as tiktoken and Hugging Face tokenizers do it; from files and to files.
 
-A `Tokenizer` never changes; it may be shared by threads and pickled to worker processes. What it consists of, by name,
-is in `bpe.description`, how it encodes in `bpe.encoding`.
+Text is cut at added tokens (`bpe.added_tokens`), normalized, and cut into pretokens by the pattern. Merges encode each
+pretoken (`bpe.reference` is the specification). The loops run in the core. Only patterns and normalizers that cannot be
+compiled run in Python (`bpe.regex_encoding`).
+
+A `Tokenizer` is immutable: threads may share it, and it can be pickled.
 """
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.added_tokens import AddedToken
-from bpe.buffers import bad_ids, offsets_from, tokens_from, unknown_id
+from bpe import _core, regex_encoding
+from bpe.added_tokens import NO_TOKENS, AddedToken, AllowedSpecial, allowed_texts, core_tokens
+from bpe.buffers import (
+    bad_ids,
+    check_bytes,
+    check_out,
+    not_text,
+    offsets_from,
+    separator_bytes,
+    text_bytes,
+    tokens_from,
+)
 from bpe.compiled import compile_parts, read_compiled
 from bpe.decoders import Decoder
-from bpe.description import Parts, make_parts
-from bpe.encoding import AllowedSpecial, Encoding
 from bpe.errors import BadArgument, shown
 from bpe.formats import by_path, gpt2, huggingface, sentencepiece_writer, tiktoken
-from bpe.formats.byte_alphabet import to_characters
 from bpe.hub import locate
-from bpe.normalizers import Normalizer
+from bpe.normalizers import INPUT, INSIDE, NFC, Normalizer
 from bpe.output_file import open_output_file, write_file
+from bpe.parts import Parts, make_parts
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
-from bpe.vocabulary import SpecialTokens, TextRules, warning_of_missing_bytes
+from bpe.streaming import BLOCK_BYTES, blocks_of
+from bpe.text_form import exchange
+from bpe.threads import thread_count
+from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, warning_of_missing_bytes
+from tokenmill.inputs import utf8
+from tokenmill.inputs._core import find_separators
+from tokenmill.inputs.sizes import counted
 from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["AddedToken", "AllowedSpecial", "Tokenizer"]
+__all__ = ["END_OF_TEXT", "AddedToken", "AllowedSpecial", "Tokenizer"]
+
+Recognised = bool | _core.AddedTokens  # as the core takes them: all, none, or some tokens
+
+END_OF_TEXT: Final = "<|endoftext|>"
+_MAX_SETS: Final = 64  # of allowed special tokens that are kept ready for the core
+_SETS: Final = (tuple, frozenset, set, list)
 
 
-class Tokenizer(Encoding):
-    """An immutable byte-level BPE tokenizer."""
+class Tokenizer:
+    """An immutable BPE tokenizer."""
 
     def __init__(
         self,
@@ -55,21 +80,23 @@ class Tokenizer(Encoding):
         text_rules: TextRules | None = None,
         decoder: Decoder | None = None,
     ) -> None:
-        """A tokenizer of these entries and merges; BadTokenizer names the first thing that is wrong with them.
+        """Build a tokenizer from entries and merges. BadTokenizer names the first fault in them.
 
-        vocab: id -> bytes, with or without the special tokens. merges: lowest rank first; None for a rank file,
-        where the id is the rank and every adjacent pair whose bytes together are an entry may merge. special_tokens:
-        as a list they have the id of the entry of their bytes, or the next free ids; AddedTokens have ids and flags.
-        pattern: gpt2, cl100k, o200k, llama3, qwen2, or an expression for the `regex` package; text between its matches
-        is an UncoveredText.
-        ignore_merges: a pretoken that is an entry is emitted at once (default: for rank files only).
-        normalizer: applied to the text between special tokens, as Hugging Face tokenizers does it; a
-        `bpe.normalizers.Normalizer`, or "NFC".
-        post_processor: the begin and end tokens that `encode` adds when it is asked to.
-        text_rules: how entries that are text are read; None for a byte-level vocabulary.
-        decoder: what becomes of the entries where IDs are decoded; None: they are bytes.
+        vocab: ID -> bytes, with or without the special tokens.
+        merges: lowest rank first. None for a rank file: the ID is the rank, and every two adjacent entries whose bytes
+            together are an entry may merge.
+        special_tokens: texts get the ID of the entry with their bytes, or the next free IDs. {text: ID} and AddedTokens
+            have IDs.
+        pattern: gpt2, cl100k, o200k, llama3, qwen2, or an expression for the `regex` package. Text between its matches
+            raises UncoveredText.
+        ignore_merges: emit a pretoken that is an entry at once (default: for rank files only).
+        normalizer: applied to the text between special tokens, as Hugging Face tokenizers does it: a
+            `bpe.normalizers.Normalizer`, or "NFC".
+        post_processor: begin and end tokens that `encode` adds on request.
+        text_rules: how to read entries that are text. None for a byte-level vocabulary.
+        decoder: how to decode entries. None: they are bytes.
         """
-        super().__init__(
+        self._set(
             make_parts(
                 vocab,
                 merges,
@@ -85,16 +112,24 @@ class Tokenizer(Encoding):
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Tokenizer:
-        """The tokenizer of what a reader gave."""
+        """Return the tokenizer of the parts that a reader returned."""
         tokenizer = cls.__new__(cls)
-        Encoding.__init__(tokenizer, parts)
+        tokenizer._set(parts)
         return tokenizer
+
+    def _set(self, parts: Parts) -> None:
+        self._parts, self._vocabulary, self._core = parts, parts.vocabulary, parts.core
+        preparation = parts.preparation
+        self._in_core = parts.pretokenizer.automaton is not None and (
+            preparation is None or preparation.core is not None
+        )
+        self._some_tokens: dict[frozenset[str], _core.AddedTokens] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tokenizer.from_compiled, (self.compiled(),)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same tokenizer.json; a rank file equals the list of its merges."""
+        """Return whether both have the same tokenizer.json. A rank file equals the list of its merges."""
         if self is other:
             return True
         return isinstance(other, Tokenizer) and self.canonical_json == other.canonical_json
@@ -102,13 +137,496 @@ class Tokenizer(Encoding):
     def __hash__(self) -> int:
         return hash((self.vocab_size, self.pattern))
 
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    def __repr__(self) -> str:
+        rule = "rank file" if self.is_rank_file else counted(self._vocabulary.merge_count, "merge")
+        return (
+            f"<Tokenizer {self.vocab_size:,} entries, {rule}, "
+            f"{counted(len(self._vocabulary.special_tokens), 'special token')}, pattern {shown(self.pattern)}>"
+        )
+
+    # -- entries and options -------------------------------------------------------------------------------------
+
+    @property
+    def vocab(self) -> Mapping[int, bytes]:
+        """ID -> bytes of every entry, special tokens included, by ascending ID; read-only."""
+        return MappingProxyType(self._vocabulary.all_entries)
+
+    @property
+    def ordinary_entries(self) -> dict[int, bytes]:
+        """ID -> bytes of the entries that encode the text between special tokens; a copy."""
+        return dict(self._vocabulary.entries)
+
+    @property
+    def merges(self) -> list[tuple[bytes, bytes]]:
+        """The pairs that merge, lowest rank first. For a rank file every split of every entry, about 1 µs per entry."""
+        return self._vocabulary.listed_merges
+
+    @property
+    def is_rank_file(self) -> bool:
+        """Whether the ID of an entry is its rank and all pairs that make an entry merge."""
+        return self._vocabulary.is_rank_file
+
+    @property
+    def ignore_merges(self) -> bool:
+        """Whether a pretoken that is an entry is emitted at once, even if merges do not produce it."""
+        return self._vocabulary.ignore_merges
+
+    @property
+    def text_rules(self) -> TextRules | None:
+        """How to read entries that are text; None for a byte-level vocabulary."""
+        return self._vocabulary.text_rules
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Text -> ID of the added tokens, including those that are not special to Hugging Face."""
+        return dict(self._vocabulary.special_tokens)
+
+    @property
+    def added_tokens(self) -> tuple[AddedToken, ...]:
+        """The added tokens with their flags, by ascending ID."""
+        return self._parts.tokens
+
+    @property
+    def non_special_added_tokens(self) -> frozenset[str]:
+        """Added tokens that Hugging Face keeps when it decodes without special tokens."""
+        return frozenset(token.text for token in self._parts.tokens if not token.special)
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of entries, special tokens included. With gaps in the IDs it is below max_token_id + 1."""
+        return self._vocabulary.entry_count
+
+    @property
+    def max_token_id(self) -> int:
+        """The highest ID; -1 for an empty vocabulary."""
+        return self._vocabulary.max_id
+
+    @property
+    def pattern(self) -> str:
+        """The name of the pattern, or its expression. " then " joins several stages."""
+        return self._parts.pretokenizer.description
+
+    @property
+    def pretokenizer(self) -> Pretokenizer:
+        """How the text between special tokens is cut into pretokens."""
+        return self._parts.pretokenizer
+
+    @property
+    def normalizer(self) -> Normalizer | Literal["NFC"] | None:
+        """The normalizer of the text between special tokens: "NFC" if it is NFC alone, else a `Normalizer`."""
+        normalizer = self._parts.normalizer
+        return "NFC" if normalizer is not None and normalizer.components == (NFC,) else normalizer
+
+    @property
+    def decoder(self) -> Decoder | None:
+        """How to decode entries; None for a byte-level vocabulary, whose entries are bytes."""
+        return self._parts.decoder
+
+    @property
+    def post_processor(self) -> PostProcessor | None:
+        """Begin and end tokens that `encode` adds with add_special_tokens=True."""
+        return self._parts.post_processor
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """The truncation of tokenizer.json, kept for `save` and never applied."""
+        return self._parts.truncation
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """The padding of tokenizer.json, kept for `save` and never applied."""
+        return self._parts.padding
+
+    @property
+    def parts(self) -> Parts:
+        """What the tokenizer is made of."""
+        return self._parts
+
+    @property
+    def core_encoder(self) -> _core.TokenizerCore:
+        """The tokenizer in the core."""
+        return self._core
+
+    def token_to_id(self, token: bytes | str) -> int | None:
+        """Return the ID of a special token (str) or of an ordinary entry (bytes), or None."""
+        if isinstance(token, str):
+            return self._vocabulary.special_tokens.get(token)
+        if not isinstance(token, bytes):
+            raise BadArgument(
+                f"token: must be the text of a special token or the bytes of an entry (got {shown(token)})"
+            )
+        if not token:
+            return next((id_ for id_, text in self._vocabulary.decoded_only.items() if not text), None)
+        return self._core.find(token)
+
+    def id_to_token(self, id_: int) -> bytes | None:
+        """Return the bytes of an entry, or None."""
+        if not hasattr(id_, "__index__"):
+            raise BadArgument(f"id: must be an integer (got {shown(id_)})")
+        if id_ in self._special_by_id:
+            return self._special_by_id[id_]
+        return self._core.entry(id_) if 0 <= id_ <= MAX_ID else None
+
+    @cached_property
+    def _special_by_id(self) -> dict[int, bytes]:
+        special = {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
+        return special | {id_: text.encode() for id_, text in self._vocabulary.decoded_only.items()}
+
+    @cached_property
+    def entry_lengths(self) -> NDArray[np.uint32]:
+        """uint32[highest ID + 1]: bytes of each ordinary entry, 0 for IDs without one."""
+        return self._core.entry_lengths()
+
+    # -- encoding ------------------------------------------------------------------------------------------------
+
+    def encode(
+        self, text: str, allowed_special: AllowedSpecial = "all", *, add_special_tokens: bool = False
+    ) -> list[int]:
+        """Return the token IDs of a text.
+
+        text: str without lone surrogates.
+        allowed_special: special tokens to recognize: "all" (default), or a collection of their texts. () encodes all of
+            them as ordinary text.
+        add_special_tokens: True adds the begin and end tokens of the file's post_processor. FALSE IS THE DEFAULT,
+            unlike in Hugging Face tokenizers. Truncation and padding are never applied.
+
+        Cost: about 1 µs per call besides the work. Raise InvalidText for a lone surrogate, and UncoveredText if the
+        pattern does not match all of the text.
+        """
+        try:
+            tokens = True if allowed_special == "all" else self.recognised(allowed_special)
+            if self._in_core:
+                ids = self._core.encode(text, tokens)
+            else:
+                ids = self._encode_in_python(text_bytes(text, "text"), tokens).tolist()
+        except (TypeError, UnicodeError):
+            raise not_text(text, "text") from None
+        if add_special_tokens and self._parts.post_processor is not None:
+            return self._parts.post_processor.around(ids)
+        return ids
+
+    def encode_batch(
+        self,
+        texts: Sequence[str],
+        threads: int | None = None,
+        allowed_special: AllowedSpecial = "all",
+        *,
+        add_special_tokens: bool = False,
+    ) -> Ragged:
+        """Return the token IDs of several texts, one row per text, as `encode` returns them.
+
+        texts: list of str.
+        threads: number of threads, at least 1 (default: None for all cores).
+        allowed_special, add_special_tokens: as for `encode`.
+
+        Raise InvalidText for a lone surrogate, BadArgument for a single text instead of a list.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise BadArgument("texts: must be a list of texts (got one text). Pass a single text to encode.")
+        if not isinstance(texts, Iterable):
+            raise BadArgument(f"encode_batch takes a list of texts, got {shown(texts)}")
+        texts = texts if isinstance(texts, (list, tuple)) else list(texts)
+        rows = self._encode_batch(texts, thread_count(threads), self.recognised(allowed_special))
+        if add_special_tokens and self._parts.post_processor is not None:
+            return self._parts.post_processor.around_rows(rows)
+        return rows
+
+    def _encode_batch(self, texts: Sequence[str], threads: int, tokens: Recognised) -> Ragged:
+        try:
+            if self._in_core:
+                return Ragged(*self._core.encode_batch(texts, threads, tokens))
+        except (TypeError, UnicodeError):
+            for index, text in enumerate(texts):
+                text_bytes(text, f"texts[{index}]")
+            raise
+        names = [f"texts[{index}]" for index in range(len(texts))]
+        return Ragged.from_rows(
+            [
+                self._encode_in_python(text_bytes(text, name), tokens, name)
+                for text, name in zip(texts, names, strict=True)
+            ]
+        )
+
+    def encode_documents(
+        self,
+        buffer: Buffer,
+        separator: str | bytes = END_OF_TEXT,
+        threads: int | None = 1,
+        *,
+        allowed_special: AllowedSpecial = "all",
+        checked: bool = False,
+        out: NDArray[np.uint32] | None = None,
+    ) -> Ragged:
+        """Return the token IDs of the documents in a UTF-8 buffer, one row per document. Separators are not encoded.
+
+        buffer: bytes-like. n separators, found from the left, make n + 1 rows; rows may be empty: b"a<s><s>b" has 3.
+        separator: text between documents, not empty (default: "<|endoftext|>").
+        threads: number of threads, at least 1 (default: 1; None for all cores).
+        allowed_special: as for `encode`.
+        checked: True skips the check that the buffer is valid UTF-8 (default: False).
+        out: uint32 array of at least len(buffer) + 2048 elements, reused across calls (default: None). Where the core
+            can, the returned tokens are a view of it, which avoids new memory.
+
+        Raise InvalidText for invalid UTF-8, BadArgument for an invalid separator or array, ValueError for a small
+        `out`.
+        """
+        check_bytes(buffer)
+        check_out(out)
+        separator = separator_bytes(separator)
+        tokens = self.recognised(allowed_special)
+        threads = thread_count(threads)
+        if self._in_core:
+            try:
+                return Ragged(
+                    *self._core.encode_documents(buffer, separator, threads, tokens, not checked, out)
+                )
+            except ValueError:
+                utf8.check(buffer)  # names the offset
+                raise
+        if not checked:
+            utf8.check(buffer)
+        view = memoryview(buffer).cast("B")
+        stops = np.append(find_separators(buffer, separator), np.uint64(len(view)))
+        starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator)))
+        return self._encode_rows(view, starts, stops, tokens)
+
+    def encode_ragged(
+        self,
+        buffer: Buffer,
+        offsets: NDArray[np.uint64],
+        threads: int | None = 1,
+        *,
+        allowed_special: AllowedSpecial = "all",
+        checked: bool = False,
+        out: NDArray[np.uint32] | None = None,
+    ) -> Ragged:
+        """Return the token IDs of documents stored end to end in a UTF-8 buffer, one row per document.
+
+        buffer: bytes-like.
+        offsets: uint64[documents + 1]. Document i is [offsets[i], offsets[i + 1]): b"abc" with [0, 2, 2, 3] holds "ab",
+            "" and "c".
+        threads: number of threads, at least 1 (default: 1; None for all cores).
+        allowed_special, out: as for `encode_documents`.
+        checked: True skips the check that each document is valid UTF-8 (default: False).
+
+        Raise ValueError for offsets that descend or leave the buffer, InvalidText for a document that is not valid
+        UTF-8. With `checked`, InvalidText for a document that begins or ends inside a character.
+        """
+        check_bytes(buffer)
+        check_out(out)
+        offsets = offsets_from(offsets)
+        tokens = self.recognised(allowed_special)
+        threads = thread_count(threads)
+        if not checked:
+            utf8.check_rows(buffer, offsets)
+        if self._in_core:
+            try:
+                return Ragged(*self._core.encode_ragged(buffer, offsets, threads, tokens, out))
+            except ValueError:
+                utf8.check_rows(buffer, offsets)  # names the offset
+                raise
+        return self._encode_rows(memoryview(buffer).cast("B"), offsets[:-1], offsets[1:], tokens)
+
+    def _encode_rows(
+        self,
+        view: memoryview,
+        starts: NDArray[np.uint64],
+        stops: NDArray[np.uint64],
+        tokens: Recognised,
+    ) -> Ragged:
+        """Return a row for each [starts[i], stops[i]), encoded in Python."""
+        return Ragged.from_rows(
+            [
+                self._encode_in_python(bytes(view[start:stop]), tokens, f"document {row}, buffer", start)
+                for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True))
+            ]
+        )
+
+    def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
+        """Yield the token IDs of the joined texts, one by one and lazily. ["Hel", "lo"] yields the IDs of "Hello".
+
+        texts: iterable of str. Boundaries between texts do not matter.
+        allowed_special: as for `encode`.
+
+        Memory is bounded by the longest section that cannot be cut, about one pretoken. The whole text is held in
+        memory where the core cannot cut it: with a pattern or normalizer that cannot be compiled, with a normalizer
+        that depends on the whole text (such as Strip), and with normalized added tokens next to a normalizer.
+        """
+        return chain.from_iterable(self.encode_in_parts(texts, allowed_special))
+
+    def encode_in_parts(
+        self, texts: Iterable[str], allowed_special: AllowedSpecial = "all"
+    ) -> Iterator[list[int]]:
+        """Yield the token IDs of the joined texts, as `encode_iterable` does, in lists."""
+        blocks = self.encode_blocks(blocks_of(texts), allowed_special)
+        return (_core.id_list(ids.data, 0, len(ids)) for ids in blocks)
+
+    def encode_blocks(
+        self,
+        blocks: Iterable[Buffer],
+        allowed_special: AllowedSpecial = "all",
+        least_bytes: int = BLOCK_BYTES,
+    ) -> Iterator[NDArray[np.uint32]]:
+        """Yield the token IDs of the joined blocks, uint32[n] at a time.
+
+        blocks: iterable of bytes-like, valid UTF-8, cut between characters.
+        allowed_special: as for `encode`.
+        least_bytes: bytes to hold before encoding (default: 64 KiB).
+
+        Text is held until there are `least_bytes` and the core finds an offset at which any continuation allows a cut.
+        If it finds none, it tries again at twice the length, so that all tries take linear time.
+        """
+        return self._encode_blocks(blocks, self.recognised(allowed_special), least_bytes)
+
+    def _encode_blocks(
+        self, blocks: Iterable[Buffer], tokens: Recognised, least_bytes: int
+    ) -> Iterator[NDArray[np.uint32]]:
+        held, start = bytearray(), INPUT
+        try_at_bytes = least_bytes
+        for block in blocks:
+            held += block
+            del block  # its buffer may be reused
+            if len(held) < try_at_bytes or not self._in_core:
+                continue
+            if cut := self._core.last_cut(held, tokens):
+                yield self._core.encode_part(held[:cut], tokens, start)
+                del held[:cut]
+                start = INSIDE
+            try_at_bytes = max(least_bytes, 2 * len(held))
+        if self._in_core:
+            yield self._core.encode_part(held, tokens, start)
+        else:
+            yield self._encode_in_python(bytes(held), tokens)
+
+    def encode_pretokens(self, text: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Return the token IDs of given pretokens, uint32[n].
+
+        text: bytes-like, the pretokens end to end.
+        ends: uint64[pretokens]. Pretoken i is [ends[i - 1], ends[i]).
+        """
+        if self._parts.has_spaces:
+            view = memoryview(text).cast("B")
+            pretokens = [exchange(bytes(view[start:end])) for start, end in pairwise([0, *ends.tolist()])]
+            text, ends = b"".join(pretokens), np.cumsum([*map(len, pretokens)], dtype=np.uint64)
+        return self._core.encode_pretokens(text, ends)
+
+    def _encode_in_python(
+        self, text: bytes, recognised: Recognised, where: str = "text", base_bytes: int = 0
+    ) -> NDArray[np.uint32]:
+        tokens = recognised
+        if isinstance(tokens, bool):
+            tokens = self._parts.core_tokens if tokens else NO_TOKENS
+        return regex_encoding.encode(self._parts, text, tokens, where, base_bytes)
+
+    @property
+    def automaton(self) -> _core.Automaton | None:
+        """How the core cuts texts that `preparation` was applied to."""
+        return self._parts.automaton
+
+    @property
+    def preparation(self) -> Normalizer | None:
+        """What is applied to the text between added tokens before the core cuts it."""
+        return self._parts.preparation
+
+    def finds_by_bytes(self, allowed_special: AllowedSpecial = "all") -> bool:
+        """Return whether the special tokens to recognize are found by their bytes alone, whatever is next to them."""
+        allowed = allowed_texts(allowed_special, self._vocabulary.special_tokens)
+        tokens = [token for token in self._parts.tokens if token.text in allowed]
+        plain = all(token.is_plain for token in tokens)
+        unchanged = self.normalizer is None and all(token.normalized and token.is_bare for token in tokens)
+        return plain or unchanged
+
+    def recognised(self, allowed_special: AllowedSpecial) -> Recognised:
+        """Return the special tokens to recognize as the core takes them: all (True), none (False) or some."""
+        if type(allowed_special) in _SETS and not allowed_special:
+            return False  # at once: most short texts are encoded with this value
+        if isinstance(allowed_special, str) and allowed_special == "all":
+            return True
+        allowed = allowed_texts(allowed_special, self._vocabulary.special_tokens)
+        if len(allowed) in (0, len(self._parts.tokens)):
+            return bool(allowed)
+        if (found := self._some_tokens.get(allowed)) is None:
+            chosen = [token for token in self._parts.tokens if token.text in allowed]
+            found = core_tokens(chosen, self._parts.core_normalizer)
+            if len(self._some_tokens) >= _MAX_SETS:
+                self._some_tokens.clear()
+            self._some_tokens[allowed] = found
+        return found
+
+    # -- decoding ------------------------------------------------------------------------------------------------
+
+    def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
+        """Return the bytes of the IDs, special tokens included. BadArgument names the first ID that is not an entry.
+
+        With a `decoder`, return the UTF-8 of the decoded text, where an entry of a single byte stays that byte.
+        """
+        if self._decodes_in_python:
+            return self._decode_in_python(ids).encode()
+        try:
+            return self._core.decode(ids if isinstance(ids, (list, np.ndarray)) else list(ids))
+        except (ValueError, TypeError, OverflowError) as error:
+            raise bad_ids(ids, error) from None
+
+    def decode(self, ids: Iterable[int] | NDArray[Any], errors: str = "replace") -> str:
+        """Return the text of the IDs. Bytes that are not valid UTF-8, such as part of a character, become U+FFFD.
+
+        ids: list or one-dimensional array of integers.
+        errors: as for bytes.decode (default: "replace"). "strict" raises UnicodeDecodeError.
+        """
+        if self._decodes_in_python:
+            return self._decode_in_python(ids)
+        try:
+            return self._core.decode_text(ids if isinstance(ids, (list, np.ndarray)) else list(ids), errors)
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
+            raise bad_ids(ids, error, errors) from None
+
+    def decode_batch(
+        self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"
+    ) -> list[str]:
+        """Return the text of each row, as `decode` returns it.
+
+        rows: result of `encode_batch`, or lists or arrays of IDs.
+        """
+        if not isinstance(rows, Iterable):
+            raise BadArgument(
+                f"rows: must be rows of IDs (got {shown(rows)}). Call decode for the IDs of one text."
+            )
+        if not isinstance(rows, Ragged) or self._decodes_in_python:
+            return [self.decode(row, errors) for row in rows]
+        tokens, offsets = tokens_from(rows.tokens), offsets_from(rows.offsets)
+        try:
+            return self._core.decode_rows(tokens, offsets, errors)
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, TypeError) as error:
+            raise bad_ids(tokens, error, errors) from None
+
+    @property
+    def _decodes_in_python(self) -> bool:
+        """Whether the core lacks the decoder; it has them only for entries that are text."""
+        return self.decoder is not None and not (
+            TextRules.of_text(self.text_rules) and self.decoder.core_rule
+        )
+
+    def _decode_in_python(self, ids: Iterable[int] | NDArray[Any]) -> str:
+        assert self.decoder is not None
+        known, is_text = self._parts.decoded_tokens, TextRules.of_text(self.text_rules)
+        return self.decoder.decode(ids, known, self.id_to_token, is_text)
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
     @cached_property
     def canonical_json(self) -> bytes:
-        """The tokenizer.json that `save` writes; equal tokenizers have equal ones."""
+        """The tokenizer.json that `save` writes. Equal tokenizers have equal ones."""
         return huggingface.to_json(self)
 
     def fingerprint(self) -> str:
-        """The SHA-256 of the canonical tokenizer.json, the bytes that `save` writes, in hexadecimal."""
+        """Return the SHA-256 of the canonical tokenizer.json, the bytes that `save` writes, in hexadecimal."""
         return self._fingerprint
 
     @cached_property
@@ -118,8 +636,6 @@ class Tokenizer(Encoding):
             digest.update(piece)
         return digest.hexdigest()
 
-    # -- files ---------------------------------------------------------------------------------------------------
-
     @staticmethod
     def load(
         path: str | Path,
@@ -128,18 +644,18 @@ class Tokenizer(Encoding):
         *,
         revision: str | None = None,
     ) -> Tokenizer:
-        """Load a tokenizer: tokenizer.json, tekken.json, vocab.json with merges.txt, *.tiktoken, a SentencePiece model,
-        or a folder that holds one.
+        """Load a tokenizer. Cost: about 1 µs per entry.
 
-        "org/model" or "org/model@revision" is a repository of the Hugging Face Hub, unless such a path exists; see
-        `bpe.hub` for downloads and variables. revision: a branch, tag or commit there.
-
+        path: tokenizer.json, tekken.json, vocab.json with merges.txt, *.tiktoken, a SentencePiece model, or a folder
+            with one of them. "org/model" or "org/model@revision" is a repository of the Hugging Face Hub, unless such a
+            path exists; see `bpe.hub` for downloads and variables.
         pattern: needed for *.tiktoken. For vocab.json it replaces the class that tokenizer_config.json names (see
-        `bpe.formats.folder`); without a class the default is gpt2. special_tokens: only with a pattern, or for
-        vocab.json without configuration. Other files are complete and take neither.
+            `bpe.formats.folder`; default: gpt2). Other files are complete and accept neither this nor special_tokens.
+        special_tokens: with a pattern, or for vocab.json without configuration.
+        revision: branch, tag or commit on the Hub.
 
-        One UserWarning lists the bytes that a byte-level vocabulary lacks. BadTokenizer or UnsupportedTokenizer name
-        the file and the field, EnvironmentFailure a server that can't be reached. About 1 µs per entry.
+        A UserWarning lists the bytes that a byte-level vocabulary lacks. BadTokenizer or UnsupportedTokenizer name the
+        file and the field, EnvironmentFailure names a server that cannot be reached.
         """
         parts = by_path.load(locate(path, revision).path, pattern, special_tokens)
         if warning := warning_of_missing_bytes(parts.vocabulary):
@@ -162,102 +678,34 @@ class Tokenizer(Encoding):
         return compile_parts(self._parts)
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
-        """Write tokenizer.json; the file appears complete or not at all.
+        """Write tokenizer.json. The file appears complete or not at all.
 
-        Hugging Face tokenizers reads the file unless it holds a component of this package's own: the normalizers
+        Hugging Face tokenizers reads the file unless it holds a component of this package: the normalizers
         `SentencePiecePrefix` and `SentencePieceCharsmap`, which only come from SentencePiece models with user-defined
         symbols or a charsmap.
-        legacy_merges: merges as "a b" texts, which readers from before 2024 need, not as pairs.
+        legacy_merges: True writes merges as "a b" texts instead of pairs, for readers from before 2024.
         """
         with open_output_file(path) as file:
             for piece in huggingface.json_pieces(self, legacy_merges):
                 file.write(piece)
 
     def export_tiktoken(self, path: str | Path) -> None:
-        """Write a rank file, a line `base64(bytes) rank` an entry; it holds no special tokens and no pattern.
+        """Write a rank file: one line `base64(bytes) rank` per entry, without special tokens and pattern.
 
-        BadTokenizer if ranks can't express this tokenizer's merges (see bpe.formats.tiktoken).
+        BadTokenizer if ranks cannot express the merges (see bpe.formats.tiktoken).
         """
         write_file(path, tiktoken.to_ranks(self))
 
     def export_gpt2(self, folder: str | Path) -> None:
-        """Write GPT-2's vocab.json and merges.txt; they hold no pattern.
+        """Write GPT-2's vocab.json and merges.txt, which hold no pattern.
 
-        BadTokenizer if they can't express this tokenizer (see bpe.formats.gpt2).
+        BadTokenizer if they cannot express this tokenizer (see bpe.formats.gpt2).
         """
         gpt2.export(self, Path(folder))
 
     def export_sentencepiece(self, path: str | Path) -> None:
-        """Write a SentencePiece model of type BPE; special tokens become control pieces, which it never finds in text.
+        """Write a SentencePiece model of type BPE. Special tokens become control pieces, never found in text.
 
-        UnsupportedTokenizer if such a model can't express this tokenizer (see bpe.formats.sentencepiece).
+        UnsupportedTokenizer if such a model cannot express this tokenizer (see bpe.formats.sentencepiece).
         """
         write_file(path, sentencepiece_writer.to_model(self))
-
-    # -- decoding ------------------------------------------------------------------------------------------------
-
-    def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
-        """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry.
-
-        With a `decoder`, the UTF-8 of the text that it makes, but an entry of a byte is that byte.
-        """
-        if self._decodes_here:
-            return self._decoded(ids).encode()
-        try:
-            return self._encoder.decode(ids if isinstance(ids, (list, np.ndarray)) else list(ids))
-        except (ValueError, TypeError, OverflowError) as error:
-            raise bad_ids(ids, error) from None
-
-    def decode(self, ids: Iterable[int] | NDArray[Any], errors: str = "replace") -> str:
-        """The text of the ids; bytes that are no UTF-8, such as a cut character, become U+FFFD.
-
-        errors: as for bytes.decode; "strict" raises UnicodeDecodeError.
-        """
-        if self._decodes_here:
-            return self._decoded(ids)
-        try:
-            return self._encoder.decode_text(
-                ids if isinstance(ids, (list, np.ndarray)) else list(ids), errors
-            )
-        except UnicodeDecodeError:
-            raise
-        except (ValueError, TypeError, OverflowError) as error:
-            raise bad_ids(ids, error, errors) from None
-
-    def decode_batch(
-        self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"
-    ) -> list[str]:
-        """The text of each row, as `decode` gives it; rows: what `encode_batch` gave, or lists or arrays of ids."""
-        if not isinstance(rows, Iterable):
-            raise BadArgument(
-                f"rows: must be rows of IDs (got {shown(rows)}). Call decode for the IDs of one text."
-            )
-        if not isinstance(rows, Ragged) or self._decodes_here:
-            return [self.decode(row, errors) for row in rows]
-        tokens, offsets = tokens_from(rows.tokens), offsets_from(rows.offsets)
-        try:
-            return self._encoder.decode_rows(tokens, offsets, errors)
-        except UnicodeDecodeError:
-            raise
-        except (ValueError, TypeError) as error:
-            raise bad_ids(tokens, error, errors) from None
-
-    @property
-    def _decodes_here(self) -> bool:
-        """Whether the core does not have the decoder: all of its decoders are for entries that are text."""
-        return self.decoder is not None and not (
-            TextRules.of_text(self.text_rules) and self.decoder.core_rule
-        )
-
-    def _decoded(self, ids: Iterable[int] | NDArray[Any]) -> str:
-        entries = []
-        is_text = TextRules.of_text(self.text_rules)
-        for place, id_ in enumerate(np.asarray(ids).tolist()):
-            entry = self.id_to_token(id_) if isinstance(id_, int) else None
-            if entry is None:
-                raise unknown_id(f"ids[{place}]", id_)
-            spelled = self._parts.decoded_tokens.get(id_)
-            if spelled is None:
-                spelled = entry.decode(errors="replace") if is_text else to_characters(entry)
-            entries.append(spelled)
-        return self.decoder.apply(entries) if self.decoder is not None else ""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.core_vocabulary import CoreVocabulary
-from bpe.description import Parts
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadTokenizer, NotEnoughMemory
+from bpe.parts import Parts
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.reference import printable_bytes
 from bpe.tokenizer import Tokenizer

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from bpe.description import Parts
 from bpe.errors import BadArgument, BadTokenizer
 from bpe.formats import folder, gpt2, huggingface, sentencepiece, tekken, tiktoken
+from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens
 

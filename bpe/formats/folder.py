@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from bpe.description import Parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats import huggingface, sentencepiece
 from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.faults import must_be, unsupported
 from bpe.formats.json_input import parse
+from bpe.parts import Parts
 from bpe.text_form import LOWER_BLOCK
 
 Json = dict[str, Any]

@@ -10,17 +10,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from bpe.description import Description, Parts, make_parts
 from bpe.errors import BadTokenizer, EnvironmentFailure, shown
 from bpe.formats.byte_alphabet import to_bytes, to_characters
 from bpe.formats.faults import must_be, not_storable, not_utf8
 from bpe.formats.json_input import parse
 from bpe.formats.tiktoken import first_unreached
 from bpe.output_file import write_file
+from bpe.parts import Parts, make_parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary
+
+if TYPE_CHECKING:
+    from bpe.tokenizer import Tokenizer
 
 _HEADER = "#version: 0.2"
 _FORM: Final = "vocab.json and merges.txt"
@@ -113,7 +116,7 @@ def build(
     return replace(parts, vocabulary=replace(parts.vocabulary, decoded_only=decoded_only))
 
 
-def special_keys(tokenizer: Description) -> list[tuple[int, str]]:
+def special_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:
     """(id, key in the vocabulary) of the special tokens, which are spelled as they are, by ascending id.
 
     BadTokenizer if one is spelled like another entry in the byte alphabet: the byte entry 0xe9 is "é".
@@ -132,18 +135,18 @@ def special_keys(tokenizer: Description) -> list[tuple[int, str]]:
     return keys
 
 
-def vocab_of(tokenizer: Description) -> dict[str, int]:
+def vocab_of(tokenizer: Tokenizer) -> dict[str, int]:
     """entry in the byte alphabet, special tokens as they are -> id, by ascending id."""
     special = dict(special_keys(tokenizer)) | dict(tokenizer.parts.vocabulary.decoded_only)
     return {special.get(id_, to_characters(entry)): id_ for id_, entry in tokenizer.vocab.items()}
 
 
-def merge_lines(tokenizer: Description) -> list[str]:
+def merge_lines(tokenizer: Tokenizer) -> list[str]:
     """The merges as "left right" in the byte alphabet."""
     return [f"{to_characters(left)} {to_characters(right)}" for left, right in tokenizer.merges]
 
 
-def export(tokenizer: Description, folder: Path) -> None:
+def export(tokenizer: Tokenizer, folder: Path) -> None:
     """Write vocab.json and merges.txt; UnsupportedTokenizer if the two can't say what this tokenizer does."""
     rules = tokenizer.text_rules
     if rules not in (None, TextRules(byte_level=True)):

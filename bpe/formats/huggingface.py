@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe import _core
 from bpe.added_tokens import core_tokens
 from bpe.core_vocabulary import CoreVocabulary
-from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes
 from bpe.formats.faults import must_be
@@ -29,8 +28,12 @@ from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
 from bpe.formats.text_keys import text_keys
 from bpe.normalizers import make_normalizer
+from bpe.parts import Parts
 from bpe.text_form import LOWER_BLOCK, has_spaces
 from bpe.vocabulary import TextRules
+
+if TYPE_CHECKING:
+    from bpe.tokenizer import Tokenizer
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -188,12 +191,12 @@ def _wrong_merge(merge: Any, where: str, as_text: bool) -> BadTokenizer:
 STAND_INS: Final[dict[str, Any]] = {"vocab": {}, "merges": []}
 
 
-def to_json(tokenizer: Description, legacy_merges: bool = False) -> bytes:
+def to_json(tokenizer: Tokenizer, legacy_merges: bool = False) -> bytes:
     """The canonical tokenizer.json: equal tokenizers give equal bytes; see `json_pieces`."""
     return b"".join(json_pieces(tokenizer, legacy_merges))
 
 
-def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator[bytes]:
+def json_pieces(tokenizer: Tokenizer, legacy_merges: bool = False) -> Iterator[bytes]:
     """The canonical tokenizer.json in pieces of some 1 MB, so that it never lies in memory whole.
 
     legacy_merges: merges as "a b" texts, not pairs. A rank file is written with ignore_merges and every split of every
@@ -233,7 +236,7 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
     yield from with_entries(root, tokenizer.core_encoder, keys, legacy_merges)
 
 
-def model_options(tokenizer: Description) -> dict[str, Any]:
+def model_options(tokenizer: Tokenizer) -> dict[str, Any]:
     """The model without entries and merges."""
     rules = tokenizer.text_rules or TextRules()
     return {

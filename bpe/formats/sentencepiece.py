@@ -30,11 +30,11 @@ from bpe.decoders import ByteFallback, Decoder, Fuse
 from bpe.decoders import Component as DecoderComponent
 from bpe.decoders import Replace as DecoderReplace
 from bpe.decoders import Strip as DecoderStrip
-from bpe.description import Parts, make_parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.faults import unsupported
 from bpe.formats.protobuf import Value, fields, float_of
 from bpe.normalizers import Charsmap, Component, DummyPrefix, Normalizer, Prepend, Replace
+from bpe.parts import Parts, make_parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_form import LOWER_BLOCK
 from bpe.vocabulary import BYTE_ENTRIES, TextRules

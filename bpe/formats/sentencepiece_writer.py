@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bpe.description import Description
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.faults import not_storable
 from bpe.formats.protobuf import bytes_field, float_field, varint_field
@@ -29,12 +28,12 @@ from bpe.text_form import LOWER_BLOCK, cuts_nothing
 from bpe.vocabulary import BYTE_ENTRIES, TextRules
 
 if TYPE_CHECKING:
-    from bpe.encoding import Encoding
+    from bpe.tokenizer import Tokenizer
 
 _FORM: Final = "a SentencePiece model"
 
 
-def to_model(tokenizer: Encoding) -> bytes:
+def to_model(tokenizer: Tokenizer) -> bytes:
     """The model that the `sentencepiece` library encodes with to the same ids; special tokens become control pieces.
 
     UnsupportedTokenizer names the first thing that a model can't say.
@@ -58,7 +57,7 @@ def to_model(tokenizer: Encoding) -> bytes:
     return _to_bytes(model, rules.unk_token)
 
 
-def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
+def _settings_of(tokenizer: Tokenizer, byte_fallback: bool) -> Model:
     """The model without pieces that has this tokenizer's normalizer and decoder."""
     has_spaces = tokenizer.parts.has_spaces
     # Cut in front of each U+2581 alone, where no merge reaches across one.
@@ -93,7 +92,7 @@ def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
     return model
 
 
-def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, float, int]]:
+def _pieces_of(tokenizer: Tokenizer, rules: TextRules) -> list[tuple[str, float, int]]:
     """Pieces by id; the scores are those of training, 0 for the first merge's product, then -1, then -2."""
     entries = tokenizer.vocab
     if tokenizer.max_token_id != len(entries) - 1:
@@ -130,7 +129,7 @@ def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, floa
     return pieces
 
 
-def _check_splits(tokenizer: Encoding, normal: dict[str, None]) -> None:
+def _check_splits(tokenizer: Tokenizer, normal: dict[str, None]) -> None:
     """Raise UnsupportedTokenizer where SentencePiece would join what these merges do not, or in another order.
 
     It joins by any split of a piece, here only listed pairs merge. The two agree if each piece is what its own

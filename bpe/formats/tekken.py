@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from bpe import _core
-from bpe.description import Parts
 from bpe.errors import BadTokenizer
 from bpe.formats import tiktoken
 from bpe.formats.faults import must_be
 from bpe.formats.json_input import expect_list, expect_object, parse
+from bpe.parts import Parts
 
 _PASSED_OVER: Final = {"type", "version", "image", "multimodal", "audio", "model_settings_builder"}
 _TOP_LEVEL: Final = {"config", "vocab", "special_tokens"} | _PASSED_OVER

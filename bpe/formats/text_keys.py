@@ -7,12 +7,16 @@ readers count on from the last entry.
 
 from __future__ import annotations
 
-from bpe.description import Description
+from typing import TYPE_CHECKING
+
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import to_bytes
 
+if TYPE_CHECKING:
+    from bpe.tokenizer import Tokenizer
 
-def text_keys(tokenizer: Description) -> list[tuple[int, str]]:
+
+def text_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:
     """(id, text) by ascending id. BadTokenizer if one that must be left out has not the id that readers count to."""
     rules = tokenizer.text_rules
     assert rules is not None

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bpe import _core
 from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
-from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.faults import must_be, not_storable
+from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens, check_ids, check_special_texts, every_split, shared_id
+
+if TYPE_CHECKING:
+    from bpe.tokenizer import Tokenizer
 
 _FORM: Final = "a rank file"
 
@@ -80,7 +83,7 @@ def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[s
     return specials
 
 
-def to_ranks(tokenizer: Description) -> bytes:
+def to_ranks(tokenizer: Tokenizer) -> bytes:
     """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
     if tokenizer.text_rules is not None:
         raise not_storable("text entries and a vocabulary that lacks bytes", _FORM)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bpe.encoding import END_OF_TEXT
 from bpe.pretoken_counts.uncut_separator import uncut_note
 from bpe.progress import Progress
+from bpe.tokenizer import END_OF_TEXT
 from tokenmill.errors import printable
 from tokenmill.inputs.sizes import counted
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bpe.encoding import END_OF_TEXT
 from bpe.errors import UncoveredText
+from bpe.tokenizer import END_OF_TEXT
 from tokenmill.inputs import _core
 
 if TYPE_CHECKING:

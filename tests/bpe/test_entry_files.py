@@ -11,10 +11,10 @@ from pretoken_ends import automaton_of
 
 from bpe import _core
 from bpe.added_tokens import AddedToken
-from bpe.description import Parts
 from bpe.errors import BadTokenizer
 from bpe.formats import huggingface, tiktoken
 from bpe.formats.byte_alphabet import to_characters
+from bpe.parts import Parts
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import every_split
 

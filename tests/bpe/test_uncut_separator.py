@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bpe.__main__ import main
-from bpe.encoding import END_OF_TEXT
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.counting import CountingOptions, count_sources
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.workspace import Workspace
+from bpe.tokenizer import END_OF_TEXT
 
 DOCUMENTS = ["Hello, world.", "it's\n", " ", "", "漢字", "12", "<|", "|>", "x endoftext y", 'a "', "é!\n\n"]
 

@@ -1,31 +1,23 @@
-"""What a tokenizer is: its entries, merges, special tokens and options, under their public names.
+"""What a tokenizer is made of. Readers of files return `Parts`, and `Tokenizer.from_parts` makes a tokenizer of them.
 
-Readers of files give `Parts`, writers take a `Description`; neither encodes. `Parts` build the core when they are made,
-so whatever is shared between threads is complete. Python objects for each entry are made on first use.
+`Parts` build the core in their constructor, so whatever threads share is complete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from bpe import _core, text_form
 from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.decoders import Decoder
-from bpe.errors import BadArgument, shown
-from bpe.normalizers import NFC, Normalizer, make_normalizer
+from bpe.normalizers import Normalizer, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, Vocabulary, make_vocabulary
-from tokenmill.inputs.sizes import counted
+from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary, make_vocabulary
 from tokenmill.stores.system import cached_property
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,153 +169,3 @@ def make_parts(
         post_processor,
         decoder=decoder,
     )
-
-
-class Description:
-    """The immutable state of a `Tokenizer`, by its public names."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._vocabulary = parts.vocabulary
-        self._encoder = parts.core
-
-    @property
-    def vocab(self) -> Mapping[int, bytes]:
-        """id -> bytes of every entry, special tokens included, by ascending id; read-only."""
-        return MappingProxyType(self._vocabulary.all_entries)
-
-    @property
-    def ordinary_entries(self) -> dict[int, bytes]:
-        """id -> bytes of the entries that text between special tokens is encoded with, a copy."""
-        return dict(self._vocabulary.entries)
-
-    @property
-    def merges(self) -> list[tuple[bytes, bytes]]:
-        """The pairs that merge, lowest rank first; of a rank file, every split of every entry (about 1 µs an entry)."""
-        return self._vocabulary.listed_merges
-
-    @property
-    def is_rank_file(self) -> bool:
-        """Whether the id of an entry is its rank and all pairs that make an entry merge."""
-        return self._vocabulary.is_rank_file
-
-    @property
-    def ignore_merges(self) -> bool:
-        """Whether a pretoken that is an entry is emitted at once, be it reached by merges or not."""
-        return self._vocabulary.ignore_merges
-
-    @property
-    def text_rules(self) -> TextRules | None:
-        """How entries that are text are read; None for a byte-level vocabulary."""
-        return self._vocabulary.text_rules
-
-    @property
-    def special_tokens(self) -> dict[str, int]:
-        """text -> id of the added tokens, those included that are not special to Hugging Face."""
-        return dict(self._vocabulary.special_tokens)
-
-    @property
-    def added_tokens(self) -> tuple[AddedToken, ...]:
-        """The added tokens with their flags, by ascending id."""
-        return self._parts.tokens
-
-    @property
-    def non_special_added_tokens(self) -> frozenset[str]:
-        """Those that are tokens in every text to Hugging Face, and kept when it decodes without special tokens."""
-        return frozenset(token.text for token in self._parts.tokens if not token.special)
-
-    @property
-    def vocab_size(self) -> int:
-        """The number of entries, special tokens included; with gaps in the ids less than max_token_id + 1."""
-        return self._vocabulary.entry_count
-
-    @property
-    def max_token_id(self) -> int:
-        """The highest ID, -1 for an empty vocabulary."""
-        return self._vocabulary.max_id
-
-    @property
-    def pattern(self) -> str:
-        """The name of the pattern, or its expression; several stages are joined by " then "."""
-        return self._parts.pretokenizer.description
-
-    @property
-    def pretokenizer(self) -> Pretokenizer:
-        """How text between special tokens is cut."""
-        return self._parts.pretokenizer
-
-    @property
-    def normalizer(self) -> Normalizer | Literal["NFC"] | None:
-        """What is done to the text between special tokens first; "NFC" if it is that alone, else a `Normalizer`."""
-        normalizer = self._parts.normalizer
-        return "NFC" if normalizer is not None and normalizer.components == (NFC,) else normalizer
-
-    @property
-    def decoder(self) -> Decoder | None:
-        """What becomes of the entries where ids are decoded; None for a byte-level vocabulary's, which are bytes."""
-        return self._parts.decoder
-
-    @property
-    def post_processor(self) -> PostProcessor | None:
-        """What `encode` adds to the ids with add_special_tokens=True, and only then."""
-        return self._parts.post_processor
-
-    @property
-    def truncation(self) -> dict[str, Any] | None:
-        """tokenizer.json's, which is kept for `save` and not applied."""
-        return self._parts.truncation
-
-    @property
-    def padding(self) -> dict[str, Any] | None:
-        """tokenizer.json's, which is kept for `save` and not applied."""
-        return self._parts.padding
-
-    def token_to_id(self, token: bytes | str) -> int | None:
-        """The id of a special token (a text) or an ordinary entry (bytes), or None."""
-        if isinstance(token, str):
-            return self._vocabulary.special_tokens.get(token)
-        if not isinstance(token, bytes):
-            raise BadArgument(
-                f"token: must be the text of a special token or the bytes of an entry (got {shown(token)})"
-            )
-        if not token:
-            return next((id_ for id_, text in self._vocabulary.decoded_only.items() if not text), None)
-        return self._encoder.find(token)
-
-    def id_to_token(self, id_: int) -> bytes | None:
-        """The bytes of an entry, or None."""
-        if not hasattr(id_, "__index__"):
-            raise BadArgument(f"id: must be an integer (got {shown(id_)})")
-        if id_ in self._special_by_id:
-            return self._special_by_id[id_]
-        return self._encoder.entry(id_) if 0 <= id_ <= MAX_ID else None
-
-    @cached_property
-    def entry_lengths(self) -> NDArray[np.uint32]:
-        """uint32[highest id + 1]: the bytes of each ordinary entry, 0 for an id that is none."""
-        return self._encoder.entry_lengths()
-
-    def __len__(self) -> int:
-        return self.vocab_size
-
-    def __repr__(self) -> str:
-        rule = "rank file" if self.is_rank_file else counted(self._vocabulary.merge_count, "merge")
-        return (
-            f"<Tokenizer {self.vocab_size:,} entries, {rule}, "
-            f"{counted(len(self._vocabulary.special_tokens), 'special token')}, pattern {shown(self.pattern)}>"
-        )
-
-    @cached_property
-    def _special_by_id(self) -> dict[int, bytes]:
-        special = {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
-        return special | {id_: text.encode() for id_, text in self._vocabulary.decoded_only.items()}
-
-    @property
-    def parts(self) -> Parts:
-        """All that it consists of."""
-        return self._parts
-
-    @property
-    def core_encoder(self) -> _core.TokenizerCore:
-        """The core's form of all that it consists of."""
-        return self._encoder
