@@ -5,7 +5,7 @@ are 64-bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,35 +143,38 @@ class AddedTokens:
 TextRules = tuple[bool, bool, bool, bool, int | None, bytes, bytes, bytes]
 
 class EntryFile:
-    """The entries and merges of a tokenizer's file, before it is known which entries are special tokens."""
+    """The entries and merges of a tokenizer file, before it is known which entries are special tokens."""
 
     @staticmethod
-    def read_model_json(
-        document: bytes, spelling: Literal["byte_alphabet", "text", "unread"]
-    ) -> EntryFile | None:
-        """model.vocab and model.merges of a tokenizer.json; None if they are not there or it is no JSON.
-
-        unread: for the outline alone.
-        """
+    def read_model_json(document: bytes) -> EntryFile:
+        """Read model.vocab and model.merges of a tokenizer.json, as the text of their JSON strings."""
     @staticmethod
     def read_rank_file(data: bytes) -> EntryFile:
-        """A line `base64 rank` an entry."""
+        """Read a rank file: a line `base64 rank` per entry."""
     @property
-    def fault(self) -> tuple[str, int | None] | None:
-        """The first item that is wrong: ("vocab" | "merges" | "line", its place; None: no object or list)."""
-    def outline(self) -> bytes:
-        """The tokenizer.json with {} for model.vocab and [] for model.merges."""
+    def fault(self) -> tuple[str, int, int, int, str] | None:
+        """The first malformed item: (kind, index, start, stop, key). data[start:stop] is its value.
+
+        kind: json and utf8 (only start is set), vocab, merges, key, id (with its key), merge or line (with its index).
+        """
+    def outline(self, document: bytes) -> bytes:
+        """Return the tokenizer.json with {} for model.vocab and [] for model.merges. Lines keep their numbers."""
+    def spell_bytes(self) -> tuple[int, str] | None:
+        """Replace entries by the bytes that they spell in GPT-2's byte alphabet.
+
+        Return the index and the part of a merge with another character, if there is one.
+        """
     def __len__(self) -> int: ...
     @property
     def texts(self) -> dict[str, int]:
-        """The keys of model.vocab that are not in the byte alphabet, with their ids."""
+        """The keys of model.vocab that are no entries, with their IDs. ValueError for a duplicate key."""
     @property
     def max_id(self) -> int: ...
     def has_id(self, id: int) -> bool: ...
     def find(self, wanted: Sequence[bytes]) -> list[int | None]:
-        """The ids of entries by their bytes, in one pass over all."""
+        """Return the IDs of entries in one pass over all entries."""
     def used_by_merges(self, wanted: Sequence[bytes], prefix_bytes: int = 0) -> list[bytes]:
-        """Those that are a part or the product of a merge, which takes so many bytes from its right part."""
+        """Return the entries that a merge joins or produces. It removes prefix_bytes from its right part."""
     def encoder(
         self,
         special_tokens: dict[bytes, int] | AddedTokens,
@@ -180,8 +183,10 @@ class EntryFile:
         text_rules: TextRules | None = None,
         cache_bytes: int = 256 << 20,
     ) -> TokenizerCore:
-        """An encoder of all merges and all entries, but for special tokens that no merge needs. ValueError as for
-        TokenizerCore, for two entries of one id and for a merge that is listed twice."""
+        """Return an encoder with all merges and entries, without the special tokens that merging does not need.
+
+        ValueError as for TokenizerCore, for two entries with one ID, and for a merge that is listed twice.
+        """
 
 class TokenizerCore:
     """An immutable vocabulary with its merge rule; the caches behind it are bounded and safe to share by threads."""

@@ -1,12 +1,27 @@
-"""Errors that several formats share. `path` is the JSON path, line or field of the value."""
+"""Errors that several formats share. `path` is the JSON path, line or field of a value."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
 
 PATTERN_FORM: Final = '{"Regex": ...} or {"String": ...}'
+
+
+@contextmanager
+def within(path: object, separator: str = ": ") -> Iterator[None]:
+    """Prefix the message of a BadTokenizer or BadArgument raised inside: "id 5 ..." -> "model.vocab: id 5 ...".
+
+    A ValueError of the core becomes a BadTokenizer.
+    """
+    try:
+        yield
+    except ValueError as error:
+        kind = type(error) if isinstance(error, (BadTokenizer, BadArgument)) else BadTokenizer
+        raise kind(f"{path}{separator}{error}") from None
 
 
 def must_be(path: str, must: str, value: object) -> BadTokenizer:
@@ -19,9 +34,9 @@ def unsupported(path: str, value: object, supported: str) -> UnsupportedTokenize
     return UnsupportedTokenizer(f"{path}: unsupported (got {shown(value)}). Supported: {supported}.")
 
 
-def not_utf8(error: UnicodeDecodeError) -> BadTokenizer:
-    """Return the error for a file that is not UTF-8."""
-    return BadTokenizer(f"byte {error.start}: not valid UTF-8")
+def not_utf8(offset: int) -> BadTokenizer:
+    """Return the error for a file that is not UTF-8 from this byte on."""
+    return BadTokenizer(f"byte {offset}: not valid UTF-8")
 
 
 def not_storable(what: str, form: str) -> UnsupportedTokenizer:

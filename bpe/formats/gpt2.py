@@ -48,7 +48,7 @@ def read_merges(data: bytes) -> list[tuple[bytes, bytes]]:
     try:
         lines = data.decode("utf-8").split("\n")  # splitlines would also split at characters inside entries
     except UnicodeDecodeError as error:
-        raise not_utf8(error) from None
+        raise not_utf8(error.start) from None
     merges: list[tuple[bytes, bytes]] = []
     for index, line in enumerate(lines):
         line = line.removesuffix("\r")
@@ -67,14 +67,19 @@ def merge_of_line(line: str, where: str) -> tuple[bytes, bytes]:
 
 
 def entry_of(characters: str, where: str) -> bytes:
-    """The bytes of an entry in the byte alphabet; the error begins with `where`."""
+    """Return the bytes of an entry in the byte alphabet. The error begins with `where`."""
     entry = to_bytes(characters)
     if entry is None:
-        raise BadTokenizer(
-            f"{where}: contains a character outside the byte alphabet (got {shown(characters)}). Only byte-level "
-            "vocabularies are supported."
-        )
+        raise outside_alphabet(where, characters)
     return entry
+
+
+def outside_alphabet(where: str, characters: str) -> BadTokenizer:
+    """Return the error for an entry with a character that is not in the byte alphabet."""
+    return BadTokenizer(
+        f"{where}: contains a character outside the byte alphabet (got {shown(characters)}). Only byte-level "
+        "vocabularies are supported."
+    )
 
 
 def build(

@@ -1,11 +1,10 @@
-"""Hugging Face's tokenizer.json: each component is honoured or refused by its JSON path, never ignored.
+"""Reader and writer of Hugging Face's tokenizer.json.
 
-The core reads the entries and merges and says which item is wrong; what stands around them is read by
-`huggingface_envelope`. `encode` adds begin and end tokens (post_processor) on request. Truncation and padding are kept
-and written back, and never applied: datasets want texts whole.
+The core reads entries and merges in one pass over the file. `huggingface_envelope` reads everything else from the
+outline, the document without these two values. `encode` adds the tokens of the post_processor on request. Truncation
+and padding are stored and written back, but never applied.
 
-Written files hold every added token in model.vocab as well, with its id: a reader numbers those by their order that it
-does not find there.
+Written files have every added token in model.vocab as well. Readers would number other tokens in their order.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from bpe import _core
 from bpe.added_tokens import core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
-from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes
-from bpe.formats.faults import must_be
-from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
+from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text
+from bpe.formats.faults import must_be, not_utf8, within
+from bpe.formats.gpt2 import outside_alphabet, special_keys
 from bpe.formats.huggingface_decoder import decoder_to_json
-from bpe.formats.huggingface_envelope import check_root, read_envelope, text_rules_of
+from bpe.formats.huggingface_envelope import Model, check_root, read_envelope, text_rules_of
 from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
-from bpe.formats.json_input import expect_list, parse
+from bpe.formats.json_input import location, parse
 from bpe.formats.text_keys import text_keys
 from bpe.normalizers import make_normalizer
 from bpe.parts import Parts
@@ -37,13 +36,14 @@ if TYPE_CHECKING:
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
-_MALFORMED: Final = "model.vocab and model.merges: malformed"
-
 # -- reading -----------------------------------------------------------------------------------------------------
 
 
 class ReadFile(NamedTuple):
-    """A tokenizer.json: the tokenizer, the document without entries and merges, the added tokens in model.vocab."""
+    """The tokenizer of a tokenizer.json.
+
+    root: the document without entries and merges. keys: the added tokens in model.vocab.
+    """
 
     parts: Parts
     root: dict[str, Any]
@@ -51,35 +51,25 @@ class ReadFile(NamedTuple):
 
 
 def read(data: bytes) -> Parts:
-    """The tokenizer of a tokenizer.json; BadTokenizer or UnsupportedTokenizer names the JSON path at fault."""
+    """Read a tokenizer.json. BadTokenizer or UnsupportedTokenizer names the JSON path at fault."""
     return read_whole(data).parts
 
 
 def read_whole(data: bytes) -> ReadFile:
-    """The same with what it was read from."""
+    """Read a tokenizer.json, with the facts that `ReadFile` adds."""
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    unread = _core.EntryFile.read_model_json(data, "unread")
-    if unread is None:
-        check_root(parse(data))
-        raise BadTokenizer(_MALFORMED)
-    try:
-        root = parse(unread.outline())
-    except BadTokenizer:
-        parse(data)  # which knows the lines
-        raise
-    root = check_root(root)
+    file = _core.EntryFile.read_model_json(data)
+    if file.fault is not None and file.fault[0] in ("json", "utf8"):
+        raise _malformed(data, *file.fault)
+    root = check_root(parse(file.outline(data)))
+    if file.fault is not None:
+        raise _malformed(data, *file.fault)
     text_rules = text_rules_of(root)
-    as_text = TextRules.of_text(text_rules)
-    file = _core.EntryFile.read_model_json(data, "text" if as_text else "byte_alphabet")
-    if file is None or file.fault is not None:
-        wrong = check_root(parse(data))["model"]
-        if file is None or file.fault is None:
-            raise BadTokenizer(_MALFORMED)
-        raise _wrong_item(wrong, *file.fault, as_text)
-    try:
-        model = _Model(file, root, text_rules)
-    except ValueError as error:
-        raise BadTokenizer(f"model.vocab: {error}") from None
+    if not TextRules.of_text(text_rules) and (other := file.spell_bytes()):
+        index, part = other
+        raise outside_alphabet(f"model.merges[{index}]", part)
+    with within("model.vocab"):
+        model = Model(file, root, text_rules)
     envelope = read_envelope(root, model, text_rules)
     decoded_only = {id_: text for text, id_ in file.texts.items() if text not in envelope.special_tokens}
     if text_rules is None:
@@ -109,6 +99,21 @@ def read_whole(data: bytes) -> ReadFile:
     return ReadFile(Parts(vocabulary, *envelope), root, keys)
 
 
+def _malformed(data: bytes, kind: str, index: int, start: int, stop: int, name: str) -> BadTokenizer:
+    """Return the error for a fault of `_core.EntryFile`: the value data[start:stop] is malformed."""
+    if kind == "utf8":
+        return not_utf8(start)
+    if kind == "json":
+        return BadTokenizer(f"{location(data, start)}: not valid JSON. Check whether the file is complete.")
+    value = parse(data, start, stop)  # BadTokenizer if it is not valid JSON
+    path, wanted = {
+        "vocab": ("model.vocab", "an object of entries and IDs"),
+        "merges": ("model.merges", "a list"),
+        "id": (f"model.vocab[{shown(name)}]", "an integer from 0 to 2^31 - 1"),
+    }.get(kind, (f"model.merges[{index}]", '["left", "right"] or "left right"'))
+    return must_be(path, wanted, value)
+
+
 def _rules_for_missing_bytes(file: _core.EntryFile, model: dict[str, Any]) -> TextRules | None:
     """Return the rules of a byte-level vocabulary that lacks some of the 256 bytes; None if it has them all."""
     ids = file.find([bytes([byte]) for byte in range(256)])
@@ -126,65 +131,6 @@ def _rules_for_missing_bytes(file: _core.EntryFile, model: dict[str, Any]) -> Te
     return TextRules(unk_token=model.get("unk_token"), fuse_unk=model.get("fuse_unk", False), byte_level=True)
 
 
-class _Model:
-    """What must be known of model.vocab and model.merges to say which ids the added tokens have."""
-
-    def __init__(self, file: _core.EntryFile, root: dict[str, Any], text_rules: TextRules | None) -> None:
-        items = root.get("added_tokens")
-        items = items if isinstance(items, list) else []
-        contents = [item.get("content") for item in items if isinstance(item, dict)]
-        contents.append(root["model"].get("unk_token"))
-        keys = [key for key in contents if isinstance(key, str)]
-        as_text = TextRules.of_text(text_rules)
-        entries = [key.encode() if as_text else to_bytes(key) or b"" for key in keys]
-        prefix = "" if text_rules is None else text_rules.continuing_subword_prefix
-        self._file, self._ids, self._max_id = file, file.texts, file.max_id
-        self._ids.update(
-            (key, id_) for key, id_ in zip(keys, file.find(entries), strict=True) if id_ is not None
-        )
-        self._in_merges = frozenset(file.used_by_merges(entries, len(prefix.encode())))
-
-    def __len__(self) -> int:
-        return len(self._file)
-
-    def id_of(self, key: str) -> int | None:
-        """The id of a key of model.vocab."""
-        return self._ids.get(key)
-
-    def has_id(self, id_: int) -> bool:
-        """Whether a key has this id."""
-        return id_ <= self._max_id and self._file.has_id(id_)
-
-    def merges_use(self, entry: bytes) -> bool:
-        """Whether a merge joins or makes the entry."""
-        return entry in self._in_merges
-
-
-def _wrong_item(model: dict[str, Any], place: str, index: int | None, as_text: bool) -> BadTokenizer:
-    """The error for the item of model.vocab or model.merges that the core could not take."""
-    value = model[place]
-    if place == "merges":
-        items = expect_list(value, "model.merges")
-        return _wrong_merge(items[index or 0], f"model.merges[{index}]", as_text)
-    if not isinstance(value, dict) or index is None:
-        return must_be("model.vocab", "an object of entries and IDs", value)
-    characters, id_ = list(value.items())[index]
-    return must_be(f"model.vocab[{shown(characters)}]", "an integer from 0 to 2^31 - 1", id_)
-
-
-def _wrong_merge(merge: Any, where: str, as_text: bool) -> BadTokenizer:
-    try:
-        if as_text:
-            pass  # any text is an entry
-        elif isinstance(merge, list) and len(merge) == 2 and all(isinstance(part, str) for part in merge):
-            entry_of(merge[0], where), entry_of(merge[1], where)
-        elif isinstance(merge, str):
-            merge_of_line(merge, where)
-    except BadTokenizer as error:
-        return error
-    return must_be(where, '["left", "right"] or "left right"', merge)
-
-
 # -- writing -----------------------------------------------------------------------------------------------------
 
 
@@ -192,15 +138,17 @@ STAND_INS: Final[dict[str, Any]] = {"vocab": {}, "merges": []}
 
 
 def to_json(tokenizer: Tokenizer, legacy_merges: bool = False) -> bytes:
-    """The canonical tokenizer.json: equal tokenizers give equal bytes; see `json_pieces`."""
+    """Return the canonical tokenizer.json: equal tokenizers give equal bytes. See `json_pieces`."""
     return b"".join(json_pieces(tokenizer, legacy_merges))
 
 
 def json_pieces(tokenizer: Tokenizer, legacy_merges: bool = False) -> Iterator[bytes]:
-    """The canonical tokenizer.json in pieces of some 1 MB, so that it never lies in memory whole.
+    """Yield the canonical tokenizer.json in pieces of about 1 MB, which bounds the memory.
 
-    legacy_merges: merges as "a b" texts, not pairs. A rank file is written with ignore_merges and every split of every
-    entry as a merge, as its rule is. BadTokenizer if a special token or the pattern can't be said in this format.
+    A rank file is written with ignore_merges and all splits of all entries as merges. Raises BadTokenizer if this
+    format cannot express a special token or the pattern.
+
+    legacy_merges: write a merge as "a b" instead of a pair.
     """
     post_processor = tokenizer.post_processor
     as_text = TextRules.of_text(tokenizer.text_rules)
@@ -237,7 +185,7 @@ def json_pieces(tokenizer: Tokenizer, legacy_merges: bool = False) -> Iterator[b
 
 
 def model_options(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The model without entries and merges."""
+    """Return the model without entries and merges."""
     rules = tokenizer.text_rules or TextRules()
     return {
         "type": "BPE",
@@ -257,9 +205,10 @@ def with_entries(
     keys: list[tuple[int, str]],
     legacy_merges: bool = False,
 ) -> Iterator[bytes]:
-    """The document, which ends with the `STAND_INS` of its model, with entries and merges; written by the core.
+    """Yield the document in pieces, with entries and merges as the core writes them.
 
-    keys: (id, key) of the special tokens to be in model.vocab, by ascending id.
+    root: ends with the `STAND_INS` of its model.
+    keys: (ID, key) of the special tokens to write into model.vocab, by ascending ID.
     """
     text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
     ending = json.dumps(STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
@@ -276,6 +225,5 @@ def _check_no_other_text(keys: list[tuple[int, str]]) -> None:
         if entry := other_text(text):
             raise BadTokenizer(
                 f"special_tokens: same spelling as {shown(entry.decode())} in tokenizer.json, which "
-                "ignore_merges would "
-                f"give the same ID (got {shown(text)}). Save the tokenizer in another format."
+                f"ignore_merges would give the same ID (got {shown(text)}). Save the tokenizer in another format."
             )

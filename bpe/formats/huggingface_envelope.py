@@ -1,13 +1,14 @@
-"""What a tokenizer.json says around its entries and merges: added tokens, pipeline, options of the model.
+"""Reader of a tokenizer.json without its entries and merges: added tokens, pipeline, options of the model.
 
-Every component is honoured or refused by its JSON path, never ignored. Which ids the added tokens have depends on the
-entries, so the reader of these (`huggingface`) hands in a `Model`.
+Every component is executed or rejected with its JSON path, never ignored. The IDs of the added tokens depend on the
+entries, which a `Model` knows.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
+from bpe import _core
 from bpe.added_tokens import AddedToken
 from bpe.decoders import Decoder
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
@@ -25,7 +26,7 @@ from bpe.formats.huggingface_pretokenizer import (
     is_byte_level,
     pretokenizer_from_json,
 )
-from bpe.formats.json_input import expect, expect_list, expect_object
+from bpe.formats.json_input import expect, expect_list, expect_object, expect_text, flag_field
 from bpe.normalizers import ByteLevel, Normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
@@ -58,22 +59,44 @@ MODEL: Final = {
 _ADDED_TOKEN: Final = {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}
 
 
-class Model(Protocol):
-    """What must be known of model.vocab and model.merges to say which ids the added tokens have."""
+class Model:
+    """The facts about model.vocab and model.merges that decide the IDs of the added tokens.
 
-    def __len__(self) -> int: ...
+    file: entries and merges. root: the document without them. text_rules: see `text_rules_of`.
+    """
+
+    def __init__(self, file: _core.EntryFile, root: dict[str, Any], text_rules: TextRules | None) -> None:
+        items = root.get("added_tokens")
+        items = items if isinstance(items, list) else []
+        contents = [item.get("content") for item in items if isinstance(item, dict)]
+        keys = [key for key in (*contents, root["model"].get("unk_token")) if isinstance(key, str)]
+        as_text = TextRules.of_text(text_rules)
+        entries = [key.encode() if as_text else to_bytes(key) or b"" for key in keys]
+        prefix = "" if text_rules is None else text_rules.continuing_subword_prefix
+        self._file, self._max_id = file, file.max_id
+        self._ids = file.texts | {
+            key: id_ for key, id_ in zip(keys, file.find(entries), strict=True) if id_ is not None
+        }
+        self._in_merges = frozenset(file.used_by_merges(entries, len(prefix.encode())))
+
+    def __len__(self) -> int:
+        return len(self._file)
+
     def id_of(self, key: str) -> int | None:
-        """The id of a key of model.vocab."""
+        """Return the ID of a key of model.vocab, of an added token or the unknown token."""
+        return self._ids.get(key)
 
     def has_id(self, id_: int) -> bool:
-        """Whether a key has this id."""
+        """Return whether a key has this ID."""
+        return id_ <= self._max_id and self._file.has_id(id_)
 
     def merges_use(self, entry: bytes) -> bool:
-        """Whether a merge joins or makes the entry."""
+        """Return whether a merge joins or produces the entry."""
+        return entry in self._in_merges
 
 
 class Envelope(NamedTuple):
-    """A tokenizer.json without the entries and the merges: what `Parts` takes behind the vocabulary."""
+    """The components of a tokenizer.json, in the order in which `Parts` takes them after the vocabulary."""
 
     pretokenizer: Pretokenizer
     normalizer: Normalizer | None
@@ -85,12 +108,12 @@ class Envelope(NamedTuple):
 
     @property
     def special_tokens(self) -> dict[str, int]:
-        """text -> id of the added tokens."""
+        """The IDs of the added tokens by text."""
         return {token.text: token.id for token in self.added_tokens}
 
 
 def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | None) -> Envelope:
-    """What the document says around the entries and the merges; errors name the JSON path."""
+    """Read the components of a document. Errors name the JSON path."""
     as_text = TextRules.of_text(text_rules)
     ignore_merges = root["model"].get("ignore_merges", False)
     added = _added_tokens(root.get("added_tokens") or [], model, ignore_merges, as_text)
@@ -114,7 +137,7 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
 
 
 def check_root(value: Any) -> dict[str, Any]:
-    """The document, if it and its model have the form that can be honoured but for what `read_envelope` checks."""
+    """Return the document, whose fields and model options are checked. `read_envelope` checks the components."""
     if isinstance(value, dict) and "model" not in value:
         raise BadTokenizer("model: missing. Pass a tokenizer.json of Hugging Face tokenizers.")
     root = expect_object(value, "tokenizer.json", TOP_LEVEL)
@@ -125,7 +148,7 @@ def check_root(value: Any) -> dict[str, Any]:
 
 def _check_model(value: Any) -> None:
     if isinstance(value, dict):
-        # Files from before 2020, GPT-2's among them, do not name the type.
+        # Files from before 2020, such as GPT-2's, have no type.
         expect(value.get("type", "BPE"), ["BPE"], "model.type")
     model = expect_object(value, "model", MODEL)
     for name in ("vocab", "merges"):
@@ -133,14 +156,14 @@ def _check_model(value: Any) -> None:
             raise BadTokenizer(f"model.{name}: missing")
     expect(model.get("dropout"), [None, 0, 0.0], "model.dropout", "IDs would be random")
     for name in ("byte_fallback", "ignore_merges", "fuse_unk"):
-        expect(model.get(name, False), [False, True], f"model.{name}")
+        flag_field(model, name, "model", False)
     for name in ("continuing_subword_prefix", "end_of_word_suffix", "unk_token"):
-        if not isinstance(model.get(name), (str, type(None))):
-            raise must_be(f"model.{name}", "a text or null", model[name])
+        if model.get(name) is not None:
+            expect_text(model[name], f"model.{name}")
 
 
 def text_rules_of(root: dict[str, Any]) -> TextRules | None:
-    """How the entries are read; None if they are bytes in the byte alphabet and nothing else."""
+    """Return how entries are read; None if all of them are bytes in the byte alphabet."""
     model = root["model"]
     components = [component for component, _ in components_from_json(root.get("pre_tokenizer"))]
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
@@ -149,7 +172,7 @@ def text_rules_of(root: dict[str, Any]) -> TextRules | None:
     )
     prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
     if byte_level and not prefix and not suffix:
-        return None  # unless bytes are missing, which the reader of the entries finds out
+        return None  # unless entries for some bytes are missing
     if model.get("byte_fallback", False) and (prefix or suffix):
         raise UnsupportedTokenizer(
             "model.byte_fallback: not supported with a continuing_subword_prefix or end_of_word_suffix (got True)"
@@ -168,7 +191,7 @@ def text_rules_of(root: dict[str, Any]) -> TextRules | None:
 
 
 def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) -> list[AddedToken]:
-    """The added tokens in the order of the file, with the ids that readers give them."""
+    """Return the added tokens in file order, with the IDs that Hugging Face tokenizers gives them."""
     tokens: dict[str, AddedToken] = {}
     next_id = len(model)
     for index, item in enumerate(expect_list(value, "added_tokens")):
@@ -177,13 +200,14 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
         text, id_ = token.get("content"), token.get("id")
         if not isinstance(text, str) or not text:
             raise must_be(f"{where}.content", "a non-empty text", text)
-        flags = {name: token.get(name, False) for name in ("special", "lstrip", "rstrip", "single_word")}
-        flags["normalized"] = token.get("normalized", not flags["special"])
-        for name, flag in flags.items():
-            expect(flag, [False, True], f"{where}.{name}")
+        flags = {
+            name: flag_field(token, name, where, False)
+            for name in ("special", "lstrip", "rstrip", "single_word")
+        }
+        flags["normalized"] = flag_field(token, "normalized", where, not flags["special"])
         if text in tokens:
             raise BadTokenizer(f"{where}.content: duplicate (got {shown(text)})")
-        # As tokenizers numbers them: the entry's id, else the next one.
+        # Hugging Face tokenizers uses the ID of the entry, or the next unused one.
         expected = model.id_of(text)
         if expected is None:
             expected = next_id
@@ -192,7 +216,7 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
                 raise BadTokenizer(
                     f"{where}: must be in model.vocab, since its IDs have gaps (got {shown(text)})"
                 )
-        elif not as_text and (used_by := _who_takes_it_for_an_entry(text, model, ignore_merges)):
+        elif not as_text and (used_by := _conflicting_use(text, model, ignore_merges)):
             raise BadTokenizer(
                 f"{where}.content: same spelling as an entry of the byte alphabet that {used_by} (got "
                 f"{shown(text)}), so "
@@ -207,8 +231,8 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
     return list(tokens.values())
 
 
-def _who_takes_it_for_an_entry(text: str, model: Model, ignore_merges: bool) -> str | None:
-    """Who gives other text the id of a key, as an entry in the byte alphabet: "é" is the byte 0xe9, "Ġa" is " a"."""
+def _conflicting_use(text: str, model: Model, ignore_merges: bool) -> str | None:
+    """Return what gives another text the ID of a key that spells an entry: "é" is the byte 0xe9, "Ġa" is " a"."""
     entry = to_bytes(text)
     if entry is None or entry == text.encode():
         return None

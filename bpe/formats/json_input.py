@@ -1,5 +1,7 @@
-"""JSON with the traps closed: duplicate keys, NaN, huge numbers, deep nesting, lone surrogates and a number of values
-that would fill the memory are errors."""
+"""Strict JSON, and access to its fields.
+
+Duplicate keys, NaN, huge numbers, deep nesting, lone surrogates and more values than fit in memory are errors.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +11,50 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, lone_surrogate, printable, shown
-from bpe.formats.faults import must_be, not_utf8, unsupported
+from bpe.formats.faults import PATTERN_FORM, must_be, not_utf8, unsupported
 
-# Four times what the longest file known has (gemma 3), and some 1 GB as Python objects.
+# Four times as many as the largest known file (Gemma 3) has. They take about 1 GB as Python objects.
 MAX_VALUES: Final = 8_000_000
 
+_MAX_DEPTH: Final = 100  # of nested sequences of components
 _MAYBE_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
-def parse(data: bytes) -> Any:
-    """The value, or BadTokenizer with line, column and reason."""
-    # Each value but the first stands behind one of these; those within texts are few.
-    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+def parse(data: bytes, start: int = 0, stop: int | None = None) -> Any:
+    """Return the value in data[start:stop]. BadTokenizer names the line and column in `data`."""
+    text = data[start:stop].removeprefix(_BYTE_ORDER_MARK)
+    # Each value except the first follows one of these characters. Few of them are in strings.
+    if sum(map(text.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise BadTokenizer(f"too many values for a tokenizer (more than {MAX_VALUES:,})")
-    value = _parsed(data)
-    if _MAYBE_SURROGATE.search(data):
+    try:
+        value = json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        fix = "Keep one JSON value." if error.msg == "Extra data" else "Check whether the file is complete."
+        where = location(data, start + len(error.doc[: error.pos].encode()))
+        raise BadTokenizer(f"{where}: {_not_json(error.msg)}. {fix}") from None
+    except UnicodeDecodeError as error:
+        raise not_utf8(start + error.start) from None
+    except RecursionError:
+        raise BadTokenizer(_not_json("nested too deeply")) from None
+    except BadTokenizer:
+        raise
+    except ValueError as error:  # a number with thousands of digits
+        raise BadTokenizer(_not_json(shown(str(error), 100))) from None
+    if _MAYBE_SURROGATE.search(text):
         _check_texts(value)
     return value
 
 
+def location(data: bytes, offset: int) -> str:
+    """Return the line and the column of a byte: (b"a\\nbc", 3) -> "line 2 column 2"."""
+    line = data.count(b"\n", 0, offset) + 1
+    before = data[data.rfind(b"\n", 0, offset) + 1 : offset]
+    return f"line {line} column {len(before.decode(errors='replace')) + 1}"
+
+
 def _check_texts(value: Any) -> None:
-    """Raise BadTokenizer for the first text with a lone surrogate."""
+    """Raise BadTokenizer for a text with a lone surrogate."""
     left = [value]
     while left:
         item = left.pop()
@@ -43,24 +68,6 @@ def _check_texts(value: Any) -> None:
                 item.encode()
             except UnicodeEncodeError as error:
                 raise BadTokenizer(lone_surrogate(f"text {shown(item)}", error)) from None
-
-
-def _parsed(data: bytes) -> Any:
-    try:
-        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
-    except json.JSONDecodeError as error:
-        more_follows = error.msg == "Extra data"
-        fix = "Keep one JSON value." if more_follows else "Check whether the file is complete."
-        where = f"line {error.lineno} column {error.colno}"
-        raise BadTokenizer(f"{where}: {_not_json(error.msg)}. {fix}") from None
-    except UnicodeDecodeError as error:
-        raise not_utf8(error) from None
-    except RecursionError:
-        raise BadTokenizer(_not_json("nested too deeply")) from None
-    except BadTokenizer:
-        raise
-    except ValueError as error:  # a number with thousands of digits
-        raise BadTokenizer(_not_json(shown(str(error), 100))) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -82,8 +89,11 @@ def _not_json(why: str) -> str:
     return f"not valid JSON ({why})"
 
 
+# -- fields; errors name the JSON path ----------------------------------------------------------------------------
+
+
 def expect_object(value: Any, path: str, known_keys: Collection[str]) -> dict[str, Any]:
-    """The value if it is an object with known keys only; the error names the JSON path."""
+    """Return the value, which must be an object with known keys only."""
     if not isinstance(value, dict):
         raise must_be(path, "an object", value)
     for key in value:
@@ -93,21 +103,52 @@ def expect_object(value: Any, path: str, known_keys: Collection[str]) -> dict[st
 
 
 def expect_list(value: Any, path: str) -> list[Any]:
-    """The value if it is a list; the error names the JSON path."""
+    """Return the value, which must be a list."""
     if not isinstance(value, list):
         raise must_be(path, "a list", value)
     return value
 
 
-def expect(value: Any, allowed: Collection[Any], path: str, note: str = "") -> None:
-    """Raise UnsupportedTokenizer if the field at `path` has a value other than the allowed ones."""
+def expect(value: Any, allowed: Collection[Any], path: str, note: str = "") -> Any:
+    """Return the value, which must be one of the allowed ones."""
     if not any(value is each or (type(value) is type(each) and value == each) for each in allowed):
         supported = " or ".join(map(repr, allowed))
         raise unsupported(path, value, f"{supported} ({note})" if note else supported)
+    return value
+
+
+def expect_integer(value: Any, path: str, least: int = 0, most: int | None = None) -> int:
+    """Return the value, which must be an integer in [least, most]."""
+    if type(value) is not int or value < least or (most is not None and value > most):
+        wanted = f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}"
+        raise must_be(path, wanted, value)
+    return value
+
+
+def expect_text(value: Any, path: str, size: int | None = None) -> str:
+    """Return the value, which must be a text; size 1: one character."""
+    if not isinstance(value, str) or (size is not None and len(value) != size):
+        raise must_be(path, "a text" if size is None else "one character", value)
+    return value
+
+
+def flag_field(item: dict[str, Any], name: str, path: str, default: bool | None = None) -> bool:
+    """Return a boolean field of the object at `path`; default None: the field must exist."""
+    flag: bool = expect(item.get(name, default), [False, True], f"{path}.{name}")
+    return flag
+
+
+def pattern_field(item: dict[str, Any], path: str) -> tuple[str, bool]:
+    """Return the pattern of a component and whether it is a regular expression: {"String": " "} -> (" ", False)."""
+    pattern = item.get("pattern")
+    if not isinstance(pattern, dict) or list(pattern) not in (["Regex"], ["String"]):
+        raise must_be(f"{path}.pattern", PATTERN_FORM, pattern)
+    ((kind, text),) = pattern.items()
+    return expect_text(text, f"{path}.pattern.{kind}"), kind == "Regex"
 
 
 def component_type(value: Any, path: str) -> str:
-    """The type of a component of the pipeline; the error names its JSON path."""
+    """Return the type of a component of the pipeline."""
     name = value.get("type") if isinstance(value, dict) else None
     if not isinstance(name, str):
         raise must_be(path, "an object with a type", value)
@@ -115,14 +156,23 @@ def component_type(value: Any, path: str) -> str:
 
 
 def flat_sequence(value: Any, path: str, key: str) -> list[tuple[dict[str, Any], str]]:
-    """(component, its JSON path) of a Sequence, with those within it; of a single component, or of null."""
+    """Return the components with their JSON paths, of a component, of a Sequence with nested ones, or of null."""
     if value is None:
         return []
     if component_type(value, path) != "Sequence":
         return [(value, path)]
+    if path.count(f".{key}[") > _MAX_DEPTH:
+        raise UnsupportedTokenizer(f"{path[:60]}…: sequences are nested more than {_MAX_DEPTH} deep")
     expect_object(value, path, {"type", key})
     return [
         item
         for index, each in enumerate(expect_list(value.get(key), f"{path}.{key}"))
         for item in flat_sequence(each, f"{path}.{key}[{index}]", key)
     ]
+
+
+def sequence_of(items: list[dict[str, Any]], key: str) -> dict[str, Any] | None:
+    """Return the components as one: null, the only one, or a Sequence."""
+    if len(items) < 2:
+        return items[0] if items else None
+    return {"type": "Sequence", key: items}

@@ -86,7 +86,7 @@ def read(data: bytes) -> Parts:
         lines.append(f"{item['token_bytes']} {index + specials_count}")
     file = _core.EntryFile.read_rank_file("\n".join(lines).encode())
     if file.fault is not None:
-        index = file.fault[1] or 0
+        index = file.fault[1]
         raise must_be(f"vocab[{index}].token_bytes", "base64", vocab[index]["token_bytes"])
     return tiktoken.from_entries(file, pattern, specials)
 

@@ -40,9 +40,8 @@ def read_entries(data: bytes) -> _core.EntryFile:
     """The entries of a rank file; BadTokenizer names the first line that is not `base64 rank`."""
     file = _core.EntryFile.read_rank_file(data)
     if file.fault is not None:
-        index = file.fault[1] or 0
-        line = data.split(b"\n")[index].decode("utf-8", "replace")
-        raise must_be(f"line {index + 1}", "`base64 rank`", line)
+        _, index, start, stop, _ = file.fault
+        raise must_be(f"line {index + 1}", "`base64 rank`", data[start:stop].decode("utf-8", "replace"))
     return file
 
 

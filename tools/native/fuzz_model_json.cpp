@@ -1,19 +1,17 @@
-// The large parts of a tokenizer.json as a reader that makes objects of it has them, in each spelling; of any
-// other bytes places and numbers that fit together, and an outline that stays the same when it is read again.
+// The scanner of tokenizer.json against a reader that makes objects, as text and in the byte alphabet. For
+// any other bytes: offsets are consistent, and the outline of an outline is the outline.
 //
 // planted: bpe/native/vocabulary/read_model_json.cpp: `number > INT32_MAX` -> `number > UINT32_MAX`
 #include "plain_json.hpp"
 
 #include "vocabulary/byte_alphabet.hpp"
-#include "vocabulary/entry_list.hpp"
+#include "vocabulary/entry_file.hpp"
 
 namespace {
 
-using bpe::Spelling;
-
-// Nothing for a text with other characters.
-std::optional<std::string> spelled(std::string_view text, Spelling spelling) {
-  if (spelling == Spelling::text)
+// The bytes of an entry; nullopt for a text with other characters.
+std::optional<std::string> spelled(std::string_view text, bool as_text) {
+  if (as_text)
     return std::string(text);
   std::string bytes;
   for (size_t at = 0; at < text.size();) {
@@ -38,7 +36,7 @@ bool has_halves(std::string_view text) {
 }
 
 // Of good JSON without halves of surrogate pairs: what was read is what stands there.
-void check_entries(const fuzz::Json &vocab, const bpe::ModelJson &model, Spelling spelling,
+void check_entries(const fuzz::Json &vocab, const bpe::EntryFile &model, bool as_text,
                    std::string_view document) {
   size_t entry = 0, text = 0;
   for (size_t i = 0; i < vocab.names.size(); ++i) {
@@ -48,23 +46,25 @@ void check_entries(const fuzz::Json &vocab, const bpe::ModelJson &model, Spellin
                      number.find_first_not_of("0123456789") == std::string::npos && number.size() <= 10 &&
                      std::stoull(number) <= INT32_MAX,
                  "an id is a whole number up to 2^31 - 1");
-    if (const auto bytes = spelled(vocab.names[i], spelling)) {
-      fuzz::expect(entry < model.entries.size() && model.entries[entry] == *bytes &&
-                       model.entries.ids[entry] == std::stoull(number),
+    const auto bytes = spelled(vocab.names[i], as_text);
+    if (bytes && !bytes->empty()) {
+      fuzz::expect(entry < model.entries().size() && model.entries()[entry] == *bytes &&
+                       model.entries().ids[entry] == std::stoull(number),
                    "a member of the vocabulary is an entry");
       ++entry;
     } else {
-      fuzz::expect(text < model.texts.size() && model.texts[text].first == vocab.names[i] &&
-                       model.texts[text].second == std::stoull(number),
+      const std::pair<std::string, uint32_t> wanted{vocab.names[i],
+                                                    static_cast<uint32_t>(std::stoull(number))};
+      fuzz::expect(std::count(model.texts().begin(), model.texts().end(), wanted) > 0,
                    "a member that is no entry stays text");
       ++text;
     }
   }
-  fuzz::expect(entry == model.entries.size() && text == model.texts.size(), "no entry is made up");
+  fuzz::expect(entry == model.entries().size() && text == model.texts().size(), "no entry is made up");
 }
 
-void check_merges(const fuzz::Json &merges, const bpe::ModelJson &model, Spelling spelling) {
-  fuzz::expect(model.merge_ends.size() == 2 * merges.items.size(), "all merges are read");
+void check_merges(const fuzz::Json &merges, const bpe::EntryFile &model, bool as_text) {
+  fuzz::expect(model.merge_count() == merges.items.size(), "all merges are read");
   for (size_t i = 0; i < merges.items.size(); ++i) {
     const fuzz::Json &merge = merges.items[i];
     std::string left, right;
@@ -78,9 +78,8 @@ void check_merges(const fuzz::Json &merges, const bpe::ModelJson &model, Spellin
       left = merge.bytes.substr(0, space);
       right = merge.bytes.substr(space + 1);
     }
-    fuzz::expect(model.merge_part(2 * i) == spelled(left, spelling) &&
-                     model.merge_part(2 * i + 1) == spelled(right, spelling) &&
-                     model.product(i) == *spelled(left, spelling) + *spelled(right, spelling),
+    fuzz::expect(model.merge_part(2 * i) == spelled(left, as_text) &&
+                     model.merge_part(2 * i + 1) == spelled(right, as_text),
                  "a merge is of its two parts");
   }
 }
@@ -98,38 +97,34 @@ bool twice(const fuzz::Json &object, std::string_view name) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::Input input(data, size);
-  const Spelling spelling = static_cast<Spelling>(input.below(3));
+  const bool as_text = input.flag();
   const fuzz::Exact document(input.rest());
-  const auto model = bpe::read_model_json(document.view(), spelling);
+  bpe::EntryFile file = bpe::EntryFile::from_model_json(document.view());
+  const bpe::Fault &fault = file.fault();
   const auto object = fuzz::JsonReader(document.view(), " \t\r\n").read();
   const bool is_text = bpe::validate_utf8(document.data(), document.size()) == document.size();
-  const fuzz::Json *const of_model =
-      is_text && object && !any_halves(*object) ? member(*object, "model") : nullptr;
-  const bool is_plain = of_model && !twice(*object, "model") && !twice(*of_model, "vocab") &&
-                        !twice(*of_model, "merges") && member(*of_model, "vocab") &&
-                        member(*of_model, "merges");
-  fuzz::expect(model || !is_plain, "good JSON is read");
-  if (!model)
+  fuzz::expect((fault.kind == bpe::Fault::utf8) == !is_text, "other text than UTF-8 is a fault");
+  fuzz::expect(fault.start <= fault.stop && fault.stop <= document.size(), "offsets are in the document");
+  const bpe::EntryList &entries = file.entries();
+  fuzz::expect(entries.ids.size() == entries.ends.size() &&
+                   std::is_sorted(entries.ends.begin(), entries.ends.end()) &&
+                   (entries.ends.empty() || entries.ends.back() <= entries.bytes.size()),
+               "entries are concatenated");
+  if (fault.kind != bpe::Fault::none)
     return 0;
-  fuzz::expect(is_text && model->vocab_start <= model->vocab_stop && model->vocab_stop <= document.size() &&
-                   model->merges_start <= model->merges_stop && model->merges_stop <= document.size(),
-               "places are within the document");
-  fuzz::expect(model->entries.ids.size() == model->entries.ends.size(), "each entry has an id and an end");
-  for (size_t i = 0; i < model->entries.size(); ++i)
-    fuzz::expect(model->entries.ids[i] <= INT32_MAX &&
-                     model->entries.ends[i] <= model->entries.bytes.size() &&
-                     (i == 0 || model->entries.ends[i] >= model->entries.ends[i - 1]),
-                 "entries lie end to end");
-  fuzz::expect(model->merge_ends.size() % 2 == 0 &&
-                   std::is_sorted(model->merge_ends.begin(), model->merge_ends.end()) &&
-                   (model->merge_ends.empty() || model->merge_ends.back() <= model->merge_bytes.size()),
-               "merges lie end to end");
-  const std::string outline = bpe::outline(document.view(), *model);
-  const auto again = bpe::read_model_json(outline, Spelling::unread);
-  fuzz::expect(again && bpe::outline(outline, *again) == outline, "an outline has the same outline");
-  if (is_plain && spelling != Spelling::unread && model->fault.place == bpe::Fault::none) {
-    check_entries(*member(*of_model, "vocab"), *model, spelling, document.view());
-    check_merges(*member(*of_model, "merges"), *model, spelling);
+  for (const uint32_t id : entries.ids)
+    fuzz::expect(id <= INT32_MAX, "an id is at most 2^31 - 1");
+  const std::string outline = file.outline(document.view());
+  const bpe::EntryFile again = bpe::EntryFile::from_model_json(outline);
+  fuzz::expect(again.outline(outline) == outline, "the outline of an outline is the outline");
+  const fuzz::Json *const model =
+      is_text && object && !any_halves(*object) ? member(*object, "model") : nullptr;
+  if (!model || twice(*object, "model") || twice(*model, "vocab") || twice(*model, "merges") ||
+      !member(*model, "vocab") || !member(*model, "merges"))
+    return 0;
+  if (as_text || !file.spell_bytes()) {
+    check_entries(*member(*model, "vocab"), file, as_text, document.view());
+    check_merges(*member(*model, "merges"), file, as_text);
   }
   return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "common/image.hpp"
 #include "merge/merge_by_heap.hpp"
-#include "vocabulary/entry_list.hpp"
+#include "vocabulary/entry_file.hpp"
 #include "vocabulary/model_text.hpp"
 
 namespace {
@@ -46,15 +46,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string vocab = written(bpe::VocabText(vocabulary, {}), piece_bytes);
   const std::string merges = written(bpe::MergesText(vocabulary, as_pairs), piece_bytes);
   const std::string document = "{\"model\":{\"vocab\":" + vocab + ",\"merges\":" + merges + "}}";
-  const auto model = bpe::read_model_json(document, bpe::Spelling::byte_alphabet);
-  fuzz::expect(model && model->fault.place == bpe::Fault::none && model->texts.empty(),
+  bpe::EntryFile model = bpe::EntryFile::from_model_json(document);
+  fuzz::expect(model.fault().kind == bpe::Fault::none && !model.spell_bytes() && model.texts().empty(),
                "what is written is read");
   std::map<uint32_t, std::string> entries;
   for (size_t i = 0; i < rules.entries.size(); ++i)
     entries[rules.ids[i]] = rules.entries[i];
-  fuzz::expect(model->entries.size() == entries.size(), "all entries are written");
-  for (size_t i = 0; i < model->entries.size(); ++i)
-    fuzz::expect(entries[model->entries.ids[i]] == model->entries[i], "an entry is written as it is");
+  fuzz::expect(model.entries().size() == entries.size(), "all entries are written");
+  for (size_t i = 0; i < model.entries().size(); ++i)
+    fuzz::expect(entries[model.entries().ids[i]] == model.entries()[i], "an entry is written as it is");
   if (!rules.is_rank_file) {
     std::map<std::pair<std::string, std::string>, size_t> last; // of a pair given twice the last place counts
     for (size_t i = 0; i < rules.merges.size(); ++i)
@@ -63,13 +63,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < rules.merges.size(); ++i) {
       if (last[rules.merges[i]] != i)
         continue;
-      fuzz::expect(2 * count + 1 < model->merge_ends.size() &&
-                       model->merge_part(2 * count) == rules.merges[i].first &&
-                       model->merge_part(2 * count + 1) == rules.merges[i].second,
+      fuzz::expect(count < model.merge_count() && model.merge_part(2 * count) == rules.merges[i].first &&
+                       model.merge_part(2 * count + 1) == rules.merges[i].second,
                    "merges are written in their order");
       ++count;
     }
-    fuzz::expect(model->merge_ends.size() == 2 * count, "no merge is made up");
+    fuzz::expect(model.merge_count() == count, "no merge is made up");
   }
 
   bpe::HeapMerge heap;

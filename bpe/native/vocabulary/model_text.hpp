@@ -1,4 +1,4 @@
-// The large parts of a tokenizer.json as text: what entry_list.hpp reads, written.
+// The large parts of a tokenizer.json as text: what entry_file.hpp reads, written.
 //
 // Compact JSON as Python's json.dumps writes it with separators (",", ":") and characters beyond ASCII as
 // they are, byte for byte (tests/bpe/test_entry_files.py). About 0.1 s for 200,000 entries and 450,000

@@ -1,106 +1,67 @@
-// tokenizer.json without an object an entry: a walk to model.vocab and model.merges, and their plain grammar.
+// Scanner for model.vocab and model.merges of a tokenizer.json.
+//
+//   for each member of the document:  skip it, except "model"
+//   for each member of the model:     skip it, except "vocab" and "merges"
+//   vocab:   { string : ID , ... }               -> entries
+//   merges:  [ [string, string] | "a b" , ... ]  -> merge parts
+//
+// Skipping looks at strings and brackets only: Python parses these values from the outline and reports their
+// errors.
 #include "text/utf8.hpp"
 #include "vocabulary/byte_alphabet.hpp"
-#include "vocabulary/entry_list.hpp"
+#include "vocabulary/entry_file.hpp"
+
+#include <algorithm>
 
 namespace bpe {
 
 namespace {
 
-constexpr uint32_t no_character = UINT32_MAX;
-
-void append_utf8(std::string &out, uint32_t c) {
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    out += static_cast<char>(0xC0 | c >> 6);
-    out += static_cast<char>(0x80 | (c & 63));
-  } else if (c < 0x10000) {
-    out += static_cast<char>(0xE0 | c >> 12);
-    out += static_cast<char>(0x80 | (c >> 6 & 63));
-    out += static_cast<char>(0x80 | (c & 63));
-  } else {
-    out += static_cast<char>(0xF0 | c >> 18);
-    out += static_cast<char>(0x80 | (c >> 12 & 63));
-    out += static_cast<char>(0x80 | (c >> 6 & 63));
-    out += static_cast<char>(0x80 | (c & 63));
-  }
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// Reads JSON from left to right. Every call that returns false leaves the reader of no further use.
+// Reads JSON from left to right. A call that returns false leaves the scanner at the error.
 class Scanner {
 public:
-  Scanner(std::string_view text, Spelling spelling)
-      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), is_text_(spelling == Spelling::text) {}
+  explicit Scanner(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
-  size_t place() const { return static_cast<size_t>(at_ - begin_); }
-  void go_to(size_t place) { at_ = begin_ + place; }
-  bool take(char c) {
-    skip_space();
+  size_t offset() const { return static_cast<size_t>(at_ - begin_); }
+  void go_to(size_t offset) { at_ = begin_ + offset; }
+  size_t next_offset() { // of the next character other than white space
+    while (at_ != end_ && is_space(*at_))
+      ++at_;
+    return offset();
+  }
+  bool accept(char c) {
+    next_offset();
     if (at_ == end_ || *at_ != c)
       return false;
     ++at_;
     return true;
   }
-  // The place of the next character that is no space.
-  size_t start_of_value() {
-    skip_space();
-    return place();
-  }
 
-  // A string in the byte alphabet, its bytes appended to `out`. One with other characters appends nothing to
-  // `out` but its text to `text`, which is cleared first. Where entries are text, the text as it is.
-  bool entry(std::string &out, std::string &text, bool &in_alphabet) {
-    if (!take('"'))
+  // Appends the text of a string.
+  bool string(std::string &out) {
+    if (!accept('"'))
       return false;
-    if (is_text_) {
-      in_alphabet = true;
-      return append_string(out);
-    }
-    const char *const start = at_;
-    const size_t before = out.size();
-    for (uint32_t c; (c = character()) != '"' || escaped_;) {
-      if (c == no_character)
+    for (;;) {
+      const char *const plain = at_;
+      while (at_ != end_ && *at_ != '"' && *at_ != '\\' && static_cast<uint8_t>(*at_) >= 0x20)
+        ++at_;
+      out.append(plain, at_);
+      if (at_ == end_ || static_cast<uint8_t>(*at_) < 0x20)
         return false;
-      if (c >= ByteAlphabet::end || byte_alphabet.byte_of[c] < 0) {
-        out.resize(before);
-        in_alphabet = false;
-        at_ = start;
-        return whole_string(text);
-      }
-      out += static_cast<char>(byte_alphabet.byte_of[c]);
+      if (*at_++ == '"')
+        return true;
+      if (!escape(out))
+        return false;
     }
-    in_alphabet = true;
-    return true;
   }
 
-  // "left right", spelled in the same way.
-  bool merge_line(std::string &out, uint64_t &left_end) {
-    if (!take('"'))
-      return false;
-    const size_t before = out.size();
-    size_t spaces = 0;
-    for (uint32_t c; (c = character()) != '"' || escaped_;) {
-      if (c == ' ' && ++spaces == 1) {
-        left_end = out.size();
-        continue;
-      }
-      if (is_text_) {
-        if (c == no_character)
-          return false;
-        append_utf8(out, c);
-        continue;
-      }
-      if (c >= ByteAlphabet::end || byte_alphabet.byte_of[c] < 0)
-        return false;
-      out += static_cast<char>(byte_alphabet.byte_of[c]);
-    }
-    return spaces == 1 && left_end > before && out.size() > left_end;
-  }
-
-  // A whole number up to 2^31 - 1 as JSON writes it.
+  // An integer in [0, 2^31 - 1].
   bool id(uint32_t &value) {
-    skip_space();
+    next_offset();
     const char *const start = at_;
     uint64_t number = 0;
     while (at_ != end_ && *at_ >= '0' && *at_ <= '9' && at_ - start < 11)
@@ -111,22 +72,8 @@ public:
     return at_ != end_ && *at_ != '.' && *at_ != 'e' && *at_ != 'E';
   }
 
-  bool whole_string(std::string &text) { // behind the opening quote
-    text.clear();
-    return append_string(text);
-  }
-  bool append_string(std::string &text) {
-    for (uint32_t c; (c = character()) != '"' || escaped_;) {
-      if (c == no_character)
-        return false;
-      append_utf8(text, c);
-    }
-    return true;
-  }
-
-  // Passes over a value of any kind, looking at strings and brackets only.
   bool skip_value() {
-    skip_space();
+    next_offset();
     size_t depth = 0;
     do {
       if (at_ == end_)
@@ -142,8 +89,7 @@ public:
           return false;
         --depth;
       } else if (depth == 0) {
-        while (at_ != end_ && *at_ != ',' && *at_ != '}' && *at_ != ']' && *at_ != ' ' && *at_ != '\n' &&
-               *at_ != '\r' && *at_ != '\t')
+        while (at_ != end_ && *at_ != ',' && *at_ != '}' && *at_ != ']' && !is_space(*at_))
           ++at_;
       }
     } while (depth > 0);
@@ -151,11 +97,7 @@ public:
   }
 
 private:
-  void skip_space() {
-    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t'))
-      ++at_;
-  }
-  bool skip_string() { // behind the opening quote
+  bool skip_string() { // after the opening quote
     for (; at_ != end_; ++at_) {
       if (*at_ == '\\') {
         if (++at_ == end_)
@@ -167,6 +109,7 @@ private:
     }
     return false;
   }
+
   bool hex4(uint32_t &value) {
     value = 0;
     if (end_ - at_ < 4)
@@ -184,194 +127,229 @@ private:
     return true;
   }
 
-  // The next character of a string, or no_character; a '"' that is not escaped_ ends it.
-  uint32_t character() {
-    escaped_ = false;
+  bool escape(std::string &out) { // after the backslash
+    static constexpr std::string_view names = "\"\\/bfnrt", characters = "\"\\/\b\f\n\r\t";
     if (at_ == end_)
-      return no_character;
-    const uint8_t lead = static_cast<uint8_t>(*at_);
-    if (lead >= 0x80) {
-      const Char c =
-          read_char(reinterpret_cast<const uint8_t *>(at_), reinterpret_cast<const uint8_t *>(end_));
-      at_ += c.length;
-      return c.code_point;
-    }
-    ++at_;
-    if (lead != '\\')
-      return lead < 0x20 ? no_character : lead;
-    escaped_ = true;
-    if (at_ == end_)
-      return no_character;
-    switch (*at_++) {
-    case '"':
-      return '"';
-    case '\\':
-      return '\\';
-    case '/':
-      return '/';
-    case 'b':
-      return '\b';
-    case 'f':
-      return '\f';
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    case 'u':
-      break;
-    default:
-      return no_character;
+      return false;
+    if (const size_t known = names.find(*at_); known != std::string_view::npos) {
+      ++at_;
+      out += characters[known];
+      return true;
     }
     uint32_t unit, low;
-    if (!hex4(unit) || (unit >= 0xDC00 && unit < 0xE000))
-      return no_character;
-    if (unit < 0xD800 || unit >= 0xE000)
-      return unit;
-    if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u')
-      return no_character;
-    at_ += 2;
-    if (!hex4(low) || low < 0xDC00 || low >= 0xE000)
-      return no_character;
-    return 0x10000 + ((unit - 0xD800) << 10 | (low - 0xDC00));
+    if (*at_++ != 'u' || !hex4(unit) || (unit >= 0xDC00 && unit < 0xE000))
+      return false;
+    if (unit >= 0xD800 && unit < 0xE000) { // the first half of a surrogate pair
+      if (end_ - at_ < 6 || *at_++ != '\\' || *at_++ != 'u' || !hex4(low) || low < 0xDC00 || low >= 0xE000)
+        return false;
+      unit = 0x10000 + ((unit - 0xD800) << 10 | (low - 0xDC00));
+    }
+    uint8_t bytes[4];
+    out.append(reinterpret_cast<const char *>(bytes), write_utf8(unit, bytes));
+    return true;
   }
 
   const char *const begin_;
   const char *at_;
   const char *const end_;
-  const bool is_text_;
-  bool escaped_ = false;
 };
 
-// Both give the place of a fault and false.
-bool read_vocab(Scanner &scanner, ModelJson &model) {
-  model.fault = {Fault::vocab, Fault::whole};
-  if (!scanner.take('{'))
-    return false;
-  model.fault.index = 0;
-  EntryList &entries = model.entries;
-  std::string text;
-  if (!scanner.take('}')) {
-    do {
-      bool in_alphabet;
-      uint32_t id;
-      if (!scanner.entry(entries.bytes, text, in_alphabet) || !scanner.take(':') || !scanner.id(id))
-        return false;
-      ++model.fault.index;
-      if (!in_alphabet) {
-        model.texts.emplace_back(text, id);
-      } else if (entries.bytes.size() == (entries.ends.empty() ? 0 : entries.ends.back())) {
-        model.texts.emplace_back("", id);
-      } else {
-        entries.ids.push_back(id);
-        entries.ends.push_back(entries.bytes.size());
-      }
-    } while (scanner.take(','));
-    if (!scanner.take('}'))
+// The bytes that characters of the byte alphabet spell, appended; false for another character.
+bool append_spelled(std::string &out, std::string_view characters) {
+  const uint8_t *at = bytes_of(characters);
+  for (const uint8_t *const end = at + characters.size(); at != end;) {
+    const Char c = read_char(at, end);
+    if (c.code_point >= ByteAlphabet::end || byte_alphabet.byte_of[c.code_point] < 0)
       return false;
+    out += static_cast<char>(byte_alphabet.byte_of[c.code_point]);
+    at += c.length;
   }
-  model.fault = {};
   return true;
-}
-
-bool read_merges(Scanner &scanner, ModelJson &model) {
-  model.fault = {Fault::merges, Fault::whole};
-  if (!scanner.take('['))
-    return false;
-  model.fault.index = 0;
-  std::string text;
-  if (!scanner.take(']')) {
-    do {
-      uint64_t left_end = 0;
-      if (scanner.take('[')) {
-        bool left_known, right_known;
-        if (!scanner.entry(model.merge_bytes, text, left_known))
-          return false;
-        left_end = model.merge_bytes.size();
-        if (!scanner.take(',') || !scanner.entry(model.merge_bytes, text, right_known) ||
-            !scanner.take(']') || !left_known || !right_known)
-          return false;
-      } else if (!scanner.merge_line(model.merge_bytes, left_end)) {
-        return false;
-      }
-      ++model.fault.index;
-      model.merge_ends.push_back(left_end);
-      model.merge_ends.push_back(model.merge_bytes.size());
-    } while (scanner.take(','));
-    if (!scanner.take(']'))
-      return false;
-  }
-  model.fault = {};
-  return true;
-}
-
-// A JSON object member by member: member(key) reads the value.
-template <class Member> bool read_object(Scanner &scanner, const Member &member) {
-  std::string key;
-  if (!scanner.take('{'))
-    return false;
-  do {
-    if (!scanner.take('"') || !scanner.whole_string(key) || !scanner.take(':') || !member(key))
-      return false;
-  } while (scanner.take(','));
-  return scanner.take('}');
 }
 
 } // namespace
 
-std::optional<ModelJson> read_model_json(std::string_view document, Spelling spelling) {
-  if (validate_utf8(reinterpret_cast<const uint8_t *>(document.data()), document.size()) < document.size())
-    return std::nullopt;
-  Scanner scanner(document, spelling);
-  ModelJson model{};
-  bool vocab_seen = false, merges_seen = false;
-  const auto part = [&](bool &seen, size_t &start, size_t &stop, auto read) {
-    start = scanner.start_of_value();
-    const Fault before = model.fault;
-    bool good = !seen && spelling != Spelling::unread && read(scanner, model);
-    if (!good && !seen) { // what comes behind it is looked at all the same
-      scanner.go_to(start);
-      good = scanner.skip_value();
-    }
-    if (before.place != Fault::none)
-      model.fault = before;
-    seen = true;
-    stop = scanner.place();
-    return good;
-  };
-  const bool good = read_object(scanner, [&](const std::string &outer) {
-    if (outer != "model")
-      return scanner.skip_value();
-    return read_object(scanner, [&](const std::string &inner) {
-      if (inner == "vocab")
-        return part(vocab_seen, model.vocab_start, model.vocab_stop, read_vocab);
-      if (inner == "merges")
-        return part(merges_seen, model.merges_start, model.merges_stop, read_merges);
-      return scanner.skip_value();
+// Reads one document into an EntryFile. After a malformed item the rest of its value is skipped.
+class ModelReader {
+public:
+  ModelReader(std::string_view document, EntryFile &file) : scanner_(document), file_(file) {}
+
+  void read() {
+    members([&](const std::string &name) { return name == "model" ? model() : scanner_.skip_value(); });
+  }
+
+private:
+  template <class Member> bool members(const Member &member) { // of an object, after which nothing is read
+    if (!scanner_.accept('{'))
+      return false;
+    std::string name;
+    do {
+      name.clear();
+      if (!scanner_.string(name) || !scanner_.accept(':') || !member(name))
+        return false;
+    } while (scanner_.accept(','));
+    return scanner_.accept('}');
+  }
+
+  bool model() {
+    scanner_.next_offset();
+    return members([&](const std::string &name) {
+      if (name == "vocab" && file_.vocab_.stop == 0)
+        return value(file_.vocab_, [&] { return vocab(); });
+      if (name == "merges" && file_.merges_.stop == 0)
+        return value(file_.merges_, [&] { return merges(); });
+      return scanner_.skip_value(); // Python reports a duplicate
     });
-  });
-  if (!good || !vocab_seen || !merges_seen)
-    return std::nullopt;
-  return model;
+  }
+
+  template <class Read> bool value(EntryFile::Span &span, const Read &read) {
+    const Fault before = file_.fault_;
+    const size_t start = scanner_.next_offset();
+    if (!read()) {
+      const size_t error = scanner_.offset();
+      scanner_.go_to(start);
+      if (!scanner_.skip_value() || file_.fault_.kind == Fault::none) {
+        file_.fault_ = {Fault::json, 0, error, error, {}};
+        return false;
+      }
+    }
+    span = {start, scanner_.offset()};
+    if (before.kind != Fault::none)
+      file_.fault_ = before;
+    return true;
+  }
+
+  // Records that the value at `start` is malformed, if there is a complete value.
+  bool fail(Fault::Kind kind, size_t start, size_t index = 0, std::string_view name = {}) {
+    const size_t error = scanner_.offset();
+    scanner_.go_to(start);
+    if (scanner_.skip_value())
+      file_.fault_ = {kind, index, start, scanner_.offset(), std::string(name)};
+    else
+      scanner_.go_to(error);
+    return false;
+  }
+
+  bool vocab() {
+    if (const size_t start = scanner_.next_offset(); !scanner_.accept('{'))
+      return fail(Fault::vocab, start);
+    if (scanner_.accept('}'))
+      return true;
+    EntryList &entries = file_.entries_;
+    do {
+      const size_t before = entries.bytes.size();
+      if (const size_t start = scanner_.next_offset(); !scanner_.string(entries.bytes))
+        return fail(Fault::key, start);
+      if (!scanner_.accept(':'))
+        return false;
+      uint32_t id;
+      if (const size_t start = scanner_.next_offset(); !scanner_.id(id))
+        return fail(Fault::id, start, 0, std::string_view(entries.bytes).substr(before));
+      if (entries.bytes.size() == before)
+        file_.texts_.emplace_back("", id);
+      else
+        entries.add(id);
+    } while (scanner_.accept(','));
+    return scanner_.accept('}');
+  }
+
+  bool merges() {
+    file_.has_merges_ = true;
+    if (const size_t start = scanner_.next_offset(); !scanner_.accept('['))
+      return fail(Fault::merges, start);
+    if (scanner_.accept(']'))
+      return true;
+    do {
+      const size_t start = scanner_.next_offset(), index = file_.merge_ends_.size() / 2;
+      uint64_t left_end = 0;
+      if (!(scanner_.accept('[') ? merge_pair(left_end) : merge_line(left_end)))
+        return fail(Fault::merge, start, index);
+      file_.merge_ends_.push_back(left_end);
+      file_.merge_ends_.push_back(file_.merge_bytes_.size());
+    } while (scanner_.accept(','));
+    return scanner_.accept(']');
+  }
+
+  bool merge_pair(uint64_t &left_end) {
+    std::string &bytes = file_.merge_bytes_;
+    if (!scanner_.string(bytes) || !scanner_.accept(','))
+      return false;
+    left_end = bytes.size();
+    return scanner_.string(bytes) && scanner_.accept(']');
+  }
+
+  bool merge_line(uint64_t &left_end) { // "left right", with one space
+    std::string &bytes = file_.merge_bytes_;
+    const size_t start = bytes.size();
+    if (!scanner_.string(bytes))
+      return false;
+    left_end = bytes.find(' ', start);
+    if (left_end == std::string::npos || left_end == start || left_end + 1 == bytes.size() ||
+        bytes.find(' ', left_end + 1) != std::string::npos)
+      return false;
+    bytes.erase(left_end, 1);
+    return true;
+  }
+
+  Scanner scanner_;
+  EntryFile &file_;
+};
+
+EntryFile EntryFile::from_model_json(std::string_view document) {
+  EntryFile file;
+  const size_t valid = validate_utf8(bytes_of(document), document.size());
+  if (valid < document.size())
+    file.fault_ = {Fault::utf8, 0, valid, valid, {}};
+  else
+    ModelReader(document, file).read();
+  return file;
 }
 
-std::string outline(std::string_view document, const ModelJson &model) {
+std::string EntryFile::outline(std::string_view document) const {
   struct Part {
-    size_t start, stop;
+    Span span;
     std::string_view stand_in;
-  };
-  Part parts[] = {{model.vocab_start, model.vocab_stop, "{}"}, {model.merges_start, model.merges_stop, "[]"}};
-  if (parts[1].start < parts[0].start)
+  } parts[] = {{vocab_, "{}"}, {merges_, "[]"}};
+  if (parts[1].span.start < parts[0].span.start)
     std::swap(parts[0], parts[1]);
   std::string out;
   size_t from = 0;
-  for (const Part &part : parts) {
-    out.append(document.substr(from, part.start - from)).append(part.stand_in);
-    from = part.stop;
+  for (const auto &[span, stand_in] : parts) {
+    if (span.stop == 0)
+      continue;
+    const std::string_view value = document.substr(span.start, span.stop - span.start);
+    out.append(document.substr(from, span.start - from));
+    out.append(static_cast<size_t>(std::count(value.begin(), value.end(), '\n')), '\n').append(stand_in);
+    from = span.stop;
   }
-  out.append(document.substr(from));
-  return out;
+  return out.append(document.substr(from));
+}
+
+std::optional<size_t> EntryFile::spell_bytes() {
+  EntryList spelled;
+  spelled.bytes.reserve(entries_.bytes.size());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const size_t before = spelled.bytes.size();
+    if (append_spelled(spelled.bytes, entries_[i])) {
+      spelled.add(entries_.ids[i]);
+    } else {
+      spelled.bytes.resize(before);
+      texts_.emplace_back(entries_[i], entries_.ids[i]);
+    }
+  }
+  std::string bytes;
+  bytes.reserve(merge_bytes_.size());
+  std::vector<uint64_t> ends;
+  ends.reserve(merge_ends_.size());
+  for (size_t i = 0; i < merge_ends_.size(); ++i) {
+    if (!append_spelled(bytes, merge_part(i)))
+      return i;
+    ends.push_back(bytes.size());
+  }
+  entries_ = std::move(spelled);
+  merge_bytes_ = std::move(bytes);
+  merge_ends_ = std::move(ends);
+  return std::nullopt;
 }
 
 } // namespace bpe

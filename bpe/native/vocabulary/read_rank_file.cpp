@@ -1,5 +1,5 @@
-// tiktoken's rank file: a line `base64(bytes) rank` an entry.
-#include "vocabulary/entry_list.hpp"
+// Reader of tiktoken's rank files: a line `base64(bytes) rank` per entry.
+#include "vocabulary/entry_file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,8 +18,8 @@ constexpr auto digit_of = [] {
   return table;
 }();
 
-// Appends the bytes of whole groups of four digits, the last one padded; false for anything else. Bits that
-// padding leaves over are dropped, as Python's strict reader does.
+// Appends the bytes of complete groups of four digits, of which the last may be padded; false for other text.
+// Drops the unused bits of a padded group, as Python's strict decoder does.
 bool append_base64(std::string &out, std::string_view digits) {
   if (digits.empty() || digits.size() % 4 != 0)
     return false;
@@ -48,39 +48,38 @@ bool append_base64(std::string &out, std::string_view digits) {
 
 } // namespace
 
-EntryList read_rank_file(std::string_view data, Fault &fault, std::optional<uint32_t> &empty_rank) {
+EntryFile EntryFile::from_rank_file(std::string_view data) {
   constexpr std::string_view blanks = " \t\r\v\f";
-  EntryList entries;
+  EntryFile file;
+  EntryList &entries = file.entries_;
   entries.bytes.reserve(data.size());
   for (size_t at = 0, index = 0; at < data.size(); ++index) {
-    const size_t stop = std::min(data.find('\n', at), data.size());
+    const size_t start = at, stop = std::min(data.find('\n', at), data.size());
     std::string_view line = data.substr(at, stop - at);
     at = stop + 1;
     line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
     if (line.empty())
       continue;
-    fault = {Fault::line, index};
+    file.fault_ = {Fault::line, index, start, stop, {}};
     const size_t space = line.find_first_of(blanks);
-    const bool is_empty = line.substr(0, space) == "=" && !empty_rank;
+    const bool is_empty = line.substr(0, space) == "=" && file.texts_.empty();
     if (space == std::string_view::npos ||
         (!is_empty && !append_base64(entries.bytes, line.substr(0, space))))
-      return entries;
+      return file;
     line.remove_prefix(std::min(line.find_first_not_of(blanks, space), line.size()));
     uint64_t rank = 0;
     size_t digits = 0;
     for (; digits < line.size() && line[digits] >= '0' && line[digits] <= '9' && digits < 11; ++digits)
       rank = rank * 10 + static_cast<uint64_t>(line[digits] - '0');
     if (digits == 0 || rank > INT32_MAX || line.find_first_not_of(blanks, digits) != std::string_view::npos)
-      return entries;
-    fault = {};
-    if (is_empty) {
-      empty_rank = static_cast<uint32_t>(rank);
-      continue;
-    }
-    entries.ids.push_back(static_cast<uint32_t>(rank));
-    entries.ends.push_back(entries.bytes.size());
+      return file;
+    file.fault_ = {};
+    if (is_empty)
+      file.texts_.emplace_back("", static_cast<uint32_t>(rank));
+    else
+      entries.add(static_cast<uint32_t>(rank));
   }
-  return entries;
+  return file;
 }
 
 } // namespace bpe

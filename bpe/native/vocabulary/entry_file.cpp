@@ -1,0 +1,138 @@
+// Questions about the entries and merges of a file, and the entries that text is encoded with.
+#include "vocabulary/entry_file.hpp"
+
+#include "text/utf8.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace bpe {
+
+namespace {
+
+// Whether merging may start with the entry: a character, perhaps with prefix and suffix, or a byte.
+bool may_start_merging(const std::optional<TextRules> &rules, std::string_view entry) {
+  if (!rules)
+    return entry.size() == 1;
+  const auto is_one = [&](std::string_view text) {
+    const uint8_t *const bytes = bytes_of(text);
+    return text.size() <= 1 ||
+           (!rules->byte_level && read_char(bytes, bytes + text.size()).length == text.size());
+  };
+  const auto is_one_with_suffix = [&](std::string_view text) {
+    return is_one(text) ||
+           (text.ends_with(rules->suffix) && is_one(text.substr(0, text.size() - rules->suffix.size())));
+  };
+  return is_one_with_suffix(entry) ||
+         (entry.starts_with(rules->prefix) && is_one_with_suffix(entry.substr(rules->prefix.size()))) ||
+         (rules->byte_fallback && entry.size() == 6 && entry.starts_with("<0x"));
+}
+
+} // namespace
+
+int64_t EntryFile::max_id() const {
+  int64_t highest = -1;
+  for (const uint32_t id : entries_.ids)
+    highest = std::max<int64_t>(highest, id);
+  for (const auto &[text, id] : texts_)
+    highest = std::max<int64_t>(highest, id);
+  return highest;
+}
+
+bool EntryFile::has_id(int64_t id) const {
+  return std::find(entries_.ids.begin(), entries_.ids.end(), id) != entries_.ids.end() ||
+         std::any_of(texts_.begin(), texts_.end(), [&](const auto &text) { return text.second == id; });
+}
+
+std::vector<std::optional<uint32_t>> EntryFile::find(const std::vector<std::string_view> &wanted) const {
+  std::unordered_map<std::string_view, std::optional<uint32_t>> ids;
+  for (const std::string_view entry : wanted)
+    ids.try_emplace(entry);
+  for (size_t i = 0; !ids.empty() && i < entries_.size(); ++i)
+    if (const auto found = ids.find(entries_[i]); found != ids.end())
+      found->second = entries_.ids[i];
+  std::vector<std::optional<uint32_t>> found;
+  for (const std::string_view entry : wanted)
+    found.push_back(ids[entry]);
+  return found;
+}
+
+std::unordered_set<std::string_view>
+EntryFile::used_by_merges(const std::unordered_set<std::string_view> &texts, size_t prefix_bytes) const {
+  std::unordered_set<std::string_view> used;
+  const auto bit_of = [](std::string_view text) { return uint64_t{1} << std::min<size_t>(text.size(), 63); };
+  uint64_t sizes = 0; // bit k: a text has k bytes; most entries have another size
+  for (const std::string_view text : texts)
+    sizes |= bit_of(text);
+  const auto look_up = [&](std::string_view entry) {
+    if (sizes & bit_of(entry))
+      if (const auto found = texts.find(entry); found != texts.end())
+        used.insert(*found);
+  };
+  std::string product;
+  for (size_t i = 0; !texts.empty() && i < merge_ends_.size(); i += 2) {
+    const std::string_view left = merge_part(i), right = merge_part(i + 1);
+    look_up(left);
+    look_up(right);
+    look_up(product.assign(left).append(right.substr(std::min(prefix_bytes, right.size()))));
+  }
+  return used;
+}
+
+void EntryFile::require_unique_ids() const {
+  const std::vector<uint32_t> &ids = entries_.ids;
+  if (std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) == ids.end())
+    return;
+  std::unordered_map<uint32_t, size_t> owners;
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (const auto [owner, is_new] = owners.try_emplace(ids[i], i); !is_new)
+      throw std::invalid_argument("id " + std::to_string(ids[i]) + " is that of both " +
+                                  quoted(entries_[owner->second]) + " and " + quoted(entries_[i]) +
+                                  "; ids must be unique");
+}
+
+void EntryFile::require_unique_merges() const {
+  std::unordered_map<std::string, size_t> indexes;
+  for (size_t i = 0; i < merge_count(); ++i) {
+    std::string pair = std::to_string(merge_part(2 * i).size()) + ":";
+    pair.append(merge_part(2 * i)).append(merge_part(2 * i + 1));
+    if (const auto [first, is_new] = indexes.try_emplace(std::move(pair), i); !is_new)
+      throw std::invalid_argument("merges[" + std::to_string(i) + "] repeats merges[" +
+                                  std::to_string(first->second) + "]");
+  }
+}
+
+std::vector<Vocabulary::Entry> EntryFile::ordinary_entries(const std::vector<SpecialToken> &special_tokens,
+                                                           const std::optional<TextRules> &rules) const {
+  std::unordered_map<uint32_t, std::string_view> text_of;
+  std::unordered_set<std::string_view> texts;
+  for (const SpecialToken &token : special_tokens) {
+    text_of.emplace(token.value, token.text);
+    texts.insert(token.text);
+  }
+  const auto used = used_by_merges(texts, rules ? rules->prefix.size() : 0);
+  std::vector<Vocabulary::Entry> ordinary;
+  ordinary.reserve(entries_.size());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const std::string_view entry = entries_[i];
+    const auto special = text_of.find(entries_.ids[i]);
+    if (!has_merges_ || special == text_of.end() ||
+        (special->second == entry && (may_start_merging(rules, entry) || used.contains(entry))))
+      ordinary.push_back({entries_.ids[i], entry});
+  }
+  return ordinary;
+}
+
+std::optional<Vocabulary::Merges> EntryFile::merges() const {
+  if (!has_merges_)
+    return std::nullopt;
+  Vocabulary::Merges merges;
+  merges.reserve(merge_count());
+  for (size_t i = 0; i < merge_count(); ++i)
+    merges.emplace_back(merge_part(2 * i), merge_part(2 * i + 1));
+  return merges;
+}
+
+} // namespace bpe
