@@ -1,10 +1,10 @@
-"""Write bpe/native/normalize/unicode_tables.cpp: what the normalizers of Hugging Face tokenizers do to each character.
+"""Write bpe/native/normalize/unicode_tables.inc: how the normalizers of Hugging Face tokenizers map each character.
 
-tokenizers normalizes by several Unicode versions at once (its normal forms by 9.0, its lower case by 17.0), so the
-tables are read off the installed library, character by character; nothing comes from this Python's `unicodedata` but
-one mark of each combining class, by which the classes of all others are measured.
+tokenizers mixes Unicode versions: its normal forms use 9.0, its lower case 17.0. The tool therefore normalizes every
+character with the installed library. `unicodedata` only supplies one sample mark per combining class. The tool measures
+the classes of all other marks against these samples.
 
-    python tools/generate_normalization_tables.py > bpe/native/normalize/unicode_tables.cpp
+    python tools/generate_normalization_tables.py > bpe/native/normalize/unicode_tables.inc
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def mapping(changed: Map) -> list[int]:
     ]
 
 
-def cpp() -> str:
-    """The source text."""
+def arrays_of_cpp() -> str:
+    """Return the text of unicode_tables.inc."""
     nfd, nfkd = changes(normalizers.NFD().normalize_str), changes(normalizers.NFKD().normalize_str)
     no_hangul = {c: text for c, text in nfd.items() if c not in HANGUL}
     clean, nmt = changes(bert(clean_text=True)), changes(normalizers.Nmt().normalize_str)
@@ -187,13 +187,7 @@ def cpp() -> str:
         arrays[name] = [number for pair in ranges(code_points) for number in pair]
     lines = [
         "// Written by tools/generate_normalization_tables.py; do not edit.",
-        "//",
-        f"// Read off tokenizers {version('tokenizers')}.",
-        '#include "normalize/unicode_tables.hpp"',
-        "",
-        "namespace bpe::unicode {",
-        "",
-        "// clang-format off",
+        f"// Source: tokenizers {version('tokenizers')}.",
     ]
     for name, numbers in arrays.items():
         lines.append(f"static const uint32_t {name}_numbers[] = {{")
@@ -204,8 +198,8 @@ def cpp() -> str:
                 line = ""
             line += f"{number},"
         lines += [line, "};", f"const std::span<const uint32_t> {name}{{{name}_numbers}};"]
-    return "\n".join([*lines, "// clang-format on", "", "} // namespace bpe::unicode", ""])
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":
-    sys.stdout.write(cpp())
+    sys.stdout.write(arrays_of_cpp())

@@ -1,13 +1,14 @@
-"""Write bpe/pretokenization/unicode_ranges.py: the sets that properties name in the dialects of patterns, letter case.
+"""Write bpe/pretokenization/unicode_sets.json: Unicode properties of both pattern dialects, and letter case.
 
-Each set is read off the engines themselves, whose Unicode version decides what a tokenizer does: tiktoken for Rust's
-dialect, tokenizers for Oniguruma's. Text of all scalars is matched with the property as pattern.
+The tool matches a text of all scalar values with each property. tiktoken defines the Rust dialect and tokenizers the
+Oniguruma dialect, so the tables have the Unicode version of these engines.
 
-    python tools/generate_unicode_tables.py > bpe/pretokenization/unicode_ranges.py
+    python tools/generate_unicode_tables.py > bpe/pretokenization/unicode_sets.json
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -71,7 +72,7 @@ patws/patternwhitespace pcm/prependedconcatenationmark qmark/quotationmark radic
 sterm/sentenceterminal sd/softdotted term/terminalpunctuation uideo/unifiedideograph upper/uppercase
 vs/variationselector space/wspace/whitespace xidc/xidcontinue xids/xidstart
 """.split()
-# Sets that only Oniguruma has a name for, and those that are no properties.
+# Names that only Oniguruma knows, and POSIX brackets.
 ONIGURUMA_ONLY = (
     "alnum alpha blank cntrl digit graph lower print punct posixpunct space upper xdigit word".split()
 )
@@ -83,7 +84,7 @@ Matcher: TypeAlias = Callable[[str, str], "str | None"]
 
 
 def rust(expression: str, text: str) -> str | None:
-    """The characters of the text that are in some match; None where the expression is no valid one."""
+    """Return the matched characters of the text, or None if the expression is invalid."""
     ranks = {bytes([byte]): byte for byte in range(256)}
     try:
         encoding = tiktoken.Encoding("probe", pat_str=expression, mergeable_ranks=ranks, special_tokens={})
@@ -111,7 +112,7 @@ def as_ranges(characters: str) -> Ranges:
 
 
 def coded(numbers: Iterable[int]) -> str:
-    """Five bits a digit, lowest first; all digits of a number but its last are from the upper half of DIGITS."""
+    """Encode numbers with five bits per digit, lowest first; only the last digit is from the lower half of DIGITS."""
     digits: list[str] = []
     for number in numbers:
         while number >= 32:
@@ -122,7 +123,7 @@ def coded(numbers: Iterable[int]) -> str:
 
 
 def coded_ranges(ranges: Ranges) -> str:
-    """How far each range begins behind the one before, and its length less one."""
+    """Encode the gap before each range and its length minus one."""
     last = 0
     numbers: list[int] = []
     for start, stop in ranges:
@@ -132,13 +133,13 @@ def coded_ranges(ranges: Ranges) -> str:
 
 
 def named_sets() -> dict[Ranges, tuple[list[str], list[str]]]:
-    """Each set with its names in Rust's dialect and in Oniguruma's."""
+    """Return the names of each set in the Rust and in the Oniguruma dialect."""
     groups = [group.split("/") for group in [*CATEGORIES, *SCRIPTS, *BINARY, *EITHER, *ONIGURUMA_ONLY]]
     sets: dict[Ranges, tuple[list[str], list[str]]] = {}
     edges = edge_characters()
 
     def add(dialect: int, match: Matcher, prefix: str, names: Iterable[str], form: str = r"\p{%s}") -> None:
-        """Aliases are probed on the edges of all ranges; over all scalars only those that differ there."""
+        """Add the sets of these names. Names that agree on the edges of all ranges share one pass over all scalars."""
         probed: dict[str, Ranges] = {}
         for name in names:
             short = match(form % f"{prefix}{name}", edges)
@@ -171,7 +172,7 @@ def named_sets() -> dict[Ranges, tuple[list[str], list[str]]]:
 
 
 def edge_characters() -> str:
-    """The first and the last character of each run of equal category and script."""
+    """Return the first and the last character of each run of equal category and script."""
     edges: set[int] = {0}
     for group in [*CATEGORIES, *SCRIPTS, *BINARY]:
         for start, stop in as_ranges(rust(rf"\p{{{group.split('/')[0]}}}+", SCALARS) or ""):
@@ -182,14 +183,14 @@ def edge_characters() -> str:
 
 
 def case_classes(match: Matcher, cased: str) -> list[str]:
-    """The characters that `(?i:x)` matches for some x, where they are several."""
-    apart = "\n".join(cased)  # no two of them next to each other are letters that fold to one
+    """Return the sets of two or more characters that `(?i:x)` matches for some x."""
+    apart = "\n".join(cased)  # so that no two neighbors fold to one character
     classes = {match(f"(?i:{character})", apart) or "" for character in cased}
     return sorted(each for each in classes if len(each) > 1)
 
 
 def several_for_one(cased: str) -> list[tuple[str, str]]:
-    """What Oniguruma takes for a character under (?i) where that is several: ("ss", "ß")."""
+    """Return the texts of several characters that match one character under (?i) in Oniguruma: ("ss", "ß")."""
     pairs = [(character.casefold(), character) for character in cased if len(character.casefold()) > 1]
     for folded, character in pairs:
         assert oniguruma(f"(?i:{folded})", character) == character, folded
@@ -197,7 +198,7 @@ def several_for_one(cased: str) -> list[tuple[str, str]]:
 
 
 def script_runs() -> list[tuple[int, int, int]]:
-    """(start, stop, number of the script) of each run of characters that tokenizers' UnicodeScripts takes for one."""
+    """Return (start, stop, script number) of each run of one script, as UnicodeScripts of tokenizers groups them."""
     cut = pre_tokenizers.UnicodeScripts().pre_tokenize_str
     known = "".join(character for character in SCALARS if cut(character))
     examples: list[str] = []
@@ -211,80 +212,58 @@ def script_runs() -> list[tuple[int, int, int]]:
 
 
 def removed_by(component: pre_tokenizers.PreTokenizer) -> Ranges:
-    """The characters that a component leaves nothing of."""
+    """Return the characters that a component removes."""
     return as_ranges("".join(each for each in SCALARS if not component.pre_tokenize_str(each)))
 
 
-def lines(text: str, indent: str) -> list[str]:
-    """The text as string literals of a hundred characters a line."""
-    rows = [text[start : start + 100].replace("\\", "\\\\") for start in range(0, len(text), 100)]
-    return [f'{indent}"{row}"' for row in rows or [""]]
-
-
-def module() -> str:
-    out = [
-        f'"""Written by tools/generate_unicode_tables.py with tiktoken {version("tiktoken")} and tokenizers '
-        f"{version('tokenizers')}; do not edit.",
-        "",
-        "Unicode 16.0. NAMES: a set's names in both dialects, in Rust's alone, in Oniguruma's alone. RANGES: how far",
-        "each range of it begins behind the one before, and its length less one, in DIGITS: five bits a digit, lowest",
-        "first, all but the last from the upper half. CASE, of both: how many are one under (?i), the",
-        "first as the distance from the first before, each other as that from the one before. The last table:",
-        "how many characters, these, and the one that is the same under (?i). PUNCTUATION and NUMERIC, as RANGES:",
-        "what components of tokenizers take for that; SCRIPT_RUNS: each with its script.",
-        '"""',
-        "",
-        "# fmt: off",
-        f'DIGITS = "{DIGITS}"',
-        "NAMES: tuple[tuple[str, str, str], ...] = (",
-    ]
-    sets = named_sets()
-    for rust_names, onig_names in sets.values():
-        both = [name for name in rust_names if name in onig_names]
+def tables() -> dict[str, object]:
+    """Return the content of unicode_sets.json. bpe/pretokenization/unicode_tables.py describes the fields."""
+    sets = []
+    for ranges, (rust_names, oniguruma_names) in named_sets().items():
+        both = [name for name in rust_names if name in oniguruma_names]
         columns = [both] + [
-            [name for name in names if name not in both] for names in (rust_names, onig_names)
+            [name for name in names if name not in both] for names in (rust_names, oniguruma_names)
         ]
-        parts = [lines(" ".join(column), "     ") for column in columns]
-        out += ["    (", *(line for part in parts for line in [*part[:-1], part[-1] + ","]), "    ),"]
-    out += [")", "RANGES: tuple[str, ...] = ("]
-    for ranges in sets:
-        rows = lines(coded_ranges(ranges), "    ")
-        out += [*rows[:-1], rows[-1] + ","]
-    out.append(")")
+        sets.append([*map(" ".join, columns), coded_ranges(ranges)])
     cased = rust(r"[\p{CWCM}\p{CWCF}\p{Cased}]+", SCALARS) or ""
     classes = case_classes(rust, cased)
     assert classes == case_classes(oniguruma, cased)
-    numbers: list[int] = []
+    case: list[int] = []
     last = 0
     for each in classes:
         points = [ord(character) for character in each]
-        numbers += [len(points), points[0] - last, *(after - before for before, after in pairwise(points))]
+        case += [len(points), points[0] - last, *(after - before for before, after in pairwise(points))]
         last = points[0]
-    out += ["CASE = (", *lines(coded(numbers), "    "), ")"]
-    numbers = []
+    several: list[int] = []
     for folded, character in several_for_one(cased):
-        numbers += [len(folded), *map(ord, folded), ord(character)]
-    out += ["ONIGURUMA_SEVERAL_FOR_ONE = (", *lines(coded(numbers), "    "), ")"]
-    numbers = []
+        several += [len(folded), *map(ord, folded), ord(character)]
+    runs: list[int] = []
     last = 0
     for start, stop, number in script_runs():
-        numbers += [start - last, stop - start - 1, number]
+        runs += [start - last, stop - start - 1, number]
         last = stop
-    out += ["SCRIPT_RUNS = (", *lines(coded(numbers), "    "), ")"]
-    apart = {
-        "PUNCTUATION": removed_by(pre_tokenizers.Punctuation("removed")),
-        "NUMERIC": as_ranges(
-            "".join(
-                each
-                for each in SCALARS
-                if len(pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str(each + each)) == 2
-            )
-        ),
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    numeric = "".join(each for each in SCALARS if len(digits.pre_tokenize_str(each + each)) == 2)
+    return {
+        "generator": f"tiktoken {version('tiktoken')}, tokenizers {version('tokenizers')}",
+        "case": coded(case),
+        "several_for_one": coded(several),
+        "script_runs": coded(runs),
+        "punctuation": coded_ranges(removed_by(pre_tokenizers.Punctuation("removed"))),
+        "numeric": coded_ranges(as_ranges(numeric)),
+        "sets": sets,
     }
-    for name, ranges in apart.items():
-        out += [f"{name} = (", *lines(coded_ranges(ranges), "    "), ")"]
-    return "\n".join([*out, ""])
+
+
+def content() -> str:
+    """Return the text of unicode_sets.json, one field per line and one set per line."""
+    fields = tables()
+    sets = fields.pop("sets")
+    assert isinstance(sets, list)
+    rows = ",\n".join(json.dumps(row) for row in sets)
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}," for name, value in fields.items()]
+    return "\n".join(["{", *lines, '"sets": [', rows, "]}", ""])
 
 
 if __name__ == "__main__":
-    sys.stdout.write(module())
+    sys.stdout.write(content())

@@ -1,51 +1,69 @@
-r"""Properties and letter case of Unicode 16.0, as each dialect names them.
+r"""Unicode 16.0 properties and letter case, as each pattern dialect names them.
 
-The tables in unicode_ranges.py are read off tiktoken and tokenizers, so ids depend neither on the installed `regex`
-package nor on this Python's `unicodedata`. Nothing is decoded before it is asked for.
+unicode_sets.json is generated from tiktoken and tokenizers (tools/generate_unicode_tables.py), so IDs depend neither on
+the installed `regex` package nor on `unicodedata`. The file is read on first use. Its fields:
+
+- sets: [names in both dialects, names in Rust only, names in Oniguruma only, ranges] per set
+- case: [count, first - previous first, differences...] per class of characters that are equal under (?i)
+- several_for_one: [count, characters..., the character that equals them under (?i) in Oniguruma]
+- punctuation, numeric: ranges of the components of the same name in tokenizers
+- script_runs: ranges with a script number each
+
+Ranges are stored as [gap before the range, length - 1]. Numbers have five bits per digit, lowest first; all digits of a
+number except the last are from the upper half of the alphabet.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
-from bpe.pretokenization import unicode_ranges
 from bpe.pretokenization.code_points import CodePoints
 
 Dialect: TypeAlias = Literal["rust", "oniguruma"]
-_COLUMNS = {"rust": (0, 1), "oniguruma": (0, 2)}
+_COLUMNS: Final = {"rust": (0, 1), "oniguruma": (0, 2)}
+_RANGES: Final = 3
+_DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+="
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    tables: dict[str, Any] = json.loads(Path(__file__).with_name("unicode_sets.json").read_bytes())
+    return tables
 
 
 def named(dialect: Dialect, name: str) -> CodePoints | None:
-    r"""The code points of a property, or None where the dialect has none of that name.
+    r"""Return the code points of a property, or None if the dialect does not know the name.
 
-    name: lower case without underscores, hyphens and spaces: "lu", "han", "uppercaseletter"; of Rust's dialect also
-    "gc=lu", "sc=han" and "scx=han"; "\w" and the like; of Oniguruma also "[\w]" for what it is in a class and
-    "[:alpha:]".
+    name: lower case without underscores, hyphens and spaces, such as "lu", "han" or "uppercaseletter", or an escape
+        such as "\w". The Rust dialect also has "gc=lu", "sc=han" and "scx=han". The Oniguruma dialect also has
+        "[:alpha:]" and, for the meaning of an escape inside a class, "[\w]".
     """
     index = _indices(dialect).get(name)
     return None if index is None else _points(index)
 
 
 def required(dialect: Dialect, name: str) -> CodePoints:
-    """The same for a name that is known to be there."""
+    """Return the code points of a property that exists."""
     return _points(_indices(dialect)[name])
 
 
 def name_of(dialect: Dialect, points: CodePoints) -> str | None:
-    """The shortest name by which the dialect knows the set, as `named` takes it, or None."""
+    """Return the shortest name of the set that `named` accepts, or None."""
     index = _by_ranges().get(_coded(points))
     if index is None:
         return None
-    names = [name for column in _COLUMNS[dialect] for name in unicode_ranges.NAMES[index][column].split()]
+    names = [name for column in _COLUMNS[dialect] for name in _tables()["sets"][index][column].split()]
     return min((name for name in names if name[0] != "["), key=len, default=None)
 
 
 @cache
 def case_classes() -> dict[int, tuple[int, ...]]:
-    """The characters that are one under (?i), by each of them: 75 -> (75, 107, 8490), K, k and kelvin."""
-    numbers = _numbers(unicode_ranges.CASE)
+    """Map each cased character to all characters equal to it under (?i): 75 -> (75, 107, 8490), K, k and kelvin."""
+    numbers = _numbers(_tables()["case"])
     classes: dict[int, tuple[int, ...]] = {}
     first = 0
     for count in numbers:
@@ -59,8 +77,8 @@ def case_classes() -> dict[int, tuple[int, ...]]:
 
 @cache
 def several_for_one() -> dict[str, tuple[int, ...]]:
-    """What Oniguruma takes under (?i) for single characters: "ss" -> (223, 7838), of ß and its capital."""
-    numbers = _numbers(unicode_ranges.ONIGURUMA_SEVERAL_FOR_ONE)
+    """Map texts to the single characters that equal them under (?i) in Oniguruma: "ss" -> (223, 7838), ß and ẞ."""
+    numbers = _numbers(_tables()["several_for_one"])
     folds: dict[str, tuple[int, ...]] = {}
     for count in numbers:
         folded = "".join(chr(next(numbers)) for _ in range(count))
@@ -70,20 +88,20 @@ def several_for_one() -> dict[str, tuple[int, ...]]:
 
 @cache
 def punctuation() -> CodePoints:
-    """What tokenizers' Punctuation and BertPreTokenizer take for punctuation, by an older Unicode."""
-    return _decoded(unicode_ranges.PUNCTUATION)
+    """Return the punctuation of Punctuation and BertPreTokenizer in tokenizers, which is of an older Unicode."""
+    return _decoded(_tables()["punctuation"])
 
 
 @cache
 def numeric() -> CodePoints:
-    """What tokenizers' Digits takes for digits."""
-    return _decoded(unicode_ranges.NUMERIC)
+    """Return the digits of Digits in tokenizers."""
+    return _decoded(_tables()["numeric"])
 
 
 @cache
 def scripts() -> tuple[CodePoints, ...]:
-    """The sets that UnicodeScripts takes for scripts; what is in none of them has no script."""
-    numbers = _numbers(unicode_ranges.SCRIPT_RUNS)
+    """Return one set per script of UnicodeScripts in tokenizers. Other characters have no script."""
+    numbers = _numbers(_tables()["script_runs"])
     ranges: dict[int, list[tuple[int, int]]] = {}
     stop = 0
     for gap in numbers:
@@ -95,7 +113,7 @@ def scripts() -> tuple[CodePoints, ...]:
 
 @lru_cache(maxsize=256)
 def any_case(points: CodePoints) -> CodePoints:
-    """The points and all that are one with any of them under (?i), character by character."""
+    """Return the points and all characters that equal one of them under (?i)."""
     classes = case_classes()
     added = [
         (other, other + 1)
@@ -114,13 +132,13 @@ def _cased() -> CodePoints:
 @cache
 def _indices(dialect: Dialect) -> dict[str, int]:
     columns = _COLUMNS[dialect]
-    names = enumerate(unicode_ranges.NAMES)
-    return {name: index for index, row in names for column in columns for name in row[column].split()}
+    rows = enumerate(_tables()["sets"])
+    return {name: index for index, row in rows for column in columns for name in row[column].split()}
 
 
 @cache
 def _points(index: int) -> CodePoints:
-    return _decoded(unicode_ranges.RANGES[index])
+    return _decoded(_tables()["sets"][index][_RANGES])
 
 
 def _decoded(text: str) -> CodePoints:
@@ -136,25 +154,25 @@ def _decoded(text: str) -> CodePoints:
 
 @cache
 def _by_ranges() -> dict[str, int]:
-    return {text: index for index, text in enumerate(unicode_ranges.RANGES)}
+    return {row[_RANGES]: index for index, row in enumerate(_tables()["sets"])}
 
 
 def _coded(points: CodePoints) -> str:
-    """The set in the form of RANGES."""
+    """Encode the set as in the file."""
     digits: list[str] = []
     last = 0
     for start, stop in points.ranges:
         for number in (start - last, stop - start - 1):
             while number >= 32:
-                digits.append(unicode_ranges.DIGITS[32 + number % 32])
+                digits.append(_DIGITS[32 + number % 32])
                 number //= 32
-            digits.append(unicode_ranges.DIGITS[number])
+            digits.append(_DIGITS[number])
         last = stop
     return "".join(digits)
 
 
 def _numbers(text: str) -> Iterator[int]:
-    values = {digit: value for value, digit in enumerate(unicode_ranges.DIGITS)}
+    values = {digit: value for value, digit in enumerate(_DIGITS)}
     number = shift = 0
     for digit in map(values.__getitem__, text):
         number |= (digit & 31) << shift
