@@ -30,9 +30,14 @@ def cut_labels(
     """As cut_rows, unshifted: the ids, and labels that equal them but for `ignored` (31 bits and a sign) where a
     sequence starts; labels and ids are of 32 or 64 bits."""
 
-def decode_ids(encoded: Buffer, ids: Buffer) -> int:
-    """Fill ids with encoded >> 1, uint32[tokens] both and contiguous; the largest of `encoded`, 0 of none.
-    ValueError where one is longer."""
+def decode_ids(encoded: Buffer, ids: Buffer, is_start: Buffer | None) -> int:
+    """Fill ids with encoded >> 1 and is_start with encoded & 1. Return the largest of `encoded`, 0 for none.
+
+    encoded, ids: uint32[tokens], contiguous.
+    is_start: bool[tokens], or None.
+
+    Raise ValueError for another length.
+    """
 
 def find_matches(
     values: Buffer, shortest: int, block_tokens: int, farthest: int, matches: Buffer, table: Buffer
@@ -42,15 +47,18 @@ def find_matches(
     values: uint32[n], n below 2^30; shortest: 2 or 3; matches: uint32[m, 4], m at least n / shortest and one a block;
     table: uint32[2^16], whatever it holds. The GIL is released. ValueError names bound and value."""
 
+def next_fit(starts: Buffer, begin: int, max_tokens: int, bounds: Buffer) -> tuple[int, int]:
+    """Plan packs as flat_tokens.packs.greedy.next_fit does. The GIL is released. Raise ValueError for another length.
+
+    starts: int64[n + 1], rising.
+    bounds: int64[n].
+    """
+
 def permute(values: Buffer, size: int, keys: Buffer) -> None:
     """Send values in [0, size) to their places under the permutations of flat_tokens/order/permutation.py, in place.
 
     values: uint64[n]; keys: uint64[k], each for n / k values, in order. The GIL is released. ValueError names bound and
     value."""
-
-def token_facts(encoded: Buffer) -> tuple[int, int, int]:
-    """(start_count, starts_digest, largest) of uint32[n], as flat_tokens/storage/token_facts.py says. The GIL is
-    released."""
 
 class Xxh64:
     """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""

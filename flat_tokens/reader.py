@@ -86,7 +86,7 @@ class FlatTokensArray:
         In the example of the format page, sequence(1) and sequence(-2) are [3, 4, 5]. Raise RangeError, an IndexError,
         for another index, and DatasetError for starts that do not increase or an ID above max_token_id."""
         start, stop = self.sequence_range(index)
-        return _decoded(self.encoded_tokens, start, stop)[0]
+        return _decoded(self.encoded_tokens, start, stop)
 
     def sequences(self, indices: npt.ArrayLike) -> list[Uint32]:
         """The IDs of some sequences in the order of `indices`, one array each: [2, 0] -> [[6, 7, 8], [1, 2]].
@@ -102,7 +102,7 @@ class FlatTokensArray:
         found: list[Uint32] = [_NO_IDS] * len(numbers)
         with self.encoded_tokens.expecting([start for start, _ in wanted], [stop for _, stop in wanted]):
             for at in order:
-                found[at] = _decoded(self.encoded_tokens, *wanted[at])[0]
+                found[at] = _decoded(self.encoded_tokens, *wanted[at])
         return found
 
     def iter_sequences(self, start: int = 0, stop: int | None = None) -> Iterator[Uint32]:
@@ -161,16 +161,15 @@ class FlatTokensArray:
         """encoded_tokens[index * length : (index + 1) * length]. index: in [-row_count, row_count). One read.
 
         In the example, encoded_row(1, 3) is [8, 10, 13]."""
-        first, stop = self.row_range(index, length)
-        return self.encoded_tokens.read(first, stop)
+        return np.array(self.encoded_tokens.peek(*self.row_range(index, length)))
 
     def row(self, index: int, length: int) -> Row:
         """The IDs and start flags of a row. index: in [-row_count, row_count). One read.
 
         In the example, row(1, 3) is ([4, 5, 6], [False, False, True])."""
         first, stop = self.row_range(index, length)
-        ids, encoded = _decoded(self.encoded_tokens, first, stop)
-        return Row(ids, flat_format.decode_start_flags(encoded))
+        is_start = np.empty(length, dtype=np.bool_)
+        return Row(_decoded(self.encoded_tokens, first, stop, is_start), is_start)
 
     def rows(self, indices: npt.ArrayLike, length: int) -> Row:
         """The IDs and start flags of some rows in the order of `indices`, each array [rows, length].
@@ -192,7 +191,7 @@ class FlatTokensArray:
 
         In the example, inputs_and_targets(1, 3) is ([3, 4, 0], [4, 5, 6])."""
         first, stop = self.row_range(index, length)
-        encoded = self.encoded_tokens.read(max(first - 1, 0), stop)
+        encoded = self.encoded_tokens.peek(max(first - 1, 0), stop)
         before = int(encoded[0]) if first else 0
         return flat_format.inputs_and_targets(encoded[first - stop :], before)
 
@@ -217,16 +216,17 @@ class FlatTokensArray:
         return start, start + length
 
 
-def _decoded(tokens: Elements, start: int, stop: int) -> tuple[Uint32, Uint32]:
-    """The IDs of the tokens [start, stop), and the encoded tokens, which may be a view."""
+def _decoded(tokens: Elements, start: int, stop: int, is_start: Bools | None = None) -> Uint32:
+    """Return the IDs of the tokens [start, stop), and fill is_start, bool[stop - start], with their start flags."""
+    encoded = tokens.peek(start, stop, is_checked=core is None)
     if core is None:
-        encoded = tokens.peek(start, stop)
-        return encoded >> _ONE, encoded
-    encoded = tokens.peek(start, stop, is_checked=False)
+        if is_start is not None:
+            is_start[:] = flat_format.decode_start_flags(encoded)
+        return encoded >> _ONE
     ids = np.empty(stop - start, dtype=np.uint32)
-    if core.decode_ids(encoded, ids) > tokens.largest:  # one pass instead of two
+    if core.decode_ids(encoded, ids, is_start) > tokens.largest:  # one pass instead of three
         tokens.check(encoded, start)
-    return ids, encoded
+    return ids
 
 
 def indices_of(values: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -18,7 +18,7 @@ from flat_tokens.storage.chunks import largest_file_bytes
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.places import read_whole, walk
 from flat_tokens.storage.zarr_metadata import StoredArray
-from flat_tokens.storage.zstd_frames import content_checksum
+from flat_tokens.storage.zstd_frames import has_checksum
 from flat_tokens.views import is_source
 
 STARTS_AT_ONCE = 2**20
@@ -149,4 +149,4 @@ def _checksum(stored: StoredArray) -> str | None:
         payload = read_whole(stored.file_path(0), largest_file_bytes(stored))
     except DatasetError:  # `verify` reports lost files
         return None
-    return None if content_checksum(payload) is None else "zstd"
+    return "zstd" if has_checksum(payload) else None

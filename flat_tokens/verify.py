@@ -28,7 +28,6 @@ from flat_tokens.storage.files import absence
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_files, read_manifest
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, locate, walk
-from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify_units import (
     ArrayUnit,
     UnitResult,
@@ -80,16 +79,12 @@ def verify_dataset(
     root: Where,
     executor: Executor | None = None,
     progress: Progress | None = None,
-    facts: Mapping[str, TokenFacts] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> VerifyReport:
     """Verify the dataset at `root`, a path, URL or Store. Damage is in the report, not raised.
 
     executor: where units run, any concurrent.futures.Executor (default: the calling thread).
     progress: called in the calling thread with the bytes done and in all.
-    facts: results of `write_tokens_with_facts` by path, for a dataset that was just written. Their files are read and
-        compared with the manifest, and the facts with the other arrays, but the files are not decoded, which saves four
-        fifths of the time. Without a manifest they are not used.
     storage_options: options of the store, as for `open`. An object takes two requests.
 
     Raise DatasetError if there is no dataset or its manifest is unreadable, so that nothing can be compared. Raise
@@ -105,9 +100,7 @@ def verify_dataset(
         promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
         manifest = read_manifest(place)
         files = () if manifest is None else read_files(place, manifest)
-        run = _Verification(
-            place, manifest, files, None if manifest is None else opened, executor, progress, facts or {}
-        )
+        run = _Verification(place, manifest, files, None if manifest is None else opened, executor, progress)
         return run.report(promised)
 
 
@@ -122,10 +115,9 @@ class _Verification:
         opened: OpenedManifest | None,
         executor: Executor | None,
         progress: Progress | None,
-        facts: Mapping[str, TokenFacts],
     ) -> None:
         self.root, self.manifest, self.opened = root, manifest, opened
-        self.executor, self.progress, self.facts = executor, progress, facts
+        self.executor, self.progress = executor, progress
         self.problems: dict[str, str] = {}
         self.sizes: dict[str, int] = {}
         self.chunk_files: Counter[str] = Counter()  # by array
@@ -272,8 +264,7 @@ class _Verification:
                 yield ArrayUnit(elements, start, stop, None)
                 continue
             records = {path: self.unread.pop(path) for path in paths if path in self.unread}
-            facts = {path: self.facts[path] for path in records if path in self.facts}
-            yield ArrayUnit(elements, start, stop, records, facts)
+            yield ArrayUnit(elements, start, stop, records)
 
     def _run(
         self, work: Callable[..., UnitResult], arguments: Iterable[tuple[Any, ...]]

@@ -20,7 +20,6 @@ from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, absent_chunk, check_length
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.places import File, Payload, Place, open_file
-from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.storage.zarr_metadata import StoredArray
 
 if TYPE_CHECKING:
@@ -35,14 +34,12 @@ class ArrayUnit(NamedTuple):
     """The elements [start, stop) of an array, in whole files.
 
     records: the manifest's records of these files, None without a manifest.
-    facts: facts of files of encoded_tokens that need not be decoded, by path.
     """
 
     elements: Elements
     start: int
     stop: int
     records: Mapping[str, FileRecord] | None
-    facts: Mapping[str, TokenFacts] = {}
 
 
 @dataclass
@@ -84,7 +81,6 @@ def verify_starts(unit: ArrayUnit) -> UnitResult:
     result = UnitResult()
     name = unit.elements.name
     for first, values in _blocks(unit, result):
-        assert not isinstance(values, TokenFacts)
         falls = np.flatnonzero(values[1:] <= values[:-1])
         if len(falls):
             at = int(falls[0])
@@ -98,7 +94,6 @@ def verify_mask(unit: ArrayUnit, token_count: int) -> UnitResult:
     """Count the bits that are set. Bits after the last token must be 0."""
     result = UnitResult()
     for first, values in _blocks(unit, result):
-        assert not isinstance(values, TokenFacts)
         bits = np.unpackbits(values, bitorder="little")
         result.ones += int(np.count_nonzero(bits))
         if bits[max(token_count - first * MASK_BITS, 0) :].any():
@@ -124,20 +119,14 @@ def verify_tokens(
         except DatasetError as error:
             result.problems.setdefault(seq_starts.name, str(error))
     for first, found in _blocks(unit, result):
-        stop = first + (found.token_count if isinstance(found, TokenFacts) else len(found))
-        largest = found.largest if isinstance(found, TokenFacts) else int(found.max())
+        largest = int(found.max())
         result.encoded_max = max(result.encoded_max, largest)
         if largest >> 1 > max_token_id:
-            where = "IDs" if isinstance(found, TokenFacts) else f"ID of token {first + int(found.argmax())}"
+            where = f"ID of token {first + int(found.argmax())}"
             result.report(name, f"{where} must be at most max_token_id = {max_token_id} (got {largest >> 1})")
-        if starts is None:
-            continue
-        low, high = np.searchsorted(starts, np.array([first, stop], np.uint64))
-        expected = (starts[low:high] - np.uint64(first)).astype(np.int64)
-        if not isinstance(found, TokenFacts):
-            _check_flags(result, name, first, found, expected)
-        elif not found.has_starts(expected.view(np.uint64)):
-            result.report(name, f"start flags of tokens [{first}, {stop}) must agree with seq_starts")
+        if starts is not None:
+            low, high = np.searchsorted(starts, np.array([first, first + len(found)], np.uint64))
+            _check_flags(result, name, first, found, (starts[low:high] - np.uint64(first)).astype(np.int64))
     return result
 
 
@@ -156,8 +145,8 @@ def _check_flags(
     )
 
 
-def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDArray[Any] | TokenFacts]]:
-    """Yield (first element, values) per Zarr chunk, or the facts of a file instead of its values.
+def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Yield (first element, values) per Zarr chunk.
 
     A chunk that cannot be read is reported and left out. Each chunk overwrites the previous one.
     """
@@ -177,21 +166,13 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
                     path in unit.records
                 ):  # otherwise it is reported as a file that the manifest does not list
                     _compare(result, unit.records[path], file.size, blocks)
-                facts = unit.facts.get(path)
                 for chunk_index, span in file_chunks(stored, index, read, file.size):
                     first = chunk_index * stored.chunk_elements
                     if span is None:
                         result.problems.setdefault(path, f"{printable(path)}: {absent_chunk(chunk_index)}")
-                    elif facts is None:
+                    else:
                         decode_chunk(stored, read(*span), values, str(place))
                         yield first, values[: stored.element_count - first]
-            if facts is not None:
-                first = index * stored.shard_elements
-                expected = min(stored.shard_elements, stored.element_count - first)
-                if facts.token_count == expected:
-                    yield first, facts
-                else:
-                    result.report(path, f"must have {expected} tokens (got {facts.token_count})")
         except AbsentFileError:
             if unit.records is None and len(elements) == 1:
                 yield 0, np.zeros(1, dtype=elements.dtype)

@@ -43,7 +43,6 @@ from flat_tokens.storage.manifest import (
     source_lines,
 )
 from flat_tokens.storage.places import Place, StorePath
-from flat_tokens.storage.token_facts import TokenFacts, content_digest, token_facts
 from tokenmill.stores import Store
 from tokenmill.stores.names import rename
 
@@ -99,36 +98,25 @@ def create_split(
 
 
 def write_tokens(
-    root: Destination, split: str, layout: ArrayLayout, first_token: int, tokens: npt.NDArray[np.uint32]
-) -> list[FileRecord]:
-    """Write a run of encoded tokens and return the records of the files.
-
-    first_token: index of the first token, a multiple of layout.write_unit_tokens.
-    tokens: uint32[n] as from `format.encode_tokens`.
-
-    Cost: 5 to 10 ns per token with zstd level 1, and memory for one file. Raise ArgumentError for a run off the units.
-    """
-    return [record for record, _ in write_tokens_with_facts(root, split, layout, first_token, tokens)]
-
-
-def write_tokens_with_facts(
     root: Destination,
     split: str,
     layout: ArrayLayout,
     first_token: int,
     tokens: npt.NDArray[np.uint32],
     scratch: Path | None = None,
-) -> list[tuple[FileRecord, TokenFacts | None]]:
-    """Write a run like `write_tokens`, with facts for each file that `verify_dataset` need not decode, else None.
+) -> list[FileRecord]:
+    """Write a run of encoded tokens and return the records of the files.
 
+    first_token: index of the first token, a multiple of layout.write_unit_tokens.
+    tokens: uint32[n] as from `format.encode_tokens`.
     scratch: a folder of the same file system in which each file gets a random name before it is renamed, so that
         several processes may write the same run at once. A store does not need it.
+
+    Cost: 5 to 10 ns per token with zstd level 1, and memory for one file. Raise ArgumentError for a run off the units.
     """
     folder = f"{split}/{flat_format.TOKENS_NAME}"
     cuts = layout.chunk_tokens, layout.write_unit_tokens
-    return _write_run(
-        root, folder, layout, cuts, first_token, _as(tokens, flat_format.TOKENS_DTYPE), scratch, True
-    )
+    return _write_run(root, folder, layout, cuts, first_token, _as(tokens, flat_format.TOKENS_DTYPE), scratch)
 
 
 def write_starts(
@@ -143,12 +131,12 @@ def write_starts(
 
     first_index: index of the first entry, a multiple of layout.write_unit_starts.
     starts: uint64[n], token indices in the whole split. The very last entry of the array is the token count.
-    scratch: as for `write_tokens_with_facts`.
+    scratch: as for `write_tokens`.
     """
     folder = f"{split}/{flat_format.STARTS_NAME}"
     cuts = layout.chunk_starts, layout.write_unit_starts
     values = _as(starts, flat_format.STARTS_DTYPE)
-    return [record for record, _ in _write_run(root, folder, layout, cuts, first_index, values, scratch)]
+    return _write_run(root, folder, layout, cuts, first_index, values, scratch)
 
 
 def write_mask(
@@ -163,12 +151,12 @@ def write_mask(
 
     first_token: index of the first token, a multiple of layout.write_unit_tokens.
     trained: bool[n], whether each token contributes to the loss.
-    scratch: as for `write_tokens_with_facts`.
+    scratch: as for `write_tokens`.
     """
     folder = f"{flat_format.MASK_NAME}/{split}"
     _check_first(folder, first_token, layout.write_unit_tokens)
     first, bits = first_token // flat_format.MASK_BITS, flat_format.packed_mask(trained)
-    return [record for record, _ in _write_run(root, folder, layout, layout.mask_cuts, first, bits, scratch)]
+    return _write_run(root, folder, layout, layout.mask_cuts, first, bits, scratch)
 
 
 def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes]) -> FileRecord:
@@ -281,8 +269,7 @@ def _write_run(
     first: int,
     values: npt.NDArray[Any],
     scratch: Path | None,
-    with_facts: bool = False,
-) -> list[tuple[FileRecord, TokenFacts | None]]:
+) -> list[FileRecord]:
     chunk, unit = chunk_and_unit
     _check_first(folder, first, unit)
     codecs = written_metadata.write_chain(layout)
@@ -290,13 +277,7 @@ def _write_run(
     written = []
     for start in range(0, len(values), unit):
         part = values[start : start + unit]
-        chunks = [pad(part[at : at + chunk], chunk) for at in range(0, len(part), chunk)]
-        facts, digests = None, []
-        if with_facts:  # before compression, while the values are cached and to notice if they change
-            facts, digests = token_facts(part), [content_digest(values) for values in chunks]
-        encoded = [codecs.encode(values) for values in chunks]
-        if not all(map(codecs.is_content, encoded, digests)):
-            facts = None
+        encoded = [codecs.encode(pad(part[at : at + chunk], chunk)) for at in range(0, len(part), chunk)]
         payload = join_shard(encoded, unit // chunk) if layout.zarr_format == 3 else encoded[0]
         relative = f"{folder}/{prefix}{(first + start) // unit}"
         if isinstance(place, StorePath):
@@ -305,7 +286,7 @@ def _write_run(
             _put(f"{place}/{relative}", payload)
         else:
             _put_and_rename(f"{scratch}/{os.urandom(8).hex()}.partial", f"{place}/{relative}", payload)
-        written.append((FileRecord(relative, len(payload), file_digest((payload,))), facts))
+        written.append(FileRecord(relative, len(payload), file_digest((payload,))))
     return written
 
 

@@ -44,7 +44,7 @@ TESTS = (
         "inputs/test_special_tokens.py",
     ),
     *("inputs/test_utf8.py", "inputs/test_hashes.py"),
-    *("flat_tokens/test_row_cut.py", "flat_tokens/test_row_order.py", "flat_tokens/test_token_facts.py"),
+    *("flat_tokens/test_row_cut.py", "flat_tokens/test_row_order.py", "flat_tokens/test_format.py"),
     *("flat_tokens/test_token_matches.py", "flat_tokens/test_permutation.py", "convert/test_stored_ids.py"),
 )
 TARGETS = (

@@ -41,7 +41,6 @@ from convert.shards.written_files import WrittenFiles
 from convert.workdir.store import open_workdir
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
-from flat_tokens.storage.token_facts import TokenFacts
 from tokenmill.cli.progress import Progress
 from tokenmill.engines.engine import Engine
 from tokenmill.engines.job import JobKey
@@ -121,9 +120,7 @@ class Results:
         files = []
         for first in range(task.first, task.first + task.item_count, unit):
             path = f"{task.split}/{name}/{prefix}{first // unit}"
-            record = FileRecord(path, 1_200_000, f"{self._rng.getrandbits(64):016x}")
-            facts = TokenFacts(unit, 9000, self._rng.getrandbits(64), 100_000) if is_tokens else None
-            files.append((record, facts))
+            files.append(FileRecord(path, 1_200_000, f"{self._rng.getrandbits(64):016x}"))
         return WrittenFiles.pack(files)
 
 

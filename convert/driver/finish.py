@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from flat_tokens.errors import DatasetError
 from flat_tokens.sources import SOURCE_COUNTS
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord, read_manifest
-from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import Destination, create_split, write_file, write_root
 from tokenmill.cli.progress import Stage
@@ -34,10 +32,6 @@ from tokenmill.inputs.sources import recorded_path
 from tokenmill.stores.durability import sync_in_background
 
 TOKENIZER_NAME = "tokenizer.json"
-# The content of most files is known from when they were written. One in DECODED_SHARE is decoded again, so that the
-# verification does not depend on the codec alone; of a small dataset more, about DECODED_TOKENS tokens.
-DECODED_SHARE = 32
-DECODED_TOKENS = 1 << 23
 
 
 def save_tokenizer(
@@ -124,7 +118,6 @@ def _source_facts(context: Context, ledger: Ledger) -> Iterator[dict[str, Any]]:
 def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Callable[[Stage], None]) -> None:
     """Read the dataset back, wait until the disk has it, and compare the counts. Raise StorageError for damage."""
     dataset, failed = context.workspace.dataset, f"{context.workspace.root}: verification failed"
-    facts = dict(chain.from_iterable(written.facts() for written in ledger.files))
     stage = context.progress.stage("verify", sum(file.bytes for file in files), watch)
 
     def advance(done_bytes: int, _: int) -> None:
@@ -135,7 +128,7 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
     with stage:
         try:
             whole = dataset.absolute() if isinstance(dataset, Path) else dataset
-            report = verify_dataset(whole, context.engine, advance, known_facts(facts))
+            report = verify_dataset(whole, context.engine, advance)
             # Once more, because verification read it first. On a store, `publish` requires the object that was written.
             if isinstance(dataset, Path) and read_manifest(dataset) is None:
                 raise DatasetError(f"{MANIFEST_NAME}: missing")
@@ -155,13 +148,6 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
             f"verification: read {report.token_count} tokens in {report.seq_count} sequences, but encoded "
             f"{tokens} in {sequences}"
         )
-
-
-def known_facts(facts: Mapping[str, TokenFacts]) -> dict[str, TokenFacts]:
-    """Return the files that verification need not decode; the others are spread evenly."""
-    tokens = sum(known.token_count for known in facts.values())
-    step = min(DECODED_SHARE, max(1, tokens // DECODED_TOKENS))
-    return {path: known for number, (path, known) in enumerate(facts.items()) if number % step}
 
 
 def summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -> Summary:

@@ -17,9 +17,8 @@ from convert.shards.shard_store import ShardStore
 from convert.shards.write_units import MergeTask
 from convert.shards.written_files import WrittenFiles
 from flat_tokens.storage.manifest import FileRecord
-from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify_units import verify_files
-from flat_tokens.writer import place_of, write_mask, write_starts, write_tokens_with_facts
+from flat_tokens.writer import place_of, write_mask, write_starts, write_tokens
 from tokenmill.engines.job import JobKey, find_job
 from tokenmill.engines.worker_process import take_step
 from tokenmill.inputs.buffers import thread_buffer
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from convert.encode.job import Job
 
 SAMPLED_SHARE = 16  # one file in so many is read back
-Files = list[tuple[FileRecord, TokenFacts | None]]
+Files = list[FileRecord]
 
 
 def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFiles]:
@@ -44,9 +43,9 @@ def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[Wr
     written: dict[str, Files] = {}
     with naming(f"{place}/{task.split}"):
         for files in _write(job, task):
-            written.setdefault(files[0][0].path.rpartition("/")[0], []).extend(files)
+            written.setdefault(files[0].path.rpartition("/")[0], []).extend(files)
         if job.syncs and isinstance(place, Path):
-            for record, _ in chain.from_iterable(written.values()):
+            for record in chain.from_iterable(written.values()):
                 sync(place / record.path)
     return [WrittenFiles.pack(files) for files in written.values()]
 
@@ -96,13 +95,13 @@ def _write(job: Job, task: MergeTask) -> Iterator[Files]:
     for unit in _units(job, task):
         take_step()  # a worker without a parent must not write into the output of a later run
         if task.array == "starts":
-            yield [(record, None) for record in write_starts(*to, first, unit, job.temporary)]
+            yield write_starts(*to, first, unit, job.temporary)
         else:
             if job.has_mask:
                 trained = unit < NOT_TRAINED
                 unit &= ~NOT_TRAINED
-                yield [(record, None) for record in write_mask(*to, first, trained, job.temporary)]
-            yield write_tokens_with_facts(*to, first, unit, job.temporary)
+                yield write_mask(*to, first, trained, job.temporary)
+            yield write_tokens(*to, first, unit, job.temporary)
         first += len(unit)
 
 

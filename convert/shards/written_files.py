@@ -13,18 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flat_tokens.storage.manifest import FileRecord
-from flat_tokens.storage.token_facts import TokenFacts
 
-FILE = np.dtype(
-    [
-        ("bytes", "<u8"),
-        ("digest", "<u8"),
-        ("token_count", "<u4"),  # of TokenFacts; 0 without them
-        ("start_count", "<u4"),
-        ("starts_digest", "<u8"),
-        ("largest", "<u4"),
-    ]
-)
+FILE = np.dtype([("bytes", "<u8"), ("digest", "<u8")])
 
 
 class WrittenFiles(NamedTuple):
@@ -35,12 +25,12 @@ class WrittenFiles(NamedTuple):
     packed: bytes
 
     @classmethod
-    def pack(cls, written: Iterable[tuple[FileRecord, TokenFacts | None]]) -> WrittenFiles:
+    def pack(cls, written: Iterable[FileRecord]) -> WrittenFiles:
         """Pack the files that a writer returned, which are consecutive files of one array and at least one."""
         files = list(written)
-        path = files[0][0].path
+        path = files[0].path
         prefix = path.rstrip("0123456789")
-        rows = [(record.bytes, int(record.digest, 16), *(facts or (0, 0, 0, 0))) for record, facts in files]
+        rows = [(record.bytes, int(record.digest, 16)) for record in files]
         return cls(prefix, int(path[len(prefix) :]), np.array(rows, FILE).tobytes())
 
     @property
@@ -50,14 +40,8 @@ class WrittenFiles(NamedTuple):
 
     def records(self) -> Iterator[FileRecord]:
         """Yield the record of each file."""
-        for path, size, digest, *_ in self._rows():
-            yield FileRecord(path, size, f"{digest:016x}")
-
-    def facts(self) -> Iterator[tuple[str, TokenFacts]]:
-        """Yield the path and the facts of each file that has facts."""
-        for path, _, _, token_count, *rest in self._rows():
-            if token_count:
-                yield path, TokenFacts(token_count, *rest)
+        for number, (size, digest) in enumerate(np.frombuffer(self.packed, FILE).tolist(), self.first):
+            yield FileRecord(f"{self.prefix}{number}", size, f"{digest:016x}")
 
     def as_json(self) -> list[Any]:
         """Return a JSON-able value; `from_json` is the inverse."""
@@ -68,7 +52,3 @@ class WrittenFiles(NamedTuple):
         """Return the files that `as_json` wrote."""
         prefix, first, packed = entry
         return cls(prefix, first, base64.b64decode(packed))
-
-    def _rows(self) -> Iterator[tuple[Any, ...]]:
-        for number, row in enumerate(np.frombuffer(self.packed, FILE).tolist(), self.first):
-            yield f"{self.prefix}{number}", *row

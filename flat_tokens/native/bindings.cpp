@@ -3,8 +3,8 @@
 #include "cut_rows.hpp"
 #include "decode_ids.hpp"
 #include "find_matches.hpp"
+#include "next_fit.hpp"
 #include "permute.hpp"
-#include "token_facts.hpp"
 
 #include "common/content_hash.hpp"
 
@@ -109,12 +109,26 @@ void cut_labels(nb::handle encoded, nb::handle firsts, size_t length, int32_t ig
   });
 }
 
-// Rows are short: the GIL is kept.
-uint32_t decode_ids(nb::handle encoded, nb::handle ids) {
+// Rows are short: the GIL is kept. is_start: None for no flags.
+uint32_t decode_ids(nb::handle encoded, nb::handle ids, nb::handle is_start) {
   const Memory from(encoded, false), to(ids, true);
   require_bytes("ids", to.bytes(), from.bytes());
-  return flat_tokens::decode_ids(from.as<const uint32_t>(), from.bytes() / sizeof(uint32_t),
-                                 to.as<uint32_t>());
+  const size_t count = from.bytes() / sizeof(uint32_t);
+  if (is_start.is_none())
+    return flat_tokens::decode_ids(from.as<const uint32_t>(), count, to.as<uint32_t>(), nullptr);
+  const Memory flags(is_start, true);
+  require_bytes("is_start", flags.bytes(), count);
+  return flat_tokens::decode_ids(from.as<const uint32_t>(), count, to.as<uint32_t>(), flags.as<uint8_t>());
+}
+
+std::tuple<size_t, size_t> next_fit(nb::handle starts, int64_t begin, int64_t max_tokens, nb::handle bounds) {
+  const Memory from(starts, false), to(bounds, true);
+  const size_t count = from.bytes() / sizeof(int64_t) - (from.bytes() > 0);
+  require_bytes("bounds", to.bytes(), count * sizeof(int64_t));
+  nb::gil_scoped_release unlocked;
+  const flat_tokens::NextFit found =
+      flat_tokens::next_fit(from.as<const int64_t>(), count, begin, max_tokens, to.as<int64_t>());
+  return {found.packs, found.sequences};
 }
 
 size_t find_matches(nb::handle values, size_t shortest, size_t block_tokens, size_t farthest,
@@ -158,14 +172,6 @@ void permute(nb::handle values, uint64_t size, nb::handle keys) {
     flat_tokens::permute(value + i * share, share, size, with.as<const uint64_t>()[i]);
 }
 
-std::tuple<size_t, uint64_t, uint32_t> token_facts(nb::handle encoded) {
-  const Memory from(encoded, false);
-  nb::gil_scoped_release unlocked;
-  const flat_tokens::TokenFacts facts =
-      flat_tokens::token_facts(from.as<const uint32_t>(), from.bytes() / sizeof(uint32_t));
-  return {facts.start_count, facts.starts_digest, facts.largest};
-}
-
 class Hash {
 public:
   void update(nb::handle data) {
@@ -187,11 +193,11 @@ NB_MODULE(_core, m) {
         nb::arg("inputs"), nb::arg("targets"), nb::arg("is_start"));
   m.def("cut_labels", &cut_labels, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"),
         nb::arg("ignored"), nb::arg("labels"), nb::arg("ids"), nb::arg("is_start"));
-  m.def("decode_ids", &decode_ids, nb::arg("encoded"), nb::arg("ids"));
+  m.def("decode_ids", &decode_ids, nb::arg("encoded"), nb::arg("ids"), nb::arg("is_start").none());
   m.def("find_matches", &find_matches, nb::arg("values"), nb::arg("shortest"), nb::arg("block_tokens"),
         nb::arg("farthest"), nb::arg("matches"), nb::arg("table"));
+  m.def("next_fit", &next_fit, nb::arg("starts"), nb::arg("begin"), nb::arg("max_tokens"), nb::arg("bounds"));
   m.def("permute", &permute, nb::arg("values"), nb::arg("size"), nb::arg("keys"));
-  m.def("token_facts", &token_facts, nb::arg("encoded"));
   nb::class_<Hash>(m, "Xxh64")
       .def(nb::init<>())
       .def("update", &Hash::update, nb::arg("data"))

@@ -1,4 +1,4 @@
-// Encoded tokens to ids, with the check that every reader makes.
+// Decoding of tokens, with the largest one for the check that every reader makes.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace flat_tokens {
 
-// Writes encoded[i] >> 1 to ids[i], which must not overlap; the largest encoded token, 0 of none. 0.1 ns a
-// token.
-uint32_t decode_ids(const uint32_t *encoded, size_t count, uint32_t *ids);
+// Writes encoded[i] >> 1 to ids[i] and, unless is_start is null, encoded[i] & 1 to is_start[i]. Returns the
+// largest encoded token, 0 for none. The arrays must not overlap.
+uint32_t decode_ids(const uint32_t *encoded, size_t count, uint32_t *ids, uint8_t *is_start);
 
 } // namespace flat_tokens

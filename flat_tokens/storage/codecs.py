@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from flat_tokens.errors import cause, printable
 from flat_tokens.storage import token_matches, zstd_frames
-from flat_tokens.storage.token_facts import is_content
 from flat_tokens.storage.zstd_frames import Bytes, Payload
 
 COMPRESSORS = ("blosc", "gzip", "lz4", "zstd")
@@ -73,12 +72,6 @@ class CodecChain(NamedTuple):
             data = _codec(self.config).encode(data) if frame is None else frame
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
-
-    def is_content(self, payload: bytes, digest: int) -> bool:
-        """Whether the checksum in an encoded Zarr chunk equals the one of values with this XXH64. False without one."""
-        if self.compressor != "zstd" or self.filters:
-            return False
-        return is_content(payload[:-4] if self.crc32c else payload, digest)
 
     def decode(self, payload: Payload, values: npt.NDArray[Any], compare: bool = True) -> None:
         """Decode a whole Zarr chunk into `values`. compare: whether checksums of zstd frames are compared.

@@ -199,10 +199,9 @@ def last_bytes(payload: Payload, count: int) -> bytes | None:
     return bytes(payload[ends[-1] - count : ends[-1]])
 
 
-def content_checksum(payload: Payload) -> int | None:
-    """The checksum at the end of the only frame, the low 32 bits of an XXH64; None without one."""
-    has_checksum = _header(payload).checksum_bytes > 0
-    return int.from_bytes(payload[-4:], "little") if has_checksum and is_one_frame(payload) else None
+def has_checksum(payload: Payload) -> bool:
+    """Return whether the payload is one frame with a checksum of its content."""
+    return _header(payload).checksum_bytes > 0 and is_one_frame(payload)
 
 
 class _Header(NamedTuple):

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import flat_tokens
 from flat_tokens.built import find_core
+from flat_tokens.packs.greedy import next_fit
 
 CODE = """
 import sys
@@ -34,14 +37,31 @@ def test_the_core_is_found_unless_it_is_refused_or_not_there(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1024])
-def test_ids_are_decoded_and_the_largest_found(size: int) -> None:
+def test_tokens_are_decoded_and_the_largest_is_found(size: int) -> None:
     core = pytest.importorskip("flat_tokens._core")
     encoded = np.random.default_rng(size).integers(0, 2**32, size, dtype=np.uint32)
-    ids = np.full(size, 7, np.uint32)
-    assert core.decode_ids(encoded, ids) == encoded.max(initial=0)
+    ids, flags = np.full(size, 7, np.uint32), np.ones(size, np.bool_)
+    assert (
+        core.decode_ids(encoded, ids, None) == core.decode_ids(encoded, ids, flags) == encoded.max(initial=0)
+    )
     assert np.array_equal(ids, encoded >> np.uint32(1))
-    with pytest.raises(ValueError, match=f"ids.*{4 * size + 4}.*{4 * size}"):
-        core.decode_ids(encoded, np.empty(size + 1, np.uint32))
+    assert np.array_equal(flags, encoded & 1)
+    for outputs in ((np.empty(size + 1, np.uint32), None), (ids, np.empty(size + 1, np.bool_))):
+        with pytest.raises(ValueError, match="must have"):
+            core.decode_ids(encoded, *outputs)
+
+
+@given(st.lists(st.integers(1, 12)), st.integers(1, 11), st.integers(0, 9))
+def test_packs_are_planned_as_in_python(lengths: list[int], max_seq_len: int, open_tokens: int) -> None:
+    core = pytest.importorskip("flat_tokens._core")
+    begin = 100 - min(open_tokens, max_seq_len)
+    starts = np.cumsum([100, *lengths])
+    bounds, expected = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
+    found = core.next_fit(starts, begin, max_seq_len, bounds)
+    assert found == next_fit(starts, begin, max_seq_len, expected)
+    assert np.array_equal(bounds, expected)
+    with pytest.raises(ValueError, match="bounds"):
+        core.next_fit(starts, begin, max_seq_len, np.zeros(len(lengths) + 1, np.int64))
 
 
 def test_batches_are_the_same_without_it(make_dataset: Any, random_sequences: Any) -> None:

@@ -64,7 +64,7 @@ NATIVE_TESTS = {
     "tokenmill/inputs/native": ("inputs/test_json_lines inputs/test_sources"),
     "convert/native": ("convert/contract/test_naive"),
     "flat_tokens/native": (
-        "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/test_token_facts "
+        "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/contract/test_packs "
         "flat_tokens/test_token_matches flat_tokens/test_loader flat_tokens/contract/test_verified"
     ),
 }
