@@ -7,13 +7,14 @@ dataset if the manifest is unchanged after they were opened.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from flat_tokens.errors import DatasetError, damaged
-from flat_tokens.storage.files import AbsentFileError
-from flat_tokens.storage.places import Payload, Place, StorePath, open_file
+from flat_tokens.storage.files import AbsentFileError, open_descriptor
+from flat_tokens.storage.places import Payload, Place, StorePath
 
 _TAIL_BYTES = 256  # of a manifest: its end contains the hash of all of it
 _NOTHING = nullcontext()
@@ -86,11 +87,13 @@ def _version_of(manifest: Place) -> str:
         if isinstance(manifest, StorePath):
             with manifest.reading():
                 return manifest.store.head(manifest.key).version
-        with open_file(manifest) as file:
-            start = max(file.size - _TAIL_BYTES, 0)
-            return version_by_end(file.part(start, file.size - start))
+        descriptor, size = open_descriptor(manifest)
     except AbsentFileError:
         return ""
+    try:
+        return version_by_end(os.pread(descriptor, _TAIL_BYTES, max(size - _TAIL_BYTES, 0)))
+    finally:
+        os.close(descriptor)
 
 
 def version_by_end(data: Payload) -> str:

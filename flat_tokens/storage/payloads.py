@@ -37,6 +37,9 @@ class Payloads(Protocol):
         """The encoded bytes of Zarr chunk `index`, perhaps in `buffer`, and the name of their file or object. Raise
         AbsentFileError if it does not exist."""
 
+    def is_mapped(self, index: int) -> bool:
+        """Return whether the bytes of Zarr chunk `index`, which was read, are mapped and stay valid."""
+
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
@@ -98,6 +101,10 @@ class FilePayloads:
                 self._mapped[number] = entries, data
                 return self.read(index, buffer)
             return read_part(shard.descriptor, path, *present_entry(entries, index, inside, path)), path
+
+    def is_mapped(self, index: int) -> bool:
+        """See Payloads."""
+        return index // self._per_file in self._mapped
 
     @contextmanager
     def expecting(self, starts: Positions, stops: Positions, at_once: bool = False) -> Iterator[None]:

@@ -74,6 +74,10 @@ class StorePayloads:
             payload = self.fetch(index // self._per_file, [index])[0]
         return payload, str(self._object(index // self._per_file))
 
+    def is_mapped(self, _: int) -> bool:
+        """See Payloads."""
+        return False
+
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
