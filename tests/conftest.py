@@ -35,6 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--quick", action="store_true", help="the first case of each test but those in tests/slow.txt"
     )
     parser.addoption("--update-snapshots", action="store_true", help="rewrite tests/data/cli_errors.toml")
+    parser.addoption("--points", type=int, default=100, help="random points of each stress campaign")
+    parser.addoption("--seed", default="0", help="seed of the stress campaigns")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-sys.path.extend(
-    str(TESTS / name) for name in ("convert", "convert/contract", "inputs", "fault", "stores", "bpe")
-)
+sys.path.extend(str(TESTS / name) for name in ("convert", "convert/contract", "inputs", "stores", "bpe"))
 
 from runs import sample_text, workplace  # noqa: E402 - found on the path above
 

@@ -1,10 +1,10 @@
-"""A folder shown as a network disk shows it: what NFS and its like do otherwise than a local disk, in user space.
+"""A file system in user space with the differences between NFS and a local disk.
 
-    python tests/fault/network_disk.py BACKING MOUNT '{"repeats": [7], "locks": "local"}'
+    python tests/stress/network_disk.py BACKING MOUNT '{"repeats": [7], "locks": "local"}'
 
-Each mount is a host, with a memory of its own of names and attributes; BACKING is the server. Needs Linux, /dev/fuse,
-fusermount and `pip install mfusepy`. An open file whose name is removed or taken by this host keeps a name `.nfs...`
-until it is closed, and one whose name another host took is stale, whatever is asked for. `Host` mounts one.
+Each mount is a host with a separate cache of names and attributes; BACKING is the server. An open file that this host
+removes or replaces keeps a name `.nfs...` until it is closed. An open file that another host removes or replaces is
+stale. `Host` mounts one. Needs Linux, /dev/fuse, libfuse, fusermount and `pip install mfusepy`.
 """
 
 # ruff: noqa: PTH101, PTH102, PTH104, PTH106, PTH108, PTH115, PTH119, PTH211
@@ -15,6 +15,8 @@ import fcntl
 import importlib
 import json
 import os
+import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,8 +25,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from bench import Bench, Fault
+from processes import KILLED, Outcome
 
 _HIDDEN, _SILLY = ".fuse_hidden", ".nfs"  # what libfuse calls it, and NFS
 _START_SECONDS = 20.0
@@ -32,14 +38,20 @@ _START_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Behaviour:
-    """repeats: the numbers, from 1, of the operations on names that are done, whose answer is lost, and whose repeat
-    says ENOENT or EEXIST. late: of the files opened for writing, the one whose bytes from late_at on are lost, which
-    fsync or close tells with late_error. stale: the operation on an open file that says ESTALE. cache_seconds: how old
-    names, absences and attributes may be. locks: shared by all hosts | local to each | the error that refuses them.
-    links, folder_sync: whether there are hard links, and a folder can be synced. is_direct: no mapping is shared,
-    nothing cached. clock_seconds: the server's clock ahead of the host's; whole_seconds: its times have no fractions.
-    kill: the operation on names before which its caller, with all of its group, is killed.
-    deaf: nothing of a lost write is told, which no disk may do."""
+    """The behaviour of a network disk. Operations and files are numbered from 1; 0 is none.
+
+    repeats: operations on names that lose their answer, so that the repetition fails with ENOENT or EEXIST.
+    late: file, of those opened for writing, that loses its bytes after late_at. fsync or close reports late_error.
+    stale: operation on an open file that fails with ESTALE.
+    cache_seconds: maximum age of cached names, missing names and attributes.
+    locks: "shared" by all hosts, "local" to each host, or the error of a lock.
+    links: whether hard links are supported.
+    folder_sync: whether folders can be synced.
+    is_direct: no shared mappings, and nothing is cached.
+    clock_seconds: by which the server's clock is ahead.
+    whole_seconds: times have no fractions.
+    kill: operation on names before which the group of its caller is killed.
+    """
 
     repeats: tuple[int, ...] = ()
     late: int = 0
@@ -54,12 +66,17 @@ class Behaviour:
     clock_seconds: int = 0
     whole_seconds: bool = False
     kill: int = 0
-    deaf: bool = False
 
 
 @dataclass
 class Counts:
-    """names: operations that change names. written: files opened for writing. handles: operations on open files."""
+    """Operations of a host.
+
+    names: that change names.
+    written: files opened for writing.
+    handles: on open files.
+    struck: that were disturbed.
+    """
 
     names: int = 0
     written: int = 0
@@ -68,61 +85,61 @@ class Counts:
 
 
 class Host:
-    """A mount. counts: known once it is unmounted."""
+    """A mount. counts: known after it is unmounted."""
 
     def __init__(self, backing: Path, mount: Path, behaviour: Behaviour) -> None:
         self.mount, self.counts = mount, Counts()
-        self._told = mount.with_name(f"{mount.name}.counts")
+        self._counts_file = mount.with_name(f"{mount.name}.counts")
         mount.mkdir(exist_ok=True)
         self._process = subprocess.Popen(
-            [sys.executable, __file__, backing, mount, json.dumps(asdict(behaviour)), self._told],
+            [sys.executable, __file__, backing, mount, json.dumps(asdict(behaviour)), self._counts_file],
             start_new_session=True,
         )
         deadline = time.monotonic() + _START_SECONDS
         while not mount.is_mount():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{mount} can't be mounted")
+                raise RuntimeError(f"{mount}: cannot be mounted")
             time.sleep(0.01)
 
     def __enter__(self) -> Host:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for way in ["-u"] * 100 + ["-uz"]:  # what was closed just now is told to it a moment later
+        for way in ["-u"] * 100 + ["-uz"]:  # it learns of closed files a moment later
             if not subprocess.run(["fusermount", way, self.mount], capture_output=True).returncode:
                 break
             time.sleep(0.02)
         try:
             self._process.wait(5)
-        except subprocess.TimeoutExpired:  # somebody has a file open still
+        except subprocess.TimeoutExpired:  # a file is still open
             self._process.kill()
             self._process.wait()
-        if self._told.exists():
-            self.counts = Counts(**json.loads(self._told.read_text()))
-            self._told.unlink()
+        if self._counts_file.exists():
+            self.counts = Counts(**json.loads(self._counts_file.read_text()))
+            self._counts_file.unlink()
         self.mount.rmdir()
 
 
 def _operations(
-    base: type, context: Callable[[], tuple[int, int, int]], backing: str, is_as: Behaviour, told: str
+    base: type, context: Callable[[], tuple[int, int, int]], backing: str, is_as: Behaviour, counts_file: str
 ) -> Any:
     lock, started = threading.Lock(), time.time_ns()
     counts = Counts()
-    late: set[int] = set()  # open files with bytes that were lost and not told
+    late: set[int] = set()  # open files with lost bytes that were not reported
     chosen: set[int] = set()
 
     def real(path: str) -> str:
         return backing + path.replace(f"/{_HIDDEN}", f"/{_SILLY}")
 
     def begun() -> None:
-        """One operation on names is about to be done."""
+        """Called before an operation on names."""
         if is_as.kill and counts.names + 1 == is_as.kill:
             with suppress(ProcessLookupError):
                 if caller := context()[2]:  # 0: the kernel itself
                     os.killpg(os.getpgid(caller), signal.SIGKILL)
 
     def named(answer: int) -> None:
-        """One operation on names has been done; OSError if its answer is lost."""
+        """Called after an operation on names. Raise OSError if its answer is lost."""
         with lock:
             counts.names += 1
             lost = counts.names in is_as.repeats
@@ -146,9 +163,9 @@ def _operations(
                     chosen.add(fh)
         return fh
 
-    def tell(fh: int) -> None:
+    def report(fh: int) -> None:
         with lock:
-            is_late = fh in late and not is_as.deaf
+            is_late = fh in late
             late.discard(fh)
         if is_late:
             raise OSError(is_as.late_error, os.strerror(is_as.late_error))
@@ -157,7 +174,7 @@ def _operations(
         use_ns = True
 
         def destroy(self, path: str) -> None:
-            Path(told).write_text(json.dumps(asdict(counts)))
+            Path(counts_file).write_text(json.dumps(asdict(counts)))
 
         def getattr(self, path: str, fh: int | None = None) -> dict[str, int]:
             status = os.lstat(real(path))
@@ -174,7 +191,7 @@ def _operations(
             found = {name: getattr(status, name) for name in names}
             for name in ("st_atime", "st_mtime", "st_ctime"):
                 at = getattr(status, name + "_ns")
-                at += is_as.clock_seconds * 10**9 if at > started else 0  # times that were set stay
+                at += is_as.clock_seconds * 10**9 if at > started else 0  # times set by a command stay
                 found[name] = at // 10**9 * 10**9 if is_as.whole_seconds else at
             return found
 
@@ -274,14 +291,14 @@ def _operations(
 
         def fsync(self, path: str, datasync: int, fh: int) -> None:
             handle(fh)
-            tell(fh)
+            report(fh)
 
         def fsyncdir(self, path: str, datasync: int, fh: int) -> None:
             if not is_as.folder_sync:
                 raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
         def flush(self, path: str, fh: int) -> None:
-            tell(fh)
+            report(fh)
 
         def release(self, path: str, fh: int) -> None:
             with lock:
@@ -299,13 +316,73 @@ def _operations(
     return Disk()
 
 
+class NetworkDisk(Fault):
+    """The job runs on a network disk. The point only selects the behaviour."""
+
+    KINDS = ("repeats", "late", "stale", "old", "locks", "unsupported", "taken over")
+
+    def __init__(self) -> None:
+        super().__init__("network disk", (3, 4, 5, 6, KILLED))
+        self._counts: dict[str, Counts] = {}
+
+    def count_points(self, bench: Bench) -> int:
+        outcome, counts = self._run(bench, Behaviour())
+        assert outcome.code == 0, outcome.output
+        self._counts[bench.job.name] = counts
+        return counts.names
+
+    def strike(self, bench: Bench, at: int, rng: random.Random) -> Outcome:
+        return self._run(bench, self._behaviour(rng, self._counts[bench.job.name]))[0]
+
+    @staticmethod
+    def _run(bench: Bench, behaviour: Behaviour) -> tuple[Outcome, Counts]:
+        """Run the job on a mount at its folder, so that paths are the same as on a local disk."""
+        server = bench.root.with_name("server")
+        bench.root.rename(server)
+        try:
+            with Host(server, bench.root, behaviour) as host:
+                outcome = bench.run()
+        finally:
+            server.rename(bench.root)
+        return outcome, host.counts
+
+    def _behaviour(self, rng: random.Random, counts: Counts) -> Behaviour:
+        names, written, handles = (max(1, count) for count in (counts.names, counts.written, counts.handles))
+        kind = rng.choice(self.KINDS)
+        if kind == "repeats":
+            repeats = tuple(rng.randint(1, names) for _ in range(rng.choice([1, 1, 1, 3])))
+            return Behaviour(repeats=repeats)
+        if kind == "late":
+            error = rng.choice([errno.ENOSPC, errno.EDQUOT, errno.EIO])
+            return Behaviour(late=rng.randint(1, written), late_at=rng.choice([0, 0, 100]), late_error=error)
+        if kind == "stale":
+            return Behaviour(stale=rng.randint(1, handles))
+        if kind == "old":
+            return Behaviour(
+                cache_seconds=rng.choice([1, 3, 30]),
+                clock_seconds=rng.choice([-90, -7, 7, 90]),
+                whole_seconds=rng.random() < 0.5,
+            )
+        if kind == "locks":
+            return Behaviour(locks=rng.choice(["local", errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS]))
+        if kind == "unsupported":
+            return Behaviour(links=False, folder_sync=rng.random() < 0.3, is_direct=rng.random() < 0.5)
+        return Behaviour(kill=rng.randint(1, names), cache_seconds=rng.choice([0, 5]))
+
+
+IS_AVAILABLE = bool(shutil.which("fusermount") and find_spec("mfusepy"))
+NETWORK_FAULTS = [NetworkDisk()] if IS_AVAILABLE else []
+
+
 def main() -> None:
     mfusepy = importlib.import_module("mfusepy")
-    backing, mount, behaviour, told = sys.argv[1:]
+    backing, mount, behaviour, counts_file = sys.argv[1:]
     is_as = Behaviour(**json.loads(behaviour))
     seconds = is_as.cache_seconds
     mfusepy.FUSE(
-        _operations(mfusepy.Operations, mfusepy.fuse_get_context, os.path.realpath(backing), is_as, told),
+        _operations(
+            mfusepy.Operations, mfusepy.fuse_get_context, os.path.realpath(backing), is_as, counts_file
+        ),
         mount,
         foreground=True,
         use_ino=True,

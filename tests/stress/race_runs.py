@@ -62,7 +62,7 @@ class Races:
     def __init__(
         self,
         folder: Path,
-        seed: int,
+        seed: str,
         workers: tuple[int, int] = (2, 16),
         executors: Sequence[str] = (),
         endpoint: str = "",

@@ -1,13 +1,13 @@
 // A library to preload that makes the n-th allocation of certain shared libraries fail.
 //
-// What counts is who calls: operator new, malloc and its like, and mmap of memory, from code of the libraries
-// whose paths hold ALLOCATIONS_OF or ALLOCATIONS_OF_TOO. The counter lies in a mapped file,
-// ALLOCATIONS_COUNTER, which all processes of a job share:
+// It counts calls of operator new, malloc and related functions, and mmap of memory, from the code of libraries with
+// ALLOCATIONS_OF or ALLOCATIONS_OF_TOO in their paths. All processes of a job share the counter, which is the mapped
+// file ALLOCATIONS_COUNTER:
 //
 //   int64 count       allocations so far
-//   int64 fail_at     which one fails, from 1; 0 none
-//   int64 fail_count  so many in a row
-//   int64 failed      how many did
+//   int64 fail_at     the allocation that fails, from 1; 0 for none
+//   int64 fail_count  the number of allocations that fail in a row
+//   int64 failed      the number of allocations that failed
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -37,7 +37,7 @@ static void *(*next_malloc)(size_t), *(*next_calloc)(size_t, size_t), *(*next_re
 static void *(*next_aligned_alloc)(size_t, size_t), *(*next_mmap)(void *, size_t, int, int, int, off_t);
 static int (*next_posix_memalign)(void **, size_t, size_t);
 static void (*next_free)(void *);
-// What dlsym itself asks for before it has answered.
+// Memory that dlsym allocates before it returns.
 static char early[1 << 14];
 static size_t early_used;
 static bool resolving;

@@ -18,11 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from injector import ORPHAN_SECONDS, Injector, Outcome, end_group
+from injector import Injector
+from processes import ORPHAN_SECONDS, Outcome, Started, end_group, start
 from race_corpora import Corpus
 from race_places import Place, StorePlace, temporary_files
 from race_settings import LEASE_SECONDS, REQUEST, REQUEST_KINDS, TWO_AT_ONCE, Fault, Settings
-from store_faults import BATCH, Ended, Happening, Run
+from store_faults import BATCH, HANG_SECONDS, Happening
 
 DRIVER = Path(__file__).with_name("race_driver.py")
 _REFUSED = 6
@@ -59,7 +60,7 @@ class Attempts:
         self._is_calm = True  # there was one attempt, without a fault
         self._groups: list[int] = []
         self._happenings: list[Happening] = []
-        self._others: list[tuple[Run, Path]] = []
+        self._others: list[tuple[Started, Path]] = []
 
     def run(self) -> Problem | None:
         """Return the first problem."""
@@ -106,7 +107,7 @@ class Attempts:
             # A resumed run may have another number of workers.
             self._settings = replace(self._settings, workers=1 + self._settings.workers * 7 % 5)
 
-    def _problem_of(self, ended: Outcome, fault: Fault | None, others: Sequence[Ended]) -> Problem | None:
+    def _problem_of(self, ended: Outcome, fault: Fault | None, others: Sequence[Outcome]) -> Problem | None:
         for each in (ended, *others):
             if each.hung:
                 return Problem("hang", f"no end after {self._hang_seconds:g} s: {each.output[-2000:]}")
@@ -175,13 +176,15 @@ class Attempts:
         assert self._place.temporary is not None
         elsewhere = self._place.temporary / f"other-{len(self._groups)}"  # another machine
         elsewhere.mkdir()
-        self._others.append((Run(self._command(), self._corpus.root, elsewhere), elsewhere))
+        self._others.append(
+            (start(self._command(), self._corpus.root, {"TMPDIR": str(elsewhere)}), elsewhere)
+        )
         self._groups.append(self._others[-1][0].pid)
 
-    def _ended_others(self) -> list[Ended]:
+    def _ended_others(self) -> list[Outcome]:
         found = []
         for other, elsewhere in self._others:
-            found.append(other.wait())
+            found.append(other.wait(HANG_SECONDS, settles=False))
             with suppress(OSError):  # `_finished` reports the rest
                 if not temporary_files(elsewhere):
                     shutil.rmtree(elsewhere)

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import dask_cluster
 from faulty_proxy import faulty_proxy
-from injector import end_group
+from processes import KILLED, ROOT, Outcome, Started, end_group, start
 from runs import sample_documents, tokenizer_bytes
 from servers import client_of_another_make, s3_options
-from store_faults import KILLED, KINDS, ROOT, Ended, Happening, Kind, Run
+from store_faults import HANG_SECONDS, KINDS, Happening, Kind
 from strategies import END
 
 from flat_tokens import verify_dataset
@@ -57,8 +57,10 @@ _TOLD = ("warning: ", "resuming from ", "rebuilt ")  # next to an error
 class StoreSweep:
     """The job in a new bucket of the server at `endpoint`, and the dataset that a local disk has of it.
 
-    requests: all requests of a run without faults, in order. missed: the number of points after the last request.
-    on_cluster: all runs are on a dask cluster, with their shards in another place of the store.
+    on_cluster: run on a dask cluster, with the shards elsewhere in the store.
+
+    requests: all requests of a run without faults, in order.
+    missed: the number of points after the last request.
     """
 
     def __init__(self, endpoint: str, bucket: str, folder: Path, on_cluster: bool = False) -> None:
@@ -79,7 +81,7 @@ class StoreSweep:
         }
         self._put_inputs()
         local = folder / "local"
-        ended = self._start("inline", endpoint, str(local), folder).wait()
+        ended = _end(self._start("inline", endpoint, str(local), folder))
         if ended.code:
             raise AssertionError(f"the job fails without a fault: {ended.output}")
         self._expected = {
@@ -88,7 +90,7 @@ class StoreSweep:
             if path.is_file()
         }
         with faulty_proxy(endpoint) as proxy:
-            ended = self._start("inline", proxy.url, f"s3://{bucket}/out", folder).wait()
+            ended = _end(self._start("inline", proxy.url, f"s3://{bucket}/out", folder))
             self.requests = proxy.requests
         if ended.code or (wrong := self._wrong("out")):
             raise AssertionError(f"the job fails on a store: {ended.output or wrong}")
@@ -119,7 +121,7 @@ class StoreSweep:
         out = f"out-{self._points}"
         temporary = self._folder / out
         temporary.mkdir()
-        runs: list[Run] = []
+        runs: list[Started] = []
         try:
             return self._point(KINDS[name], at, seed, out, temporary, runs)
         finally:
@@ -129,11 +131,11 @@ class StoreSweep:
             self._empty(out)
 
     def _point(
-        self, kind: Kind, at: int, seed: int, out: str, temporary: Path, runs: list[Run]
+        self, kind: Kind, at: int, seed: int, out: str, temporary: Path, runs: list[Started]
     ) -> str | None:
-        def start(
+        def begin(
             engine: str, endpoint: str = self._endpoint, workers: int = 2, patience: str = "20s"
-        ) -> Run:
+        ) -> Started:
             output = f"s3://{self._bucket}/{out}"
             runs.append(self._start(engine, endpoint, output, temporary, workers, patience))
             return runs[-1]
@@ -142,16 +144,16 @@ class StoreSweep:
             elsewhere = temporary / "elsewhere"
             elsewhere.mkdir()
             runs.append(self._start("inline", self._endpoint, f"s3://{self._bucket}/{out}", elsewhere))
-            others.append(runs[-1].wait())
+            others.append(_end(runs[-1]))
             with suppress(OSError):  # the check at the end reports other files
                 elsewhere.rmdir()
 
-        others: list[Ended] = []
+        others: list[Outcome] = []
         with ExitStack() as stack:
             happening = Happening(kind, at, seed, self._dask_workers, another, self._change_input)
             stack.callback(happening.let_go)
             happening.proxy = proxy = stack.enter_context(faulty_proxy(self._endpoint, happening.faults))
-            happening.run = start(kind.engine, proxy.url, patience="3s" if kind.fault == "stall" else "20s")
+            happening.run = begin(kind.engine, proxy.url, patience="3s" if kind.fault == "stall" else "20s")
             ended = happening.wait()
             self.missed += not proxy.struck
             if wrong := self._after(ended, kind, out, temporary):
@@ -164,16 +166,16 @@ class StoreSweep:
             if ended.code or kind.is_late:
                 self._put_inputs()
                 is_published = f"{out}/manifest.json" in self._listed()
-                ended = start("own" if seed % 4 == 0 else "inline", workers=seed % 3 + 1).wait()
+                ended = _end(begin("own" if seed % 4 == 0 else "inline", workers=seed % 3 + 1))
                 if wrong := self._at_last(ended, is_published):
                     return wrong
         if left := [pid for run in runs for pid in end_group(run.pid)]:
             return f"{len(left)} processes are left"
-        if kind.is_late and self._wrong(out) and (wrong := self._at_last(start("inline").wait(), True)):
+        if kind.is_late and self._wrong(out) and (wrong := self._at_last(_end(begin("inline")), True)):
             return f"something came late: {wrong}"
         return self._wrong(out) or self._left(temporary)
 
-    def _after(self, ended: Ended, kind: Kind, out: str, temporary: Path) -> str | None:
+    def _after(self, ended: Outcome, kind: Kind, out: str, temporary: Path) -> str | None:
         """Return the problem of the run with the fault."""
         if ended.hung:
             return f"it hangs: {ended.output[-800:]}"
@@ -194,7 +196,7 @@ class StoreSweep:
             return f"published, but {wrong}"
         return self._wrong(out) if ended.code == 0 and not kind.is_late else None
 
-    def _at_last(self, ended: Ended, is_published: bool) -> str | None:
+    def _at_last(self, ended: Outcome, is_published: bool) -> str | None:
         """Return the problem of the next run, which has no fault."""
         if ended.hung:
             return f"the next run hangs: {ended.output[-800:]}"
@@ -258,7 +260,7 @@ class StoreSweep:
         temporary: Path,
         workers: int = 2,
         patience: str = "20s",
-    ) -> Run:
+    ) -> Started:
         command = [sys.executable, "-c", DRIVER, engine, f"s3://{self._bucket}/in/*", "--output", output]
         command += ["--tokenizer", "tok.json", "--text-chunk-bytes", "700", "--chunk-tokens", "256"]
         command += ["--validation-fraction", "0.2", "--zarr-format", "3", "--on-error", "quarantine"]
@@ -272,7 +274,7 @@ class StoreSweep:
             command += ["--workers", str(workers)]
         else:
             command += ["--executor", "dask", "--scheduler", self._dask()]
-        return Run(command, self._folder, temporary)
+        return start(command, self._folder, {"TMPDIR": str(temporary)})
 
     def _dask(self) -> str:
         """The address of a cluster of two workers."""
@@ -296,3 +298,7 @@ class StoreSweep:
         self._cluster.stdin.write("pids\n")
         self._cluster.stdin.flush()
         return [int(word) for word in self._cluster.stdout.readline().split()]
+
+
+def _end(run: Started) -> Outcome:
+    return run.wait(HANG_SECONDS, settles=False)

@@ -1,8 +1,7 @@
-"""Readers that share objects, processes and a cache, whose system calls are delayed: each batch is compared with that
-of one undisturbed thread.
+"""Races: readers with delayed system calls that share objects, processes and a cache.
 
-`ReadingRaces(folder, seed).run(3)` is run number 3: what it reads and how follows from both numbers, the order of
-events does not.
+`ReadingRaces(folder, seed).run(3)` compares each batch with the one of a single undisturbed thread. The seed and the
+number determine a run, except for the order of events.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from injector import Delays, Injector
+from processes import ROOT
 from reading_driver import Reading
 from small_datasets import write_dataset
 from web_server import WebServer
 
 from flat_tokens.storage.layout import ArrayLayout
 
-ROOT = Path(__file__).parents[2]
 DRIVER = Path(__file__).with_name("reading_driver.py")
 HANG_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Run:
-    """What was read and what was wrong with it; problem: "" for nothing."""
+    """The result of one run. problem: "" if there is none."""
 
     text: str
     batches: int
@@ -40,17 +39,20 @@ class Run:
 
 
 class ReadingRaces:
-    """Runs in folders below `folder`. server: for runs that read from a store; without one there are none.
-    is_careless: see Reading."""
+    """Runs in folders below `folder`.
+
+    server: for the runs that read from a store. None: no run does.
+    is_careless: see Reading.
+    """
 
     def __init__(
-        self, folder: Path, seed: int, server: WebServer | None = None, is_careless: bool = False
+        self, folder: Path, seed: str, server: WebServer | None = None, is_careless: bool = False
     ) -> None:
         self._folder, self._seed, self._server, self._is_careless = folder, seed, server, is_careless
         (folder / "build").mkdir()
 
     def run(self, number: int) -> Run:
-        """One run: datasets are written, read undisturbed, and read by many."""
+        """Write datasets, read them undisturbed, and let many readers read them."""
         rng = random.Random(f"{self._seed} {number}")
         root = self._folder / f"run-{number}"
         root.mkdir()
@@ -87,7 +89,7 @@ class ReadingRaces:
             rng.choice([10, 60]),
             rng.randrange(1 << 30),
             rng.randint(1, 4),
-            0 if is_remote else rng.randint(0, 3),  # a store is not read in a fork
+            0 if is_remote else rng.randint(0, 3),  # stores cannot be read in a fork
             self._is_careless,
         )
 
@@ -125,7 +127,7 @@ class ReadingRaces:
         return _compared(text, root / "many.result", wanted)
 
     def _with_cache(self, root: Path, reading: Reading, wanted: dict[int, str], rng: random.Random) -> Run:
-        """Processes that share a cache; one is killed, and another one comes late."""
+        """Read in processes that share a cache. One is killed, and another one starts late."""
         processes = [self._start(root, reading._replace(seed=reading.seed + at), f"p{at}") for at in range(3)]
         text = f"{_shown(reading)}; three processes share a cache, one is killed"
         time.sleep(rng.random())
@@ -149,7 +151,7 @@ class ReadingRaces:
 def _make(rng: random.Random, path: Path) -> Path:
     count, longest = rng.choice([(30, 400), (300, 40), (2000, 9)])
     train = [[rng.randrange(28) for _ in range(rng.randint(1, longest))] for _ in range(count)]
-    while sum(map(len, train)) < 2000:  # some batches of any kind
+    while sum(map(len, train)) < 2000:  # enough for some batches of each kind
         train.append([rng.randrange(28) for _ in range(longest)])
     zarr_format, chunk = rng.choice([2, 3]), rng.choice([16, 64, 512])
     compression = rng.choice(["none", "zstd", "lz4"])

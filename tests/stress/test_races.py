@@ -1,15 +1,18 @@
-"""Some of the runs of tools/check_races.py: the bytes do not depend on the order of events."""
+"""Conversions with events in random order. `pytest -m stress --points 200 --seed 1` tries many more."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from injector import compiler
 from race_runs import RUNS_OF_A_CORPUS, Races
 from servers import moto_server
+
+from bpe.threads import available_threads
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or compiler() is None, reason="needs Linux and a C compiler"
@@ -25,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 def test_the_order_of_events_does_not_change_the_bytes(
     executors: list[str], numbers: list[int], tmp_path: Path
 ) -> None:
-    races = Races(tmp_path, seed=500, executors=executors)
+    races = Races(tmp_path, seed="500", executors=executors)
     found = [
         f"run {result.settings.number}, {result.settings.text}: {result.kind}: {result.problem}"
         for result in races.group(numbers[0] // RUNS_OF_A_CORPUS, numbers)
@@ -43,12 +46,31 @@ def moto() -> Iterator[str]:
 
 # Runs of seed 501: requests wait, arrive twice or late, and a stopped driver continues after another took over.
 def test_the_order_of_requests_does_not_change_the_bytes(moto: str, tmp_path: Path) -> None:
-    races = Races(tmp_path, seed=501, executors=["own"], endpoint=moto, share=1.0)
+    races = Races(tmp_path, seed="501", executors=["own"], endpoint=moto, share=1.0)
     for result in races.group(306 // RUNS_OF_A_CORPUS, [306]):
         assert not result.problem, f"{result.settings.text}: {result.kind}: {result.problem}"
 
 
 def test_drivers_that_do_not_check_their_claim_are_found(moto: str, tmp_path: Path) -> None:
     planted = "no driver checks its claim"
-    races = Races(tmp_path, seed=501, executors=["own"], endpoint=moto, share=1.0, planted=planted)
+    races = Races(tmp_path, seed="501", executors=["own"], endpoint=moto, share=1.0, planted=planted)
     assert any(result.problem for result in races.group(306 // RUNS_OF_A_CORPUS, [306]))
+
+
+@pytest.mark.stress
+def test_campaign(request: pytest.FixtureRequest, moto: str, tmp_path: Path) -> None:
+    """Half of the corpora are converted to a store. With `distributed` installed, dask is one of the executors."""
+    races = Races(tmp_path, request.config.getoption("--seed"), endpoint=moto)
+    groups = range(-(-request.config.getoption("--points") // RUNS_OF_A_CORPUS))
+    with ThreadPoolExecutor(2 * available_threads()) as threads:
+        results = [
+            result for own in threads.map(lambda group: [*races.group(group)], groups) for result in own
+        ]
+    stopped = sum(result.stopped for result in results)
+    problems = [
+        f"run {result.settings.number}, {result.settings.text}: {result.kind}: {result.problem}"
+        for result in results
+        if result.problem
+    ]
+    print(f"{len(results)} runs, resumed {stopped} times, {len(problems)} wrong")
+    assert not problems, "\n".join(problems)

@@ -1,31 +1,27 @@
-"""What may happen to a conversion from a store to a store, at one of its requests, and what may come of it.
+"""Faults of a conversion from a store to a store, at one of its requests.
 
-A `Happening` is one of `KINDS` come to a run: faults of the network by a proxy, or something that is done while the
-request waits there: processes are killed and stopped, requests held back, inputs written anew.
+A `Happening` applies one of `KINDS` to a run that reaches its store through a proxy. The proxy injects network faults.
+While it holds a request, a Happening can also kill or stop processes and change inputs.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from faulty_proxy import HARMLESS, Faults, Proxy, Strike
+from processes import KILLED, Outcome, Started
 
-ROOT = Path(__file__).parents[2]
 HANG_SECONDS = 120.0
-KILLED = -signal.SIGKILL
 _FOR_EVER = 1 << 30
-_LATE_REQUESTS = 25  # so many others come before what is late
+_LATE_REQUESTS = 25  # other requests before a late one
 INPUT, SHARD, OUTPUT = r"^GET \S*/in/", r"^PUT \S*/shards/", r"^PUT \S*/(encoded_tokens|seq_starts)/c/"
 TASKS = f"{INPUT}|{SHARD}|{OUTPUT}|^GET \\S*/shards/"  # requests of workers
 BATCH = r"^PUT \S*/journal/"
@@ -33,11 +29,15 @@ BATCH = r"^PUT \S*/journal/"
 
 @dataclass(frozen=True)
 class Kind:
-    """What happens, and with which codes beside 0 the run may end. of: the requests that it may happen at.
+    """A kind of fault.
 
-    fault: of the proxy, for `count` requests; does: a method of Happening, for "before" and "after".
-    engine: "inline" is the driver alone. is_late: something may be left where the dataset is finished, or still be
-    written when the run after it has ended; one more is to clear that. weight: its share of points.
+    codes: exit codes of the run, in addition to 0.
+    fault: of the proxy, for `count` requests.
+    does: method of Happening to call, for the faults "before" and "after".
+    of: pattern of the requests that it can strike.
+    engine: of the run; "inline" is the driver alone.
+    is_late: objects may be left next to a finished dataset, or written after the next run; one more run removes them.
+    weight: share of the points.
     """
 
     codes: tuple[int, ...]
@@ -81,59 +81,13 @@ KINDS = {
 }
 
 
-class Started(Protocol):
-    """A run with a process of its own."""
-
-    pid: int
-
-    def wait(self) -> Any:
-        """What became of it."""
-        ...
-
-
-class Ended(NamedTuple):
-    """What became of a run."""
-
-    code: int
-    output: str
-    hung: bool
-
-
-class Run:
-    """A driver in a process group of its own."""
-
-    def __init__(self, command: Sequence[str | Path], folder: Path, temporary: Path) -> None:
-        self._told = tempfile.TemporaryFile()  # noqa: SIM115 - read when it has ended
-        self.process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._told,
-        )
-        self.pid = self.process.pid
-
-    def wait(self) -> Ended:
-        """Its end, for which it has HANG_SECONDS."""
-        hung = False
-        try:
-            code = self.process.wait(HANG_SECONDS)
-        except subprocess.TimeoutExpired:
-            hung, code = True, KILLED
-            os.killpg(self.pid, signal.SIGKILL)
-            self.process.wait()
-        with self._told as told:
-            told.seek(0)
-            return Ended(code, told.read().decode(errors="replace"), hung)
-
-
 class Happening:
-    """What comes to the `run` behind the `proxy`, both of which are set when they are there.
+    """A fault of one run. Set `run` and `proxy` before the run sends a request.
 
-    workers(): processes of an engine that the run does not start. another(): does the same command to its end,
-    elsewhere. change_input(data): writes an input anew, or removes it.
+    at: number of the request, of those that the kind can strike.
+    workers(): processes of an engine that the run does not start.
+    another(): runs the same command to its end on another machine.
+    change_input(data): rewrites an input, or with None removes it.
     """
 
     run: Started
@@ -149,8 +103,8 @@ class Happening:
         change_input: Callable[[bytes | None], None],
     ) -> None:
         self._seed, self._workers, self._another, self._change_input = seed, workers, another, change_input
-        self._goes_on = threading.Event()  # what is held
-        self._stopped = threading.Event()  # the driver is
+        self._released = threading.Event()  # for held requests
+        self._stopped = threading.Event()  # when the driver is stopped
         self._stops_driver = kind.does == "stop_driver"
         self._stopped_worker = 0
         self.faults = Faults(stall_seconds=8.0)
@@ -161,31 +115,31 @@ class Happening:
         else:
             self.faults.strikes = [Strike(kind.of, at, kind.fault, kind.count)]
 
-    def wait(self) -> Any:
-        """The end of the run."""
+    def wait(self) -> Outcome:
+        """Return the outcome of the run."""
         self.take_over()
-        return self.run.wait()
+        return self.run.wait(HANG_SECONDS, settles=False)
 
     def take_over(self) -> None:
-        """Where the driver is to be stopped: another does its work meanwhile."""
+        """If the driver is to be stopped, let another one take over before it continues."""
         if self._stops_driver and self._is_stopped():
             self._another()
             os.kill(self.run.pid, signal.SIGCONT)
 
     def _is_stopped(self) -> bool:
-        """Whether the driver comes to stand still, before it ends."""
+        """Wait until the driver is stopped. Return False if it ends first."""
         while not self._stopped.wait(0.05):
             if not any(_open_files(self.run.pid)):
                 return False
         return True
 
     def let_go(self) -> None:
-        """What was held goes on now."""
-        self._goes_on.set()
+        """Release held requests and stopped workers."""
+        self._released.set()
         self._continue_worker()
-        time.sleep(0.5)  # until it was written
+        time.sleep(0.5)  # until their objects are written
 
-    # -- what is done while a request waits in the proxy; port: of the client
+    # Methods that run while the proxy holds a request. port: of the client.
 
     def kill_driver(self, port: int) -> bool:
         os.kill(self.run.pid, signal.SIGKILL)
@@ -198,7 +152,7 @@ class Happening:
 
     def kill_worker(self, port: int) -> bool:
         worker = self._process_at(port)
-        if worker == self.run.pid:  # the driver looks into inputs, too: this is no request of a worker
+        if worker == self.run.pid:  # the driver reads inputs, too; wait for a worker
             return True
         os.kill(worker, signal.SIGKILL)
         return False
@@ -235,13 +189,13 @@ class Happening:
                 os.kill(self._stopped_worker, signal.SIGCONT)
 
     def _wait_until_late(self) -> None:
-        """For some requests of others, or until all is over."""
+        """Wait for some requests of other processes, or until `let_go`."""
         count = len(self.proxy.requests) + (_LATE_REQUESTS if self._seed % 2 else _FOR_EVER)
-        while len(self.proxy.requests) < count and not self._goes_on.wait(0.05):
+        while len(self.proxy.requests) < count and not self._released.wait(0.05):
             pass
 
     def _process_at(self, port: int) -> int:
-        """The process, of the run or its engine, that has this end of a connection on loopback."""
+        """Return the process of the run or its engine that owns a local port."""
         lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
         ends = [f"0100007F:{each:04X}" for each in (port, urlsplit(self.proxy.url).port)]
         socket = next((f"socket:[{line[9]}]" for line in lines if line[1:3] == ends), "")
@@ -249,13 +203,13 @@ class Happening:
         for pid in (*group, *self._workers()):
             if socket in _open_files(pid):
                 return pid
-        return self.run.pid  # of another run, at the same proxy: none of a worker of this one
+        return self.run.pid  # the request is of another run at the same proxy
 
 
 def _open_files(pid: int) -> Iterator[str]:
     with suppress(OSError):
         for end in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):  # closed meanwhile
+            with suppress(OSError):  # just closed
                 yield str(end.readlink())
 
 

@@ -1,28 +1,29 @@
-"""What a disk may hold after the power failed, of a job whose operations were noted (recorder.c).
+"""Power failures: states of the disk that a job may leave, drawn from its recorded operations (recorder.c).
 
-`Record.run(...)` runs a job; `record.state(at, rng)` draws one of the states that a failure before operation `at` may
-leave. Lasting is what a sync asked for: of a file the bytes that were written before the sync began, of a folder the
-names. Of all else a part is there, chosen at random:
+`Record.run(...)` runs and records a job. `record.state(at, rng)` draws a state after a power failure before operation
+`at`. Durable are the bytes of a file that were written before a sync of the file began, and the names in a folder that
+were made before a sync of the folder began. Of everything else, a random part survives:
 
-- of a file nothing of it, all of it, a beginning that is torn at any byte, or its size with zeros for some blocks;
-- of names those up to some operation, as a journal keeps them, or any of them; a rename is made whole or not at all.
+- of a file: nothing, all, a prefix that ends at any byte, or its size with zeros in some blocks;
+- of names: those up to some operation, as in a journal, or any of them. A rename happens completely or not at all.
 
-So file systems are taken as weak as POSIX lets them be; that a name lasts when its file is synced is not relied on.
+This is the weakest file system that POSIX allows. A sync of a file does not make its name durable.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
+import shutil
 import struct
-import subprocess
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from injector import compiler
+from bench import Bench, Fault, Files, tree
+from injector import compile_library
+from processes import KILLED, Outcome, start
 
 RECORDER = Path(__file__).with_name("recorder.c")
 CREATE, WRITE, SIZE, RENAME, LINK, UNLINK, RMDIR, MKDIR, SYNC_BEGINS, SYNC_ENDS = range(1, 11)
@@ -32,16 +33,22 @@ BLOCK_BYTES = 512
 
 @dataclass
 class Inode:
-    """A file or folder. changes: of bytes, (operation, offset, data), or (operation, size, None) for a truncation."""
+    """A file or folder.
+
+    first: its bytes before the job.
+    changes: of bytes, (operation, offset, data), or (operation, size, None) for a truncation.
+    syncs: (end, beginning) as numbers of operations, by end.
+    paths: all names that it had.
+    """
 
     is_folder: bool
-    first: bytes = b""  # what it held before the job
+    first: bytes = b""
     changes: list[tuple[int, int, bytes | None]] = field(default_factory=list)
-    syncs: list[tuple[int, int]] = field(default_factory=list)  # (its end, its beginning), by end
-    paths: set[str] = field(default_factory=set)  # that it had, for who is to forget its syncs
+    syncs: list[tuple[int, int]] = field(default_factory=list)
+    paths: set[str] = field(default_factory=set)
 
-    def lasting(self, at: int) -> int:
-        """Operations before this one last, if the power fails before operation `at`."""
+    def durable(self, at: int) -> int:
+        """Return the number of the first operation that may be lost if the power fails before operation `at`."""
         return max((begin for end, begin in self.syncs[: bisect_left(self.syncs, (at, -1))]), default=-1)
 
 
@@ -56,33 +63,13 @@ class NameChange:
     entries: tuple[tuple[int, str, int | None], ...]
 
 
-@dataclass(frozen=True)
-class State:
-    """files: by path; None is a folder."""
-
-    files: dict[str, bytes | None]
-
-    def write(self, root: Path) -> None:
-        """Make it, in an empty folder. Times of files are all the same, as of what was there before."""
-        for path, data in sorted(self.files.items()):
-            place = root / path
-            if data is None:
-                place.mkdir()
-            else:
-                place.write_bytes(data)
-                os.utime(place, (1e9, 1e9))
-
-    @property
-    def key(self) -> str:
-        """The same for the same states."""
-        return hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()
-
-
 class Record:
-    """What a job did below `root`, and what was there before."""
+    """The operations of a job below `root`, and the files before it.
+
+    forget: ignore syncs of paths with this ending, to show that they are needed.
+    """
 
     def __init__(self, root: Path, forget: str = "") -> None:
-        """Look at what is there. forget: syncs of paths that end so count as not made, to see that it matters."""
         self._forget = forget
         self._inodes: list[Inode] = []
         self._numbers: dict[int, int] = {}  # of the system's inodes now: ours
@@ -99,25 +86,19 @@ class Record:
         self._changes: list[NameChange] = []
         self.operations = 0
 
-    # -- what is noted
-
-    def run(self, library: Path, command: Sequence[str], seconds: float = 120.0) -> str:
-        """Run the job and read what it did; its output. AssertionError if it fails, or does what is not noted."""
-        noted = library.with_name("record")
-        noted.unlink(missing_ok=True)
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).parents[2]),  # the checkout's packages, not installed ones
+    def run(self, library: Path, command: Sequence[str], seconds: float = 120.0) -> None:
+        """Run the job and read its record. Raise AssertionError if it fails, or if the record is incomplete."""
+        log = library.with_name("record")
+        log.unlink(missing_ok=True)
+        variables = {
             "LD_PRELOAD": str(library),
             "RECORD_ROOT": str(self._root),
-            "RECORD_FILE": str(noted),
+            "RECORD_FILE": str(log),
         }
-        done = subprocess.run(
-            command, cwd=self._root, env=environment, capture_output=True, text=True, timeout=seconds
-        )
-        if done.returncode:
-            raise AssertionError(f"the job fails by itself: {done.stderr[-2000:]}")
-        data, place, syncs = noted.read_bytes(), 0, dict[int, int]()
+        done = start(command, self._root, variables).wait(seconds)
+        if done.code:
+            raise AssertionError(f"the undisturbed job fails: {done.output[-2000:]}")
+        data, place, syncs = log.read_bytes(), 0, dict[int, int]()
         while place < len(data):
             kind, thread, inode, offset, path_bytes, other_bytes, size = _ENTRY.unpack_from(data, place)
             place += _ENTRY.size
@@ -137,11 +118,10 @@ class Record:
         for made_inode in self._inodes:
             if self._forget and any(path.endswith(self._forget) for path in made_inode.paths):
                 made_inode.syncs = []
-        real, made = tree(self._root), self.whole().files
+        real, made = tree(self._root), self.whole()
         if real != made:
             wrong = sorted(path for path in {*real, *made} if real.get(path, 0) != made.get(path, 0))
-            raise AssertionError(f"what was noted is not what was done: {wrong[:5]}")
-        return done.stdout + done.stderr
+            raise AssertionError(f"the record differs from the files: {wrong[:5]}")
 
     def _sync(self, inode: int, begin: int) -> None:
         if inode in self._numbers:
@@ -189,41 +169,41 @@ class Record:
             self._folders[self._numbers[inode]] = {}
         return self._numbers[inode]
 
-    # -- what a failure leaves
-
-    def whole(self) -> State:
-        """All that was done."""
+    def whole(self) -> Files:
+        """Return the files after all operations."""
         return self._tree(self._changes, lambda inode: _content(inode.first, inode.changes))
 
-    def least(self, at: int) -> State:
-        """Only what must be there."""
-        kept = [change for change in self._changes if self._lasts(change, at)]
+    def least(self, at: int) -> Files:
+        """Return the durable files only."""
+        kept = [change for change in self._changes if self._is_durable(change, at)]
         return self._tree(
             kept,
             lambda inode: _content(
-                inode.first, [change for change in inode.changes if change[0] < inode.lasting(at)]
+                inode.first, [change for change in inode.changes if change[0] < inode.durable(at)]
             ),
         )
 
-    def state(self, at: int, rng: random.Random) -> State:
-        """One that the failure may leave, before operation `at`."""
+    def state(self, at: int, rng: random.Random) -> Files:
+        """Draw the files after a failure before operation `at`."""
         so_far = [change for change in self._changes if change.at < at]
-        lasting = [self._lasts(change, at) for change in so_far]
+        durable = [self._is_durable(change, at) for change in so_far]
         if rng.random() < 0.5:  # a journal: no name without those before it
-            least = max((place + 1 for place, lasts in enumerate(lasting) if lasts), default=0)
+            least = max((place + 1 for place, is_durable in enumerate(durable) if is_durable), default=0)
             kept = so_far[: rng.randint(least, len(so_far))]
         else:
             share = rng.choice([0.0, 0.5, 0.9, 1.0])
             kept = [
-                change for change, lasts in zip(so_far, lasting, strict=True) if lasts or rng.random() < share
+                change
+                for change, is_durable in zip(so_far, durable, strict=True)
+                if is_durable or rng.random() < share
             ]
         share = rng.choice([0.0, 0.3, 1.0])  # of files that hold all of it
         return self._tree(kept, lambda inode: _torn(inode, at, share, rng))
 
-    def _lasts(self, change: NameChange, at: int) -> bool:
-        return any(self._inodes[folder].lasting(at) > change.at for folder, _, _ in change.entries)
+    def _is_durable(self, change: NameChange, at: int) -> bool:
+        return any(self._inodes[folder].durable(at) > change.at for folder, _, _ in change.entries)
 
-    def _tree(self, changes: Sequence[NameChange], content: _Content) -> State:
+    def _tree(self, changes: Sequence[NameChange], content: _Content) -> Files:
         folders = {number: dict(names) for number, names in self._first.items()}
         for change in changes:
             for folder, name, number in change.entries:
@@ -232,7 +212,7 @@ class Record:
                     names.pop(name, None)
                 else:
                     names[name] = number
-        files: dict[str, bytes | None] = {}
+        files: Files = {}
         waiting = [("", 0)]
         while waiting:
             prefix, folder = waiting.pop()
@@ -241,7 +221,7 @@ class Record:
                 files[prefix + name] = None if inode.is_folder else content(inode)
                 if inode.is_folder:
                     waiting.append((f"{prefix}{name}/", number))
-        return State(files)
+        return files
 
 
 def _content(first: bytes, changes: Sequence[tuple[int, int, bytes | None]]) -> bytes:
@@ -257,9 +237,9 @@ def _content(first: bytes, changes: Sequence[tuple[int, int, bytes | None]]) -> 
 
 def _torn(inode: Inode, at: int, share: float, rng: random.Random) -> bytes:
     """What may be there of the bytes of a file."""
-    lasting = inode.lasting(at)
-    synced = [change for change in inode.changes if change[0] < lasting]
-    later = [change for change in inode.changes if lasting <= change[0] < at]
+    durable = inode.durable(at)
+    synced = [change for change in inode.changes if change[0] < durable]
+    later = [change for change in inode.changes if durable <= change[0] < at]
     if not later:
         return _content(inode.first, synced)
     kind = "all" if rng.random() < share else rng.choice(["none", "beginning", "blocks", "zeros"])
@@ -275,27 +255,48 @@ def _torn(inode: Inode, at: int, share: float, rng: random.Random) -> bytes:
         return _content(inode.first, [*synced, *later[:count], (number, offset, cut)])
     before = _content(inode.first, synced).ljust(len(whole), b"\0")
     made = bytearray(whole)
-    for start in range(0, len(whole), BLOCK_BYTES):
+    for offset in range(0, len(whole), BLOCK_BYTES):
         if kind == "zeros" or rng.random() < 0.5:
-            made[start : start + BLOCK_BYTES] = before[start : min(len(whole), start + BLOCK_BYTES)]
+            stop = min(len(whole), offset + BLOCK_BYTES)
+            made[offset : offset + BLOCK_BYTES] = before[offset:stop]
     return bytes(made)
 
 
-def tree(root: Path) -> dict[str, bytes | None]:
-    """All below a folder."""
-    return {
-        path.relative_to(root).as_posix(): None if path.is_dir() else path.read_bytes()
-        for path in root.rglob("*")
-    }
+def write(files: Files, root: Path) -> None:
+    """Replace all files in a folder. All get the same modification time, which is the one of the inputs."""
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir()
+    for path, data in sorted(files.items()):
+        if data is None:
+            (root / path).mkdir()
+        else:
+            (root / path).write_bytes(data)
+            os.utime(root / path, (1e9, 1e9))
 
 
-def compile_recorder(folder: Path) -> Path | None:
-    """The library to preload; None where there is no C compiler."""
-    found = compiler()
-    if found is None:
-        return None
-    library = folder / "recorder.so"
-    subprocess.run(
-        [found, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o", library, RECORDER, "-ldl"], check=True
-    )
-    return library
+class PowerLoss(Fault):
+    """The power fails before an operation. The last point is after the end of the command, when all synced data and
+    nothing else survives. forget: see Record."""
+
+    tears = True
+
+    def __init__(self, forget: str = "") -> None:
+        super().__init__(f"power failure{forget and f', without syncs of {forget}'}", (KILLED,))
+        self._forget = forget
+        self._records: dict[str, Record] = {}
+
+    def count_points(self, bench: Bench) -> int:
+        record = self._records[bench.job.name] = Record(bench.root, self._forget)
+        record.run(compile_library(RECORDER, bench.build / "recorder.so"), bench.command())
+        return record.operations + 1
+
+    def strike(self, bench: Bench, at: int, rng: random.Random) -> Outcome:
+        record = self._records[bench.job.name]
+        if at > record.operations:
+            write(record.least(record.operations), bench.root)
+            return Outcome(0, "")
+        write(record.state(at, rng), bench.root)
+        return Outcome(KILLED, "")
+
+
+POWER_LOSS = PowerLoss()

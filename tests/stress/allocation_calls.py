@@ -1,51 +1,29 @@
-"""Calls of the core whose n-th allocation fails: `python allocations.py FOLDER [STRIDE]` under the preloaded library.
+"""Calls of the native cores with a failing allocation.
 
-Each call is made once to count its allocations, then once with each of them failing. It must raise MemoryError or give
-what it gives otherwise (some memory is a luxury: caches), and so must the same object the next time. `run` compiles
-the library and starts this under it.
+Each call is made once to count its allocations, then once per allocation with that one failing. It must raise
+MemoryError or return the usual result, because caches are optional. The next call on the same object must succeed.
+`run(build)` starts this file under the library.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_suffix(".cpp")
+from allocation_faults import ALWAYS, Counter, environment
+from processes import ROOT
+
 TEXT = (
     "The quick brown fox, it's 12345 and 字字字字 größer! " * 40 + "x" * 3000 + " " * 900 + "\n" + "ab" * 5000
 )
 
 
-class Counter:
-    """The mapped file: how many allocations there were, and which are to fail."""
-
-    def __init__(self, path: str) -> None:
-        with open(path, "r+b") as file:  # noqa: PTH123
-            self._map = mmap.mmap(file.fileno(), 32)
-
-    def arm(self, at: int, count: int = 1) -> None:
-        """Allocations `at` and so many in a row fail, counted from 1 from now on."""
-        self._map[:] = struct.pack("=4q", 0, at, count, 0)
-
-    @property
-    def count(self) -> int:
-        """The allocations since `arm`."""
-        return int(struct.unpack_from("=q", self._map, 0)[0])
-
-    @property
-    def failed(self) -> int:
-        """How many of them failed."""
-        return int(struct.unpack_from("=q", self._map, 24)[0])
-
-
 def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
-    """name -> (what makes a fresh object, what is called with it)."""
+    """Return by name: a function that makes a fresh object, and one that calls it."""
     import numpy as np
 
     from bpe.added_tokens import AddedToken
@@ -111,6 +89,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
 
 
 def sweep(stride: int, only: list[str]) -> int:
+    """Let every n-th allocation of each call fail, and print the wrong results. Return the exit status."""
     counter = Counter(os.environ["ALLOCATIONS_COUNTER"])
     counter.arm(0)
     wrong = points = 0
@@ -122,7 +101,7 @@ def sweep(stride: int, only: list[str]) -> int:
         counter.arm(0)
         call(made)
         total, refused = counter.count, 0
-        for count in (1, 1 << 40):
+        for count in (1, ALWAYS):
             for at in range(1, total + 1, stride):
                 points += 1
                 counter.arm(0)
@@ -140,33 +119,21 @@ def sweep(stride: int, only: list[str]) -> int:
                 if got != expected or again != expected:
                     wrong += 1
                     print(f"  {name}, allocation {at}: {str(got)[:200]}", flush=True)
-        print(f"{name}: {total} allocations, {refused} times MemoryError", flush=True)
+        print(f"{name}: {total} allocations, MemoryError {refused} times", flush=True)
     print(f"{points} points, {wrong} wrong")
     return 1 if wrong else 0
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """That of a process under the library, which is compiled into `folder`, where the counter is too."""
-    library, counter = folder / "allocations.so", folder / "allocations"
-    if not library.exists():
-        command = ["c++", "-shared", "-fPIC", "-O1", "-std=c++20", "-o", str(library), str(SOURCE), "-ldl"]
-        subprocess.run(command, check=True)
-    counter.write_bytes(bytes(32))
-    return {
-        **os.environ,
-        "LD_PRELOAD": str(library),
-        "ALLOCATIONS_COUNTER": str(counter),
-        "ALLOCATIONS_OF": "bpe/_core.",
-        "ALLOCATIONS_OF_TOO": "inputs/_core.",
-        "ALLOCATIONS_FOLDER": str(folder),
-        "PYTHONPATH": str(SOURCE.parents[2]),
-    }
-
-
-def run(folder: Path, stride: int = 1, *only: str) -> subprocess.CompletedProcess[str]:
-    """The sweep over the calls, in a process of its own under the library."""
-    command = [sys.executable, __file__, str(stride), *only]
-    return subprocess.run(command, env=environment(folder), capture_output=True, text=True, check=False)
+def run(build: Path, stride: int = 1, *only: str) -> subprocess.CompletedProcess[str]:
+    """Sweep over the calls in a process under the library. stride: try every n-th allocation."""
+    variables = {name: value for name, value in environment(build).items() if value is not None}
+    return subprocess.run(
+        [sys.executable, __file__, str(stride), *only],
+        env={**os.environ, **variables, "PYTHONPATH": str(ROOT), "ALLOCATIONS_FOLDER": str(build)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 if __name__ == "__main__":

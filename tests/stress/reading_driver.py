@@ -25,9 +25,18 @@ Found = list[tuple[int, str]]
 
 
 class Reading(NamedTuple):
-    """paths: datasets, by path or URL. cache: a folder for cache_dir, or None. kind: loader, mixture or packs.
-    strategy: of packs. options: of the reader. stop: its steps are [0, stop). seed: of who reads what. threads, forks:
-    how many. is_careless: batches get memory that may be in use, a fault put in on purpose."""
+    """The settings of the readers of one run.
+
+    paths: paths or URLs of datasets.
+    cache: folder for cache_dir, or None.
+    kind: "loader", "mixture" or "packs".
+    strategy: of packs.
+    options: of the reader.
+    stop: the steps are [0, stop).
+    seed: for the steps of each thread and fork.
+    threads, forks: their number.
+    is_careless: a planted fault: batches get memory that may be in use.
+    """
 
     paths: list[str]
     cache: str | None
@@ -42,7 +51,7 @@ class Reading(NamedTuple):
 
 
 def make_reader(reading: Reading) -> Any:
-    """What the threads and forks share."""
+    """Return the reader that threads and forks share."""
     splits: list[Any] = [flat_tokens.open(path, cache_dir=reading.cache).train for path in reading.paths]
     if reading.kind == "packs":
         strategy, length = reading.strategy, reading.options["seq_len"]
@@ -56,20 +65,20 @@ def make_reader(reading: Reading) -> Any:
 
 
 def digest(batch: flat_tokens.Batch) -> str:
-    """Of all that a batch has."""
+    """Return a hash of all fields of a batch."""
     lengths = b"" if batch.lengths is None else batch.lengths.tobytes()
     parts = (batch.inputs, batch.targets, batch.is_seq_start, batch.loss_mask)
     return hashlib.blake2b(b"".join(part.tobytes() for part in parts) + lengths, digest_size=8).hexdigest()
 
 
 def undisturbed(reading: Reading) -> Found:
-    """Each step by itself, in one thread."""
+    """Return the digest of each step, read in one thread."""
     reader = make_reader(reading)
     return [(step, digest(reader.batch(step))) for step in range(reading.stop)]
 
 
 def read_some(reader: Any, stop: int, rng: random.Random) -> Iterator[tuple[int, str]]:
-    """Passes from anywhere, single steps, and every n-th one, for some time."""
+    """Yield steps from passes that start anywhere, single steps, and every n-th step."""
     for _ in range(rng.randint(3, 12)):
         first = rng.randrange(stop)
         way = rng.choice(["pass", "pass", "steps", "strided"])
@@ -78,7 +87,7 @@ def read_some(reader: Any, stop: int, rng: random.Random) -> Iterator[tuple[int,
             prefetch = rng.choice([True, True, False])
             for step, batch in enumerate(reader.from_step(first, last, prefetch=prefetch), first):
                 yield step, digest(batch)
-        elif way == "steps":  # batches that are kept are not written to by later ones
+        elif way == "steps":  # later batches must not overwrite kept ones
             kept = [(step, reader.batch(step)) for step in rng.choices(range(stop), k=5)]
             yield from ((step, digest(batch)) for step, batch in kept)
         else:

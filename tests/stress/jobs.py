@@ -1,0 +1,79 @@
+"""The jobs that are disturbed, and their inputs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from bpe import Tokenizer, reference
+
+END = "<|endoftext|>"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command of tokenmill.
+
+    output: file or dataset that it makes or replaces.
+    before: commands that prepare the folder.
+    kept: file that an interrupted command keeps for a later one.
+    """
+
+    name: str
+    command: str
+    output: str
+    before: tuple[str, ...] = ()
+    kept: str = ""
+
+
+SMALL = "--text-chunk-bytes 700 --chunk-tokens 512 --validation-fraction 0.3 --progress none --workers 2"
+CONVERT = f"convert a.txt packed.gz --tokenizer tok.json --output out {SMALL}"
+MASKED = (
+    "convert marked.jsonl --prompt-field prompt --completion-field completion --tokenizer tok.json "
+    f"--output out {SMALL}"
+)
+TRAIN = "train a.txt --vocab-size 300 --quiet --output new.json"
+EXPORT = "export out --to npy --output exported"
+JOBS = {
+    job.name: job
+    for job in [
+        Job("convert", CONVERT, "out"),
+        Job("replace", CONVERT.replace("a.txt", "b.txt") + " --overwrite", "out", (CONVERT,)),
+        Job("convert with scratch", f"{CONVERT} --scratch scratch", "out"),
+        Job("convert, format 3", f"{CONVERT} --zarr-format 3", "out"),
+        Job("convert, loss mask", MASKED, "out"),
+        Job("retokenize", "retokenize out --tokenizer other.json --output new", "new", (CONVERT,)),
+        Job("export", EXPORT, "exported", (CONVERT,)),
+        Job("train", TRAIN, "new.json", kept="new.counts"),
+        Job(
+            "train over an old file", TRAIN.replace("a.txt", "b.txt"), "new.json", (TRAIN,), kept="new.counts"
+        ),
+        Job("count", "count a.txt --output new.counts --quiet", "new.counts"),
+    ]
+}
+
+
+def make_inputs(root: Path) -> None:
+    """Write texts, records, two tokenizers and a folder for scratch files."""
+    (root / "scratch").mkdir()
+    rng = random.Random(3)
+    words = ["the", "of", "naïve", "東京都", "it's", "\n\n", "x1", "<|im_start|>"]
+    texts = [" ".join(rng.choices(words, k=rng.choice([0, 3, 20, 60]))) for _ in range(24)]
+    for name, own in [("a.txt", texts[:12]), ("b.txt", texts[12:])]:
+        (root / name).write_text(END.join(own), encoding="utf-8", newline="")
+    (root / "packed.gz").write_bytes(gzip.compress(END.join(texts[::3]).encode(), mtime=0))
+    records = [{"prompt": f"the {number} of", "completion": f"it's {number}"} for number in range(60)]
+    (root / "marked.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    for name, count in [("tok.json", 30), ("other.json", 12)]:
+        merges = reference.train(reference.count_pretokens(texts, [END]), count)
+        vocab = {index: bytes([byte]) for index, byte in enumerate(reference.printable_bytes())}
+        for left, right in merges:
+            if left + right not in vocab.values():
+                vocab[len(vocab)] = left + right
+        Tokenizer(vocab, merges, [END, "<|im_start|>"]).save(root / name)
+    for path in root.iterdir():
+        os.utime(path, (1e9, 1e9))
