@@ -1,11 +1,10 @@
-"""tokenizer.json's decoder, both ways; each field is checked, others are refused by their path."""
+"""Reader and writer of the decoder of a tokenizer.json."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from typing import Any, Final
 
-from bpe import decoders
 from bpe.decoders import (
     BPEDecoder,
     ByteFallback,
@@ -18,9 +17,16 @@ from bpe.decoders import (
     Strip,
 )
 from bpe.formats.faults import must_be, unsupported
-from bpe.formats.huggingface_normalizer import replace_from_json
+from bpe.formats.huggingface_normalizer import replace_from_json, replace_to_json
 from bpe.formats.huggingface_pretokenizer import metaspace_from_json
-from bpe.formats.json_input import component_type, expect, expect_object, flat_sequence
+from bpe.formats.json_input import (
+    expect_integer,
+    expect_object,
+    expect_text,
+    flag_field,
+    flat_sequence,
+    sequence_of,
+)
 
 _BYTE_LEVEL: Final = ("add_prefix_space", "trim_offsets", "use_regex")
 _NAMES: Final = "BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Strip, Sequence"
@@ -39,10 +45,10 @@ def decoder_from_json(value: Any, as_text: bool = True) -> Decoder | None:
 
 
 def _component(item: dict[str, Any], path: str) -> Component:
-    match component_type(item, path):
+    match item["type"]:
         case "ByteLevel":
             expect_object(item, path, {"type", *_BYTE_LEVEL})
-            return ByteLevel(**{name: _flag(item, name, path) for name in _BYTE_LEVEL})
+            return ByteLevel(**{name: flag_field(item, name, path, True) for name in _BYTE_LEVEL})
         case "ByteFallback":
             expect_object(item, path, {"type"})
             return ByteFallback()
@@ -51,10 +57,8 @@ def _component(item: dict[str, Any], path: str) -> Component:
             return Fuse()
         case "Strip":
             expect_object(item, path, {"type", "content", "start", "stop"})
-            content = item.get("content")
-            if not isinstance(content, str) or len(content) != 1:
-                raise must_be(f"{path}.content", "one character", content)
-            return Strip(content, _count(item, "start", path), _count(item, "stop", path))
+            start, stop = (expect_integer(item.get(name), f"{path}.{name}") for name in ("start", "stop"))
+            return Strip(expect_text(item.get("content"), f"{path}.content", size=1), start, stop)
         case "Replace":
             found = replace_from_json(item, path)
             return Replace(found.pattern, found.content, found.is_expression)
@@ -71,32 +75,15 @@ def _component(item: dict[str, Any], path: str) -> Component:
             raise unsupported(path, name, _NAMES)
 
 
-def _flag(item: dict[str, Any], name: str, path: str) -> bool:
-    flag = item.get(name, True)
-    expect(flag, [False, True], f"{path}.{name}")
-    return bool(flag)
-
-
-def _count(item: dict[str, Any], name: str, path: str) -> int:
-    count = item.get(name)
-    if type(count) is not int or count < 0:
-        raise must_be(f"{path}.{name}", "an integer of at least 0", count)
-    return count
-
-
 def decoder_to_json(decoder: Decoder | None) -> dict[str, Any] | None:
-    """The decoder as tokenizer.json has it; None for a byte-level vocabulary's."""
+    """Return the decoder in tokenizer.json's form. None is the decoder of a byte-level vocabulary."""
     if decoder is None:
         decoder = Decoder((ByteLevel(add_prefix_space=False),))
-    items = [_to_json(each) for each in decoder.components]
-    if len(items) < 2:
-        return items[0] if items else None
-    return {"type": "Sequence", "decoders": items}
+    return sequence_of([_to_json(each) for each in decoder.components], "decoders")
 
 
 def _to_json(component: Component) -> dict[str, Any]:
+    if isinstance(component, Replace):
+        return replace_to_json(component)
     name = type(component).__name__
-    if isinstance(component, decoders.Replace):
-        kind = "Regex" if component.is_expression else "String"
-        return {"type": name, "pattern": {kind: component.pattern}, "content": component.content}
     return {"type": name} | {each.name: getattr(component, each.name) for each in fields(component)}

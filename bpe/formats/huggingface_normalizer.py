@@ -1,14 +1,21 @@
-"""The normalizer of a tokenizer.json: all that Hugging Face tokenizers has, with JSON paths for what is not sound."""
+"""Reader and writer of the normalizer of a tokenizer.json: all components of Hugging Face tokenizers."""
 
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any, Final, get_args
 
-from bpe.errors import BadTokenizer, UnsupportedTokenizer
-from bpe.formats.faults import PATTERN_FORM, must_be, unsupported
-from bpe.formats.json_input import component_type, expect, expect_list, expect_object
+from bpe.errors import BadTokenizer
+from bpe.formats.faults import unsupported, within
+from bpe.formats.json_input import (
+    expect,
+    expect_object,
+    expect_text,
+    flag_field,
+    flat_sequence,
+    pattern_field,
+    sequence_of,
+)
 from bpe.normalizers import (
     Bert,
     ByteLevel,
@@ -34,137 +41,99 @@ _WITHOUT_FIELDS: Final[dict[str, Component]] = {
     "Nmt": Nmt(),
     "ByteLevel": ByteLevel(),
 }
-_BERT: Final = {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}
-_MAX_DEPTH: Final = 100  # of sequences in sequences
+# Fields of the other components. Hugging Face tokenizers does not read files with the SentencePiece components.
+_FIELDS: Final = {
+    "Strip": ("strip_left", "strip_right"),
+    "Prepend": ("prepend",),
+    "SentencePiecePrefix": ("prefix",),
+    "Replace": ("pattern", "content"),
+    "Precompiled": ("precompiled_charsmap",),
+    "SentencePieceCharsmap": ("precompiled_charsmap",),
+    "BertNormalizer": ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"),
+}
 
 
 def normalizer_from_json(value: Any, path: str = "normalizer") -> Normalizer | None:
-    """What is done to the text first; None for nothing. Sequences become one."""
-    components = tuple(_components(value, path)) if value is not None else ()
+    """Read a normalizer. Nested sequences become one; null and empty sequences are None."""
+    components = tuple(_component(item, where) for item, where in flat_sequence(value, path, "normalizers"))
     return Normalizer(components) if components else None
 
 
-def _components(value: Any, path: str, depth: int = 0) -> list[Component]:
-    if component_type(value, path) != "Sequence":
-        return [_component(value, path)]
-    if depth > _MAX_DEPTH:
-        raise UnsupportedTokenizer(f"{path}: sequences are nested more than {_MAX_DEPTH} deep")
-    expect_object(value, path, {"type", "normalizers"})
-    return [
-        component
-        for index, each in enumerate(expect_list(value.get("normalizers"), f"{path}.normalizers"))
-        for component in _components(each, f"{path}.normalizers[{index}]", depth + 1)
-    ]
+def _component(item: dict[str, Any], path: str) -> Component:
+    name = item["type"]
+    if name not in _FIELDS and name not in _WITHOUT_FIELDS:
+        known = [*_WITHOUT_FIELDS, *(name for name in _FIELDS if not name.startswith("Sentence")), "Sequence"]
+        raise unsupported(path, name, ", ".join(known))
+    expect_object(item, path, {"type", *_FIELDS.get(name, ())})
+
+    def text(key: str) -> str:
+        return expect_text(item.get(key), f"{path}.{key}")
+
+    match name:
+        case "Strip":
+            return Strip(flag_field(item, "strip_left", path), flag_field(item, "strip_right", path))
+        case "Prepend":
+            return Prepend(text("prepend"))
+        case "SentencePiecePrefix":
+            return DummyPrefix(text("prefix"))
+        case "Replace":
+            return replace_from_json(item, path)
+        case "Precompiled" | "SentencePieceCharsmap":
+            encoded = text("precompiled_charsmap")
+            try:
+                precompiled = Precompiled(base64.b64decode(encoded, validate=True))
+            except ValueError as error:
+                where = f"{path}.precompiled_charsmap"
+                raise BadTokenizer(f"{where}: not a SentencePiece charsmap in base64 ({error})") from None
+            return precompiled if name == "Precompiled" else Charsmap(precompiled.charsmap)
+        case "BertNormalizer":
+            return Bert(
+                flag_field(item, "clean_text", path),
+                flag_field(item, "handle_chinese_chars", path),
+                expect(item.get("strip_accents"), [None, False, True], f"{path}.strip_accents"),
+                flag_field(item, "lowercase", path),
+            )
+    return _WITHOUT_FIELDS[name]
 
 
-def _component(value: dict[str, Any], path: str) -> Component:
-    name = value["type"]
-    if known := _WITHOUT_FIELDS.get(name):
-        expect_object(value, path, {"type"})
-        return known
-    if name == "Strip":
-        expect_object(value, path, {"type", "strip_left", "strip_right"})
-        return Strip(_flag(value, "strip_left", path), _flag(value, "strip_right", path))
-    if name == "Prepend":
-        expect_object(value, path, {"type", "prepend"})
-        return Prepend(_text(value, "prepend", path))
-    if name == "SentencePiecePrefix":  # of this package alone: tokenizers refuses the file
-        expect_object(value, path, {"type", "prefix"})
-        return DummyPrefix(_text(value, "prefix", path))
-    if name == "Replace":
-        return replace_from_json(value, path)
-    if name == "Precompiled":
-        expect_object(value, path, {"type", "precompiled_charsmap"})
-        return _precompiled(_text(value, "precompiled_charsmap", path), f"{path}.precompiled_charsmap")
-    if name == "SentencePieceCharsmap":  # of this package alone: tokenizers refuses the file
-        expect_object(value, path, {"type", "precompiled_charsmap"})
-        text = _text(value, "precompiled_charsmap", path)
-        return Charsmap(_precompiled(text, f"{path}.precompiled_charsmap").charsmap)
-    if name == "BertNormalizer":
-        expect_object(value, path, {"type", *_BERT})
-        expect(value.get("strip_accents"), [None, False, True], f"{path}.strip_accents")
-        return Bert(
-            _flag(value, "clean_text", path),
-            _flag(value, "handle_chinese_chars", path),
-            value.get("strip_accents"),
-            _flag(value, "lowercase", path),
-        )
-    supported = ", ".join(
-        [*_WITHOUT_FIELDS, "Strip", "Prepend", "Replace", "Precompiled", "BertNormalizer", "Sequence"]
-    )
-    raise unsupported(path, name, supported)
-
-
-def replace_from_json(value: dict[str, Any], path: str) -> Replace:
-    """A Replace, of a normalizer or a decoder."""
-    expect_object(value, path, {"type", "pattern", "content"})
-    pattern = value.get("pattern")
-    if not isinstance(pattern, dict) or list(pattern) not in (["Regex"], ["String"]):
-        raise must_be(f"{path}.pattern", PATTERN_FORM, pattern)
-    ((kind, text),) = pattern.items()
-    if not isinstance(text, str):
-        raise must_be(f"{path}.pattern.{kind}", "a text", text)
-    made = Replace(text, _text(value, "content", path), is_expression=kind == "Regex")
-    try:
+def replace_from_json(item: dict[str, Any], path: str) -> Replace:
+    """Read a Replace of a normalizer or a decoder."""
+    expect_object(item, path, {"type", "pattern", "content"})
+    pattern, is_expression = pattern_field(item, path)
+    made = Replace(pattern, expect_text(item.get("content"), f"{path}.content"), is_expression)
+    with within(f"{path}.pattern.{'Regex' if is_expression else 'String'}"):
         made.check()
-    except UnsupportedTokenizer as error:
-        raise UnsupportedTokenizer(f"{path}.pattern.{kind}: {error}") from None
-    except BadTokenizer as error:
-        raise BadTokenizer(f"{path}.pattern.{kind}: {error}") from None
     return made
 
 
-def _precompiled(text: str, path: str) -> Precompiled:
-    try:
-        return Precompiled(base64.b64decode(text, validate=True))
-    except (binascii.Error, ValueError) as error:
-        raise BadTokenizer(f"{path}: not a SentencePiece charsmap in base64 ({error})") from None
-
-
-def _flag(value: dict[str, Any], key: str, path: str) -> bool:
-    expect(value.get(key), [False, True], f"{path}.{key}")
-    flag: bool = value[key]
-    return flag
-
-
-def _text(value: dict[str, Any], key: str, path: str) -> str:
-    if not isinstance(value.get(key), str):
-        raise must_be(f"{path}.{key}", "a text", value.get(key))
-    text: str = value[key]
-    return text
-
-
 def normalizer_to_json(normalizer: Normalizer | None) -> dict[str, Any] | None:
-    """The normalizer as tokenizer.json has it; several components are a Sequence."""
-    if normalizer is None:
-        return None
-    values = [_to_json(each) for each in normalizer.components]
-    return values[0] if len(values) == 1 else {"type": "Sequence", "normalizers": values}
+    """Return the normalizer in tokenizer.json's form; several components are a Sequence."""
+    components = () if normalizer is None else normalizer.components
+    return sequence_of([_to_json(each) for each in components], "normalizers")
 
 
 def _to_json(component: Component) -> dict[str, Any]:
-    if isinstance(component, Form):
-        return {"type": component.name}
-    if isinstance(component, Strip):
-        return {"type": "Strip", "strip_left": component.left, "strip_right": component.right}
-    if isinstance(component, Prepend):
-        if isinstance(component, DummyPrefix):
-            return {"type": "SentencePiecePrefix", "prefix": component.text}
-        return {"type": "Prepend", "prepend": component.text}
-    if isinstance(component, Replace):
-        kind = "Regex" if component.is_expression else "String"
-        return {"type": "Replace", "pattern": {kind: component.pattern}, "content": component.content}
-    if isinstance(component, Precompiled):
-        return {
-            "type": "SentencePieceCharsmap" if isinstance(component, Charsmap) else "Precompiled",
-            "precompiled_charsmap": base64.b64encode(component.charsmap).decode(),
-        }
-    if isinstance(component, Bert):
-        return {
-            "type": "BertNormalizer",
-            "clean_text": component.clean_text,
-            "handle_chinese_chars": component.handle_chinese_chars,
-            "strip_accents": component.strip_accents,
-            "lowercase": component.lowercase,
-        }
+    match component:
+        case Form(name):
+            return {"type": name}
+        case Strip(left, right):
+            return {"type": "Strip", "strip_left": left, "strip_right": right}
+        case DummyPrefix(text):
+            return {"type": "SentencePiecePrefix", "prefix": text}
+        case Prepend(text):
+            return {"type": "Prepend", "prepend": text}
+        case Replace():
+            return replace_to_json(component)
+        case Precompiled() | Charsmap():
+            kind = "SentencePieceCharsmap" if isinstance(component, Charsmap) else "Precompiled"
+            return {"type": kind, "precompiled_charsmap": base64.b64encode(component.charsmap).decode()}
+        case Bert():
+            fields = {name: getattr(component, name) for name in _FIELDS["BertNormalizer"]}
+            return {"type": "BertNormalizer"} | fields
     return {"type": type(component).__name__}
+
+
+def replace_to_json(component: Any) -> dict[str, Any]:
+    """Return a Replace of a normalizer or a decoder in tokenizer.json's form."""
+    kind = "Regex" if component.is_expression else "String"
+    return {"type": "Replace", "pattern": {kind: component.pattern}, "content": component.content}

@@ -1,4 +1,4 @@
-"""tokenizer.json's post_processor, truncation and padding: checked, and kept in the form that `save` writes."""
+"""Readers of the post_processor, truncation and padding of a tokenizer.json, in the form that `save` writes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ from typing import Any, Final
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.faults import must_be, unsupported
-from bpe.formats.json_input import component_type, expect, expect_list, expect_object, flat_sequence
+from bpe.formats.json_input import (
+    component_type,
+    expect,
+    expect_integer,
+    expect_list,
+    expect_object,
+    expect_text,
+    flag_field,
+    flat_sequence,
+    sequence_of,
+)
 from bpe.post_processing import PostProcessor
 from bpe.vocabulary import MAX_ID
 
-_FLAG: Final = (False, True)
 _MAX_COUNT: Final = 2**63
 
 
 def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> PostProcessor | None:
-    """What it adds to a text; special_tokens: the ids that the added tokens have. Errors name the JSON path.
+    """Read a post_processor. special_tokens: the IDs of the added tokens by text.
 
-    ByteLevel components and one that adds tokens are supported, in any order: a second one would see the first's tokens
-    as texts of their own, which `tokenizers` does not do without errors either.
+    Supports any number of ByteLevel components and one component that adds tokens. With two of them, Hugging Face
+    tokenizers fails as well.
     """
     items: list[dict[str, Any]] = []
     front: list[int] = []
@@ -42,16 +51,14 @@ def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> P
         else:
             items.append(_cls_and_sep(item, path, name))
             front, back = [items[-1]["cls"][1]], [items[-1]["sep"][1]]
-    if not items:
-        return None
-    component = items[0] if len(items) == 1 else {"type": "Sequence", "processors": items}
-    return PostProcessor(component, tuple(front), tuple(back))
+    component = sequence_of(items, "processors")
+    return None if component is None else PostProcessor(component, tuple(front), tuple(back))
 
 
 def _byte_level(item: dict[str, Any], path: str) -> dict[str, Any]:
     names = ("add_prefix_space", "trim_offsets", "use_regex")
     expect_object(item, path, {"type", *names})
-    return {"type": "ByteLevel"} | {name: _flag(item, name, path) for name in names}
+    return {"type": "ByteLevel"} | {name: flag_field(item, name, path, True) for name in names}
 
 
 def _cls_and_sep(item: dict[str, Any], path: str, name: str) -> dict[str, Any]:
@@ -62,8 +69,8 @@ def _cls_and_sep(item: dict[str, Any], path: str, name: str) -> dict[str, Any]:
         token = item.get(key)
         if not isinstance(token, list) or len(token) != 2 or not isinstance(token[0], str):
             raise must_be(f"{path}.{key}", "[token, id]", token)
-        kept[key] = [token[0], _whole(token[1], f"{path}.{key}[1]", MAX_ID)]
-    return kept | {flag: _flag(item, flag, path) for flag in flags}
+        kept[key] = [token[0], expect_integer(token[1], f"{path}.{key}[1]", most=MAX_ID)]
+    return kept | {flag: flag_field(item, flag, path, True) for flag in flags}
 
 
 def _template(item: dict[str, Any], path: str, special_tokens: Mapping[str, int]) -> dict[str, Any]:
@@ -78,7 +85,7 @@ def _template(item: dict[str, Any], path: str, special_tokens: Mapping[str, int]
             raise must_be(f"{where}.ids", f"[{special_tokens[text]}]", ids)
         expect_object(token, where, {"id", "ids", "tokens"})
         for index, id_ in enumerate(expect_list(ids, f"{where}.ids")):
-            _whole(id_, f"{where}.ids[{index}]", MAX_ID)
+            expect_integer(id_, f"{where}.ids[{index}]", most=MAX_ID)
         if len(expect_list(token.get("tokens"), f"{where}.tokens")) != len(token["ids"]):
             raise BadTokenizer(
                 f"{where}: must have as many tokens as IDs (got {len(token['tokens'])} and {len(token['ids'])})"
@@ -92,7 +99,7 @@ def _template(item: dict[str, Any], path: str, special_tokens: Mapping[str, int]
 
 
 def _pieces(value: Any, path: str, named: dict[str, Any]) -> list[dict[str, Any]]:
-    """The pieces of a template, each as an object of `Sequence` or `SpecialToken`."""
+    """Read the pieces of a template: objects with `Sequence` or `SpecialToken`."""
     pieces = expect_list(value, path)
     for index, piece in enumerate(pieces):
         where = f"{path}[{index}]"
@@ -101,7 +108,7 @@ def _pieces(value: Any, path: str, named: dict[str, Any]) -> list[dict[str, Any]
             raise must_be(where, "a Sequence or a SpecialToken", piece)
         kind = next(iter(piece))
         content = expect_object(piece[kind], f"{where}.{kind}", {"id", "type_id"})
-        _whole(content.get("type_id"), f"{where}.{kind}.type_id", 2**32 - 1)
+        expect_integer(content.get("type_id"), f"{where}.{kind}.type_id", most=2**32 - 1)
         if kind == "Sequence":
             expect(content.get("id"), ("A", "B"), f"{where}.Sequence.id")
         elif content.get("id") not in named:
@@ -110,7 +117,7 @@ def _pieces(value: Any, path: str, named: dict[str, Any]) -> list[dict[str, Any]
 
 
 def _ids_around(template: dict[str, Any], path: str) -> tuple[list[int], list[int]]:
-    """The ids in front of a single text and behind it."""
+    """Return the IDs before and after a single text."""
     parts: list[list[int]] = [[]]
     for index, piece in enumerate(template["single"]):
         if sequence := piece.get("Sequence"):
@@ -124,7 +131,7 @@ def _ids_around(template: dict[str, Any], path: str) -> tuple[list[int], list[in
 
 
 def truncation_from_json(value: Any) -> dict[str, Any] | None:
-    """tokenizer.json's truncation with all of its fields, or None."""
+    """Read the truncation, with all of its fields."""
     if value is None:
         return None
     names = ("direction", "max_length", "strategy", "stride")
@@ -132,12 +139,12 @@ def truncation_from_json(value: Any) -> dict[str, Any] | None:
     expect(given.get("direction", "Right"), ("Left", "Right"), "truncation.direction")
     expect(given.get("strategy"), ("LongestFirst", "OnlyFirst", "OnlySecond"), "truncation.strategy")
     for name in ("max_length", "stride"):
-        _whole(given.get(name), f"truncation.{name}", _MAX_COUNT)
+        expect_integer(given.get(name), f"truncation.{name}", most=_MAX_COUNT)
     return {name: given.get(name, "Right") for name in names}
 
 
 def padding_from_json(value: Any) -> dict[str, Any] | None:
-    """tokenizer.json's padding with all of its fields, or None."""
+    """Read the padding, with all of its fields."""
     if value is None:
         return None
     names = ("strategy", "direction", "pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token")
@@ -145,26 +152,13 @@ def padding_from_json(value: Any) -> dict[str, Any] | None:
     strategy = given.get("strategy")
     if isinstance(strategy, dict):
         expect_object(strategy, "padding.strategy", {"Fixed"})
-        _whole(strategy.get("Fixed"), "padding.strategy.Fixed", _MAX_COUNT)
+        expect_integer(strategy.get("Fixed"), "padding.strategy.Fixed", most=_MAX_COUNT)
     else:
         expect(strategy, ["BatchLongest"], "padding.strategy", 'or {"Fixed": length}')
     expect(given.get("direction"), ("Left", "Right"), "padding.direction")
     if given.get("pad_to_multiple_of") is not None:
-        _whole(given["pad_to_multiple_of"], "padding.pad_to_multiple_of", _MAX_COUNT)
+        expect_integer(given["pad_to_multiple_of"], "padding.pad_to_multiple_of", most=_MAX_COUNT)
     for name in ("pad_id", "pad_type_id"):
-        _whole(given.get(name), f"padding.{name}", 2**32 - 1)
-    if not isinstance(given.get("pad_token"), str):
-        raise must_be("padding.pad_token", "a text", given.get("pad_token"))
+        expect_integer(given.get(name), f"padding.{name}", most=2**32 - 1)
+    expect_text(given.get("pad_token"), "padding.pad_token")
     return {name: given.get(name) for name in names}
-
-
-def _flag(item: dict[str, Any], name: str, path: str) -> bool:
-    flag: bool = item.get(name, True)
-    expect(flag, _FLAG, f"{path}.{name}")
-    return flag
-
-
-def _whole(value: Any, path: str, highest: int) -> int:
-    if type(value) is not int or not 0 <= value <= highest:
-        raise must_be(path, f"an integer from 0 to {highest}", value)
-    return value

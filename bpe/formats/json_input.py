@@ -162,7 +162,7 @@ def flat_sequence(value: Any, path: str, key: str) -> list[tuple[dict[str, Any],
     if component_type(value, path) != "Sequence":
         return [(value, path)]
     if path.count(f".{key}[") > _MAX_DEPTH:
-        raise UnsupportedTokenizer(f"{path[:60]}…: sequences are nested more than {_MAX_DEPTH} deep")
+        raise UnsupportedTokenizer(f"{path[:60]}: sequences are nested more than {_MAX_DEPTH} deep")
     expect_object(value, path, {"type", key})
     return [
         item

@@ -15,9 +15,9 @@
 
 namespace bpe {
 
-namespace {
+namespace model_json {
 
-bool is_space(char c) {
+inline bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
@@ -155,7 +155,7 @@ private:
 };
 
 // The bytes that characters of the byte alphabet spell, appended; false for another character.
-bool append_spelled(std::string &out, std::string_view characters) {
+inline bool append_spelled(std::string &out, std::string_view characters) {
   const uint8_t *at = bytes_of(characters);
   for (const uint8_t *const end = at + characters.size(); at != end;) {
     const Char c = read_char(at, end);
@@ -167,7 +167,7 @@ bool append_spelled(std::string &out, std::string_view characters) {
   return true;
 }
 
-} // namespace
+} // namespace model_json
 
 // Reads one document into an EntryFile. After a malformed item the rest of its value is skipped.
 class ModelReader {
@@ -291,7 +291,7 @@ private:
     return true;
   }
 
-  Scanner scanner_;
+  model_json::Scanner scanner_;
   EntryFile &file_;
 };
 
@@ -330,7 +330,7 @@ std::optional<size_t> EntryFile::spell_bytes() {
   spelled.bytes.reserve(entries_.bytes.size());
   for (size_t i = 0; i < entries_.size(); ++i) {
     const size_t before = spelled.bytes.size();
-    if (append_spelled(spelled.bytes, entries_[i])) {
+    if (model_json::append_spelled(spelled.bytes, entries_[i])) {
       spelled.add(entries_.ids[i]);
     } else {
       spelled.bytes.resize(before);
@@ -342,7 +342,7 @@ std::optional<size_t> EntryFile::spell_bytes() {
   std::vector<uint64_t> ends;
   ends.reserve(merge_ends_.size());
   for (size_t i = 0; i < merge_ends_.size(); ++i) {
-    if (!append_spelled(bytes, merge_part(i)))
+    if (!model_json::append_spelled(bytes, merge_part(i)))
       return i;
     ends.push_back(bytes.size());
   }
