@@ -1,7 +1,7 @@
-"""python -m bpe: count text, train a tokenizer, report on it, encode and decode with it, say what it is.
+"""python -m bpe train | count | report | encode | decode | info: work with tokenizers.
 
-stdout carries data, stderr progress and errors. Exit codes: 0 done, 2 bad arguments or tokenizer, 3 bad text, ids or
-counts, 4 environment, 5 out of memory, 6 refused, 130 and 143 interrupted. An error is one line; --debug adds the
+stdout has the result, stderr progress and errors. Exit codes: 0 success; 2 bad arguments or tokenizer; 3 bad text, IDs
+or counts; 4 environment; 5 out of memory; 6 refused; 130 and 143 interrupted. An error is one line; --debug adds the
 traceback.
 """
 
@@ -10,14 +10,13 @@ from __future__ import annotations
 import signal
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    # Ctrl-C while modules are imported ends the process at once: there is nothing yet to keep.
+    # Ctrl-C during imports ends the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import os
-import re
 import sys
 
-# numpy's linear algebra would start threads that nothing here uses; with them workers could not be forked.
+# The linear algebra of NumPy would start unused threads, and a process with threads cannot fork workers.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -27,62 +26,58 @@ from typing import Final
 
 from bpe.cli.arguments import build_parser
 from bpe.errors import BadArgument
-from tokenmill.cli.failures import STDOUT, ended_by, reader_gone
+from tokenmill.cli.failures import run_command
 from tokenmill.cli.standard_streams import prepare_standard_streams
 from tokenmill.engines.stop_signals import stop_signals
-from tokenmill.errors import naming
 
-# Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
+# The module of a command in bpe/cli, if it is not commands.py. A command imports only what it needs.
 _MODULES: Final = {
     "train": "training_commands",
     "count": "training_commands",
     "report": "report_command",
-    "compare": "compare_command",
 }
-_NAME: Final = re.compile(r"(?<![^\s(])[a-z]+_[a-z_]+(?=[,;:.)]?(?:\s|$))")  # of an option, not within a path
-_FIRST: Final = re.compile(r"^[a-z]\w*(?=:)")
-_SECOND: Final = re.compile(r"(?<=cannot be combined with )[a-z]\w*")
+_COMBINED: Final = ": cannot be combined with "
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") -> int:
-    """The exit code. prog: how the program was called."""
+    """Run a command and return its exit code. prog: the name of the program in messages."""
     prepare_standard_streams()
     words = {word.partition("=")[0] for word in (sys.argv[1:] if arguments is None else arguments)}
-    debug = "--debug" in words
-    try:
-        options = build_parser(prog).parse_args(arguments)
-        commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        # What is half written goes with the end.
-        with stop_signals(), naming(STDOUT):  # every other file's errors are given its name where it is used
-            code: int = getattr(commands, options.command)(options)
-            sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        return reader_gone()
-    except BadArgument as error:
-        return ended_by(BadArgument(_with_flags(str(error), words)), debug)
-    except SystemExit:
-        raise
-    except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="Pass --max-memory, less text or fewer threads.")
+
+    def run() -> int:
+        try:
+            options = build_parser(prog).parse_args(arguments)
+            commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
+            if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            with stop_signals():  # a stopped command removes unfinished files
+                code: int = getattr(commands, options.command)(options)
+                return code
+        except BadArgument as error:
+            raise BadArgument(_with_flags(str(error), words)) from error
+
+    return run_command(
+        run, "--debug" in words, with_less_memory="Pass --max-memory, less text or fewer threads."
+    )
 
 
 def _with_flags(message: str, words: Container[str]) -> str:
-    """The message with the options that the command was given, which it names as Python does, as they were given.
+    """Name arguments by the flags that were passed.
 
-    A name of one word is known by its place alone: "like: cannot be combined with pattern".
+    "like: cannot be combined with pattern. ..." -> "--like: cannot be combined with --pattern. ..."
     """
 
-    def flag(name: re.Match[str]) -> str:
-        spelled = f"--{name[0].replace('_', '-')}"
-        both = (spelled, spelled.removesuffix("s"))  # special_tokens: --special-token
-        return next((each for each in both if each in words), name[0])
+    def flag(name: str) -> str:
+        spelled = f"--{name.replace('_', '-')}"
+        return next((each for each in (spelled, spelled.removesuffix("s")) if each in words), name)
 
-    message = _FIRST.sub(flag, message)
-    message = _SECOND.sub(flag, message)
-    return _NAME.sub(flag, message)
+    where, separator, rest = message.partition(_COMBINED)
+    if separator:
+        other, stop, rest = rest.partition(".")
+        rest = flag(other) + stop + rest
+    else:
+        where, separator, rest = message.partition(": ")
+    return flag(where) + separator + rest
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     holds = f"256 bytes and {counted(len(special_tokens), 'special token')}"
     if isinstance(old, Tokenizer):
         start = FromTokenizer(old, tuple(more))
-        smallest, holds = start.size, "entries of continue_from and new special tokens"
+        smallest, holds = start.size, "entries of the continued tokenizer and new special tokens"
     elif options.has_alphabet:  # the rest is known when the text is counted
         initial_letters(options.initial_alphabet, options.limit_alphabet, rule is not None and rule.of_text)
         smallest, holds = len(special_tokens), counted(len(special_tokens), "special token")

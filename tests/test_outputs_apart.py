@@ -17,10 +17,12 @@ from bpe.__main__ import main as run_bpe
 from convert.__main__ import main as run_convert
 from convert.retokenize.__main__ import main as run_retokenize
 from flat_tokens.__main__ import main as run_flat_tokens
+from tokenmill.compare.__main__ import main as run_compare
 
 END = "<|endoftext|>"
 MAINS: dict[str, Callable[[list[str]], int]] = {
     "bpe": run_bpe,
+    "compare": run_compare,
     "convert": run_convert,
     "retokenize": run_retokenize,
     "flat_tokens": run_flat_tokens,
@@ -35,7 +37,7 @@ COMMANDS = [
     "bpe count <en.txt --quiet --output >c.counts --like <tok.json",
     "bpe report <tok.json <en.txt --output >r.txt",
     "bpe report <tok.json --output >r.txt --counts <tok.counts",
-    "bpe compare <tok.json <other.json --output >c.html",
+    "compare <tok.json <other.json --output >c.html",
     "bpe encode <en.txt --output >ids --tokenizer <tok.json",
     "bpe decode <en.ids --output >text --tokenizer <tok.json",
     "flat_tokens report <own.zarr --overwrite --output >r.html --tokenizer <tok.json",

@@ -91,7 +91,7 @@ def test_the_help_of_a_command(command: str, capfd: pytest.CaptureFixture[str]) 
 
 
 def test_every_command_is_listed(capfd: pytest.CaptureFixture[str]) -> None:
-    own = {"convert", "retokenize", "completion"}
+    own = {"compare", "convert", "retokenize", "completion"}
     assert set(COMMANDS) == own | set(bpe_parser().commands()) | set(dataset_parser().commands())
     assert main(["--help"]) == 0
     out = capfd.readouterr().out

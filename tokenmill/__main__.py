@@ -30,7 +30,7 @@ _GROUPS: Final[dict[str, dict[str, tuple[tuple[str, ...], str]]]] = {
         "count": ((_BPE,), "Count the pretokens of text, to train on later"),
         "encode": ((_BPE,), "Encode text to token IDs"),
         "decode": ((_BPE,), "Decode token IDs to text"),
-        "compare": ((_BPE,), "Write an HTML page that compares two tokenizers"),
+        "compare": (("tokenmill.compare.__main__",), "Write an HTML page that compares two tokenizers"),
     },
     "Datasets": {
         "convert": (("convert.__main__",), "Convert text, JSON Lines, Parquet and more to a token dataset"),
@@ -53,7 +53,7 @@ _EXAMPLES: Final = (
     "convert corpus/ --tokenizer tokenizer.json --output corpus.zarr",
     "info corpus.zarr",
 )
-_WHOLE: Final = ("convert", "retokenize", "completion")  # modules with a single command
+_WHOLE: Final = ("convert", "retokenize", "compare", "completion")  # modules with a single command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The command line of `python -m bpe`: every command with its options; neither numpy nor the core is imported here."""
+"""The command line of `python -m bpe`. Imports neither NumPy nor the core, so that --help is fast."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tokenmill.cli.words import size
 
 
 def build_parser(prog: str = "python -m bpe") -> Parser:
-    """The parser of all commands. prog: how the program was called."""
+    """Return the parser of all commands. prog: the name of the program."""
     parser = Parser(
         prog=prog,
         description="Train and use byte-level BPE tokenizers.",
@@ -33,7 +33,7 @@ def build_parser(prog: str = "python -m bpe") -> Parser:
         epilog="Run '%(prog)s COMMAND --help' for the options of a command.",
     )
     commands = parser.add_subparsers(dest="command", required=True, title="commands", metavar="COMMAND")
-    for add in (add_train, add_count, _report, _compare, _encode, _decode, _info):
+    for add in (add_train, add_count, _report, _encode, _decode, _info):
         add_debug(add(commands).add_argument)
     return parser
 
@@ -65,31 +65,6 @@ def _report(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentPa
     add_records(report)
     add_rank_file_options(report)
     return report
-
-
-def _compare(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
-    compare = commands.add_parser(
-        "compare",
-        help="write an HTML page that compares two tokenizers",
-        usage="%(prog)s FIRST SECOND --output FILE [options]",
-        description="Write a standalone HTML page that encodes any text with two tokenizers, side by side. It shows\n"
-        "tokens, IDs, and bytes per token.",
-        examples=(
-            "mine.json theirs/tokenizer.json --output compare.html",
-            "mine.json cl100k.tiktoken --pattern cl100k --output compare.html --text 'Hello, world'",
-            "cl100k.tiktoken o200k.tiktoken --pattern cl100k --pattern o200k --output compare.html",
-        ),
-    )
-    compare.add_argument("first", metavar="FIRST", help=f"left: {TOKENIZER_HELP}")
-    compare.add_argument("second", metavar="SECOND", help="right: the same kinds of tokenizer")
-    compare.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="page to write, or - for stdout"
-    )
-    compare.add_argument(
-        "--text", help="text that the page shows first (default: samples of several languages)"
-    )
-    add_rank_file_options(compare, several=True)
-    return compare
 
 
 def _encode(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:

@@ -389,5 +389,5 @@ def test_help_is_quick_to_import():
     code += "assert not {'numpy', 'regex', 'tqdm', 'bpe._core'} & set(sys.modules), sys.modules.keys()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    commands = (b"train", b"count", b"report", b"compare", b"encode", b"decode", b"info")
+    commands = (b"train", b"count", b"report", b"encode", b"decode", b"info")
     assert all(b"\n    " + name in ended.stdout for name in commands)

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from text_vocabularies import text_vocabulary
 
-from bpe.__main__ import main
-from bpe.comparison import page_model as page_models
-from bpe.comparison.normal_forms import changed_characters
-from bpe.comparison.page_model import page_model, varints
 from bpe.errors import UnsupportedTokenizer
 from bpe.formats import huggingface
 from bpe.normalizers import NFC, Normalizer, StripAccents
 from bpe.tokenizer import AddedToken, Tokenizer
 from bpe.training import train
+from tokenmill.__main__ import main
+from tokenmill.compare import page_model as page_models
+from tokenmill.compare.normal_forms import changed_characters
+from tokenmill.compare.page_model import page_model, varints
 
 END = "<|endoftext|>"
 TEXT = f"the mill by the river {END} Größe 你好 123\n" * 5

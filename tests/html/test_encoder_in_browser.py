@@ -12,7 +12,6 @@ import pytest
 from text_vocabularies import text_vocabulary
 
 from bpe.added_tokens import AddedToken
-from bpe.comparison.page_model import page_model
 from bpe.errors import UncoveredText
 from bpe.formats import huggingface
 from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace
@@ -20,6 +19,7 @@ from bpe.pretokenization.components import ByteLevel, Digits, Metaspace, Punctua
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
 from bpe.training import train
+from tokenmill.compare.page_model import page_model
 
 END = "<|endoftext|>"
 CORPUS = f"""The mill by the river grinds 12,345 grains; it's what we've got, isn't it? {END}
@@ -160,7 +160,7 @@ def encoder(browser: Any) -> Iterator[Any]:
     page = browser.new_page()
     page.set_default_timeout(120_000)
     for name in ("text_cuts.js", "encoder.js"):
-        page.add_script_tag(content=resources.files("bpe.comparison").joinpath(name).read_text("utf-8"))
+        page.add_script_tag(content=resources.files("tokenmill.compare").joinpath(name).read_text("utf-8"))
     yield page
     page.close()
 

@@ -13,6 +13,7 @@ from bpe.__main__ import main as run_bpe
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main as run_convert
 from flat_tokens.__main__ import main as run_flat_tokens
+from tokenmill.compare.__main__ import main as run_compare
 
 END = "<|endoftext|>"
 EXPRESSION = r" ?\p{L}[\p{L}\p{M}]*|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+|long enough to be folded"
@@ -39,7 +40,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run(run_bpe, "report", here / "mine.json", corpus, "--output", made["tokenizer"])
     run(run_bpe, "report", here / "mine.json", "--output", made["no text"])
     run(run_bpe, "report", here / "of-text.json", corpus, "--output", made["text entries"])
-    run(run_bpe, "compare", here / "mine.json", here / other, "--output", made["compare"])
+    run(run_compare, here / "mine.json", here / other, "--output", made["compare"])
     dataset = here / "mill.zarr"
     run(
         run_convert, corpus, "--tokenizer", here / "mine.json", "--output", dataset, "--quiet", "--workers", 1

@@ -13,11 +13,13 @@ import shutil
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
+from typing import Any
 
 from tokenmill.cli.standard_streams import complain
-from tokenmill.errors import TokenmillError, printable, with_sentence, without_panic
+from tokenmill.errors import TokenmillError, naming, printable, with_sentence, without_panic
 
 MACHINE, MEMORY = 4, 5
 _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -69,6 +71,21 @@ def ended_by(
     line = one_line(error)
     complain(with_sentence(line, more) if more else line, f"error [{code_of(error)}]" if debug else "error")
     return 1 if exit_code is None else exit_code
+
+
+def run_command(run: Callable[[], int], debug: bool, **advice: Any) -> int:
+    """Run a command and return its exit code. Report an error on one line; see `ended_by` for `advice`."""
+    try:
+        with naming(STDOUT):  # other files are named where they are used
+            code = run()
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return reader_gone()
+    except SystemExit:
+        raise
+    except BaseException as error:  # also a panic of an extension module
+        return ended_by(error, debug, **advice)
 
 
 def reader_gone() -> int:

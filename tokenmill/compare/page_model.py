@@ -15,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.comparison.normal_forms import changed_characters
 from bpe.errors import BadTokenizer, UnsupportedPattern, UnsupportedTokenizer, shown
 from bpe.normalizers import ByteLevel, Component, Form, Lowercase, Normalizer, Prefix, Prepend, Replace
 from bpe.pretokenization.compiled import TablePhases, table_phases_of
 from bpe.pretokenization.tables import GROUPS, Tables
 from bpe.tokenizer import Tokenizer
+from tokenmill.compare.normal_forms import changed_characters
 
 MOST_BYTES: Final = 16 << 20  # of a block in a page: Gemma 3 takes a quarter of it
 

@@ -1,4 +1,4 @@
-// Text to ids, as `Tokenizer.encode` gives them, with what bpe/comparison/page_model.py wrote of a tokenizer: text_cuts.js
+// Text to ids, as `Tokenizer.encode` gives them, with what tokenmill/compare/page_model.py wrote of a tokenizer: text_cuts.js
 // makes pieces of the text; merges go by their rank, the leftmost of equals first.
 "use strict";
 

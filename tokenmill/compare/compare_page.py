@@ -8,9 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from bpe.comparison.page_model import page_model
 from bpe.errors import UnsupportedTokenizer, printable
 from bpe.tokenizer import Tokenizer
+from tokenmill.compare.page_model import page_model
 from tokenmill.html.components import SERIES, escaped, heads, legend, pair, section, table
 from tokenmill.html.page import page
 
