@@ -33,7 +33,6 @@ class Automaton:
         page_of: NDArray[np.uint16],
         pages: NDArray[np.uint8],
         back: tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint16], int] | None = None,
-        by_joins: bool = False,
     ) -> None:
         """The fields of Tables; ValueError for tables that lead out of one another."""
     @property
@@ -98,7 +97,7 @@ class Normalizer:
     Texts are valid UTF-8 without special tokens. See bpe/normalizers.py.
     """
 
-    def __init__(self, steps: Sequence[tuple[str, bytes | Automaton, bytes]]) -> None:
+    def __init__(self, steps: Sequence[NormalizerStep]) -> None:
         """steps: (kind, first, second) as bpe/native/normalize/normalizer.hpp lists them. ValueError names what is
         not known or not sound."""
 
@@ -129,11 +128,12 @@ class AddedTokens:
     def __init__(
         self,
         tokens: Sequence[tuple[bytes, int, bytes | None, bool, bool, bool]],
-        needless: Sequence[bytes] = (),
+        decoded_only: Sequence[tuple[bytes, int]] = (),
     ) -> None:
-        """tokens: text, id, normalized text (None: it is looked for in the text as it is), lstrip, rstrip, single_word.
+        """Collect added tokens. ValueError for an empty text, or for a text given twice in one pass.
 
-        needless: those that are not looked for. ValueError for an empty text or one given twice in one pass.
+        tokens: text, ID, normalized text (None: found before the text is normalized), lstrip, rstrip, single_word.
+        decoded_only: text and ID of entries that are never found in text.
         """
     def find(self, buffer: Buffer, normalized: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """(start and stop of each, uint64[2 * n]; ids, uint32[n]) of one pass, in order; see SpecialTokens::Match."""
@@ -141,6 +141,10 @@ class AddedTokens:
 # byte_level, byte_fallback, fuse_unk, has_spaces (texts have a space where entries have U+2581), unk_id, unk_token,
 # prefix, suffix: see bpe/vocabulary.py's TextRules.
 TextRules = tuple[bool, bool, bool, bool, int | None, bytes, bytes, bytes]
+# The fields of `bpe.decoders.CoreRule`, then the texts that decoders see of special tokens, and their IDs.
+TextDecoding = tuple[Sequence[tuple[bytes, bytes]], bytes, int, dict[bytes, int]]
+# Kind, first text or automaton, second text: see native/normalize/normalizer.hpp.
+NormalizerStep = tuple[str, bytes | Automaton, bytes]
 
 class EntryFile:
     """The entries and merges of a tokenizer file, before it is known which entries are special tokens."""
@@ -181,15 +185,17 @@ class EntryFile:
         automaton: Automaton | None,
         ignore_merges: bool,
         text_rules: TextRules | None = None,
-        cache_bytes: int = 256 << 20,
+        normalizer: Sequence[NormalizerStep] = (),
+        changes: Sequence[NormalizerStep] = (),
+        decoding: TextDecoding | None = None,
     ) -> TokenizerCore:
-        """Return an encoder with all merges and entries, without the special tokens that merging does not need.
+        """Return a core with all merges and entries, without the special tokens that merging does not need.
 
         ValueError as for TokenizerCore, for two entries with one ID, and for a merge that is listed twice.
         """
 
 class TokenizerCore:
-    """An immutable vocabulary with its merge rule; the caches behind it are bounded and safe to share by threads."""
+    """An immutable tokenizer. Threads may share it; its caches are bounded."""
 
     def __init__(
         self,
@@ -199,11 +205,22 @@ class TokenizerCore:
         automaton: Automaton | None,
         ignore_merges: bool,
         text_rules: TextRules | None = None,
+        normalizer: Sequence[NormalizerStep] = (),
+        changes: Sequence[NormalizerStep] = (),
+        decoding: TextDecoding | None = None,
         cache_bytes: int = 256 << 20,
     ) -> None:
-        """entries: without special tokens; merges None: a rank file (rank = id, every adjacent pair that is an entry).
+        """Build a core. ValueError names the entry or merge at fault.
 
-        automaton None: only the calls that are given pretokens work. ValueError names the entry or merge at fault.
+        entries: without special tokens.
+        merges: None for a rank file: the rank is the ID, and every adjacent pair that is an entry merges.
+        special_tokens: added tokens, or a dict of those that are found by their bytes alone.
+        automaton: cuts texts into pretokens after `changes`. None: only given pretokens can be encoded.
+        ignore_merges: emit a pretoken that is an entry at once.
+        normalizer: steps for the text between added tokens that are found before normalizing.
+        changes: steps of the pre-tokenizer, for the text between all added tokens.
+        decoding: how to decode entries that are text.
+        cache_bytes: size of all caches together.
         """
 
     @staticmethod
@@ -212,7 +229,9 @@ class TokenizerCore:
         special_tokens: dict[bytes, int] | AddedTokens,
         automaton: Automaton | None,
         ignore_merges: bool,
-        cache_bytes: int = 256 << 20,
+        normalizer: Sequence[NormalizerStep] = (),
+        changes: Sequence[NormalizerStep] = (),
+        decoding: TextDecoding | None = None,
     ) -> TokenizerCore:
         """An encoder of the entries and merges of an encoder that gave this image, in a tenth of the time.
 
@@ -225,6 +244,8 @@ class TokenizerCore:
         first_id: int,
         special_tokens: dict[bytes, int] | AddedTokens,
         automaton: Automaton | None,
+        normalizer: Sequence[NormalizerStep] = (),
+        changes: Sequence[NormalizerStep] = (),
         memory_limit: int = 0,
         cache_bytes: int = 256 << 20,
     ) -> TokenizerCore:
@@ -234,30 +255,17 @@ class TokenizerCore:
         Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
         take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
         """
-    def with_components(
-        self,
-        tokens: AddedTokens,
-        automaton: Automaton | None,
-        normalizer: Normalizer | None,
-        changes: Normalizer | None,
-        both: Normalizer | None,
-        decoding: tuple[Sequence[tuple[bytes, bytes]], bytes, int, dict[bytes, int]] | None = None,
-    ) -> TokenizerCore:
-        """Another core that shares the vocabulary; the image holds none of these.
-
-        tokens: what texts are cut at; decoding keeps the first ones.
-        automaton: how texts are cut.
-        normalizer: of the text between the special tokens that are not normalized.
-        changes: what a pre-tokenizer does first to the text between all special tokens.
-        both: the normalizer, then the changes.
-        decoding: how IDs of entries that are text are decoded: the fields of `bpe.decoders.CoreRule`, then the texts
-            that IDs of special tokens have to begin with.
-        """
     @property
-    def merges_characters(self) -> bool:
-        """Whether what merging begins with hangs on a character's place or is not known of each by itself."""
-    def joined_characters(self) -> NDArray[np.uint64]:
-        """Every two code points that what a merge makes has one behind the other: left << 32 | right, ascending."""
+    def automaton(self) -> Automaton | None:
+        """How texts are cut."""
+    @property
+    def leaves_whole(self) -> bool:
+        """Whether entries are text and the pre-tokenizer cuts no text. Then texts are cut where no merge reaches."""
+    @property
+    def has_spaces(self) -> bool:
+        """Whether texts have spaces where entries have U+2581. Then given pretokens must have spaces, too."""
+    def some_tokens(self, ids: Sequence[int]) -> AddedTokens:
+        """Return the added tokens with these IDs, as `special` of the calls that encode."""
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no automaton."""
     def __len__(self) -> int:

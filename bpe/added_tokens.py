@@ -69,16 +69,13 @@ def allowed_texts(allowed_special: AllowedSpecial, special_tokens: Mapping[str, 
 def core_tokens(
     tokens: Iterable[AddedToken],
     normalizer: Normalizer | None,
-    needless: Collection[str] = (),
     decoded_only: Mapping[int, str] = MappingProxyType({}),
 ) -> _core.AddedTokens:
-    """The tokens as the core looks for them; UnsupportedTokenizer for two that are one text once normalized.
+    """Return the tokens as the core finds them. UnsupportedTokenizer for two with one text after normalization.
 
-    needless: plain ones that need not be looked for. decoded_only: id -> text of entries that are never found in text.
+    decoded_only: ID -> text of entries that are never found in text.
     """
-    rows: list[tuple[bytes, int, bytes | None, bool, bool, bool]] = [
-        (text.encode(), id_, None, False, False, False) for id_, text in decoded_only.items()
-    ]
+    rows: list[tuple[bytes, int, bytes | None, bool, bool, bool]] = []
     owners: dict[bytes, AddedToken] = {}
     for token in tokens:
         text = token.text.encode()
@@ -93,7 +90,22 @@ def core_tokens(
                     "Set normalized to false for one of them."
                 )
         rows.append((text, token.id, normalized, token.lstrip, token.rstrip, token.single_word))
-    return _core.AddedTokens(rows, [text.encode() for text in (*needless, *decoded_only.values())])
+    return _core.AddedTokens(rows, [(text.encode(), id_) for id_, text in decoded_only.items()])
+
+
+def decoded_texts(
+    tokens: Iterable[AddedToken], normalizer: Normalizer | None, decoded_only: Mapping[int, str]
+) -> dict[int, str]:
+    """Return ID -> the text that a decoder sees of each added token: for Hugging Face the normalized one."""
+    texts = dict(decoded_only)
+    for token in tokens:
+        texts.setdefault(
+            token.id,
+            normalizer.of_tokens.apply_to_text(token.text)
+            if token.normalized and normalizer is not None
+            else token.text,
+        )
+    return texts
 
 
 def cut_at(

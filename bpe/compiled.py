@@ -18,15 +18,14 @@ from dataclasses import asdict, astuple
 from typing import TYPE_CHECKING, Any, Final
 
 from bpe import _core
-from bpe.added_tokens import AddedToken, core_tokens
-from bpe.core_vocabulary import CoreVocabulary
+from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.huggingface_decoder import decoder_from_json, decoder_to_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
-from bpe.parts import Parts
+from bpe.parts import Parts, core_components
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import TextRules
+from bpe.vocabulary import TextRules, Vocabulary
 from tokenmill.inputs._core import xxh64
 
 if TYPE_CHECKING:
@@ -92,20 +91,20 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     post = header["post_processor"]
     decoded_only = {int(id_): text for id_, text in header["decoded_only"]}
     text_rules = None if header["text_rules"] is None else TextRules(**header["text_rules"])
-    encoder = _core.TokenizerCore.from_image(
+    decoder = None if header["decoder"] is None else decoder_from_json(*header["decoder"])
+    core = _core.TokenizerCore.from_image(
         body[header_bytes:],
-        core_tokens(added, normalizer, decoded_only=decoded_only),
-        None if text_rules is not None else pretokenizer.automaton,
-        header["ignore_merges"],
+        ignore_merges=header["ignore_merges"],
+        **core_components(pretokenizer, normalizer, added, decoded_only, text_rules, decoder),
     )
     special_tokens = {token.text: token.id for token in added}
     return Parts(
-        CoreVocabulary(encoder, special_tokens, header["ignore_merges"], text_rules, decoded_only),
+        Vocabulary(core, special_tokens, header["ignore_merges"], text_rules, decoded_only),
         pretokenizer,
         normalizer,
         added,
         PostProcessor(post[0], tuple(post[1]), tuple(post[2])) if post else None,
         header["truncation"],
         header["padding"],
-        None if header["decoder"] is None else decoder_from_json(*header["decoder"]),
+        decoder,
     )

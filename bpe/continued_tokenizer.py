@@ -21,11 +21,12 @@ from bpe.added_tokens import AddedToken
 from bpe.errors import BadArgument, shown
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.like import TextRule
+from bpe.parts import make_parts
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import Pretokens, merges_of, with_products
-from bpe.vocabulary import BYTE_ENTRIES, TextRules, make_vocabulary
+from bpe.vocabulary import BYTE_ENTRIES, TextRules
 from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class FromTokenizer:
             {},
             None,
             old.ignore_merges,
-            None if rules is None else rules.for_core(rules.unk_id(old.vocab), False),
+            None if rules is None else rules.for_core(rules.unk_id(old.vocab)),
             cache_bytes=1 << 20,
         )
         place_of = np.full(old.max_token_id + 1, -1, np.int64)
@@ -146,12 +147,15 @@ class FromTokenizer:
         next_id += len(added)
         vocab = dict(old.vocab) | {token.id: token.text.encode() for token in added}
         vocab |= dict(enumerate(entries[len(self.entries) :], next_id))
-        vocabulary = make_vocabulary(
+        parts = make_parts(
             vocab,
             [*old.merges, *merges_of(entries, pairs)],
-            old.special_tokens | {token.text: token.id for token in added},
-            old.ignore_merges,
-            old.text_rules,
+            [*old.added_tokens, *added],
+            old.pretokenizer,
+            ignore_merges=old.ignore_merges,
+            normalizer=old.normalizer,
+            post_processor=old.post_processor,
+            text_rules=old.text_rules,
+            decoder=old.decoder,
         )
-        added_tokens = (*old.added_tokens, *added)
-        return Tokenizer.from_parts(replace(old.parts, vocabulary=vocabulary, added_tokens=added_tokens))
+        return Tokenizer.from_parts(replace(parts, truncation=old.truncation, padding=old.padding))

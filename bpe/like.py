@@ -19,8 +19,7 @@ from bpe.hub import hub_name, locate
 from bpe.normalizers import NFC, Lowercase, Normalizer, Prepend, Replace
 from bpe.pretokenization.components import ByteLevel, Split
 from bpe.pretokenizer import Pretokenizer
-from bpe.text_form import LOWER_BLOCK
-from bpe.vocabulary import TextRules
+from bpe.vocabulary import LOWER_BLOCK, TextRules
 
 if TYPE_CHECKING:
     from bpe.presets import Preset

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 INSIDE, SECTION, INPUT = range(3)
 
 FormName: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
-_Step: TypeAlias = tuple[str, bytes | _core.Automaton, bytes]
+_Step: TypeAlias = tuple[str, bytes | _core.Automaton, bytes]  # `_core.NormalizerStep`
 
 
 @dataclass(frozen=True)
@@ -306,6 +306,11 @@ class Normalizer:
             else:
                 stages.append(_core.Normalizer([step for each in group for step in each.steps()]))
         return stages
+
+
+def core_steps(normalizer: Normalizer | None) -> list[_Step]:
+    """Return the steps of a normalizer that the core can apply."""
+    return [] if normalizer is None else [step for each in normalizer.components for step in each.steps()]
 
 
 def make_normalizer(value: Normalizer | str | None) -> Normalizer | None:

@@ -1,32 +1,36 @@
 """What a tokenizer is made of. Readers of files return `Parts`, and `Tokenizer.from_parts` makes a tokenizer of them.
 
-`Parts` build the core in their constructor, so whatever threads share is complete.
+The core is built from all components at once, before there are `Parts`, so whatever threads share is complete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, TypedDict
 
-from bpe import _core, text_form
-from bpe.added_tokens import AddedToken, core_tokens
-from bpe.core_vocabulary import CoreVocabulary
+from bpe import _core
+from bpe.added_tokens import AddedToken, core_tokens, decoded_texts
 from bpe.decoders import Decoder
-from bpe.normalizers import Normalizer, make_normalizer
+from bpe.normalizers import Normalizer, core_steps, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary, make_vocabulary
-from tokenmill.stores.system import cached_property
+from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary, check_vocabulary
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """All that a tokenizer consists of, checked. normalizer: what is done to the text first. added_tokens: by ascending
-    id; None: those of the vocabulary, without flags. truncation, padding: tokenizer.json's, kept and not applied.
-    decoder: what becomes of the entries where ids are decoded; None: they are bytes."""
+    """vocabulary: entries, merges and the core.
+    pretokenizer: cuts the text between added tokens.
+    normalizer: applied to that text first.
+    added_tokens: by ascending ID. None: the special tokens of the vocabulary, without flags.
+    post_processor: begin and end tokens.
+    truncation, padding: those of tokenizer.json, stored and never applied.
+    decoder: how to decode entries. None: they are bytes.
+    """
 
-    vocabulary: Vocabulary | CoreVocabulary
+    vocabulary: Vocabulary
     pretokenizer: Pretokenizer
     normalizer: Normalizer | None = None
     added_tokens: tuple[AddedToken, ...] | None = None
@@ -35,107 +39,61 @@ class Parts:
     padding: dict[str, Any] | None = None
     decoder: Decoder | None = None
 
-    def __post_init__(self) -> None:
-        _ = self.core
+    @property
+    def core(self) -> _core.TokenizerCore:
+        """The tokenizer in the core."""
+        return self.vocabulary.core
 
-    @cached_property
+    @property
     def tokens(self) -> tuple[AddedToken, ...]:
-        """The added tokens."""
+        """The added tokens, by ascending ID."""
         if self.added_tokens is not None:
             return self.added_tokens
         by_id = sorted((id_, text) for text, id_ in self.vocabulary.special_tokens.items())
         return tuple(AddedToken(text, id_) for id_, text in by_id)
 
-    @cached_property
-    def decoded_tokens(self) -> dict[int, str]:
-        """id -> the text that a decoder sees of each added token: Hugging Face's see the normalized one."""
-        normalizer = self.normalizer
-        return {
-            token.id: normalizer.of_tokens.apply_to_text(token.text)
-            if token.normalized and normalizer is not None
-            else token.text
-            for token in self.tokens
-        } | dict(self.vocabulary.decoded_only)
 
-    @cached_property
-    def has_spaces(self) -> bool:
-        """Whether the core works on texts with spaces for U+2581 (`text_form`)."""
-        rules = self.vocabulary.text_rules
-        has_mark = rules is not None and self.vocabulary.has_entry(text_form.LOWER_BLOCK.encode())
-        return text_form.has_spaces(rules, self.pretokenizer, self.normalizer, self.tokens, has_mark)
+class CoreComponents(TypedDict):
+    """Keyword arguments of the functions that build a `_core.TokenizerCore`."""
 
-    @cached_property
-    def core_normalizer(self) -> Normalizer | None:
-        """The normalizer as the core has it."""
-        return text_form.with_spaces(self.normalizer) if self.has_spaces else self.normalizer
+    special_tokens: _core.AddedTokens
+    automaton: _core.Automaton | None
+    normalizer: list[_core.NormalizerStep]
+    changes: list[_core.NormalizerStep]
+    decoding: _core.TextDecoding | None
 
-    @cached_property
-    def _core_changes(self) -> Normalizer | None:
-        """What the pre-tokenizer changes, as the core has it."""
-        changes = self.pretokenizer.changes
-        return text_form.with_spaces(changes) if self.has_spaces else changes
 
-    @cached_property
-    def preparation(self) -> Normalizer | None:
-        """What is done to a text before the core cuts it: the normalizer, then what the pre-tokenizer changes."""
-        if self.core_normalizer is None:
-            return self._core_changes
-        return self.core_normalizer.then(self._core_changes)
+def core_components(
+    pretokenizer: Pretokenizer,
+    normalizer: Normalizer | None,
+    tokens: Iterable[AddedToken],
+    decoded_only: Mapping[int, str],
+    text_rules: TextRules | None,
+    decoder: Decoder | None,
+) -> CoreComponents:
+    """Return the components as the core reads them.
 
-    @cached_property
-    def core_tokens(self) -> _core.AddedTokens:
-        """The added tokens, as the core looks for them."""
-        needless = self._cuts.needless if self._cuts else ()
-        return core_tokens(self.tokens, self.core_normalizer, needless, self.vocabulary.decoded_only)
+    decoded_only: ID -> text of entries that are never found in text. text_rules: None for a byte-level vocabulary.
+    """
+    tokens = tuple(tokens)
+    decoding = None
+    if TextRules.of_text(text_rules) and decoder is not None and decoder.core_rule is not None:
+        texts = decoded_texts(tokens, normalizer, decoded_only)
+        decoding = (*decoder.core_rule, {text.encode(): id_ for id_, text in texts.items()})
+    in_core = runs_in_core(pretokenizer, normalizer)
+    return CoreComponents(
+        special_tokens=core_tokens(tokens, normalizer, decoded_only),
+        automaton=pretokenizer.automaton,
+        normalizer=core_steps(normalizer) if in_core else [],
+        changes=core_steps(pretokenizer.changes) if in_core else [],
+        decoding=decoding,
+    )
 
-    @property
-    def automaton(self) -> _core.Automaton | None:
-        """How the core cuts its texts; None where texts are cut here."""
-        if self._cuts is not None:
-            return self._cuts.automaton
-        return self.pretokenizer.automaton_with_spaces if self.has_spaces else self.pretokenizer.automaton
 
-    @cached_property
-    def _cuts(self) -> text_form.Cuts | None:
-        """How texts are cut if the pre-tokenizer cuts nothing and the merges tell."""
-        rules = self.vocabulary.text_rules
-        if (
-            not TextRules.of_text(rules)
-            or self.vocabulary.ignore_merges
-            or self.pretokenizer.automaton is None
-            or not text_form.cuts_nothing(self.pretokenizer, self.has_spaces)
-            or self._first_core.merges_characters
-        ):
-            return None
-        return text_form.cuts_of(self._first_core, rules, self.preparation, self.tokens)
-
-    @cached_property
-    def core(self) -> _core.TokenizerCore:
-        """The core's form of all this."""
-        is_text = self.vocabulary.text_rules is not None
-        if not is_text and self.preparation is None:
-            return self._first_core
-        decoding = None
-        if TextRules.of_text(self.vocabulary.text_rules) and self.decoder and self.decoder.core_rule:
-            special_tokens = {text.encode(): id_ for id_, text in self.decoded_tokens.items()}
-            decoding = (*self.decoder.core_rule, special_tokens)
-        normalizer, changes, both = (
-            each.core if each is not None else None
-            for each in (self.core_normalizer, self._core_changes, self.preparation)
-        )
-        return self._first_core.with_components(
-            self.core_tokens, self.automaton, normalizer, changes, both, decoding
-        )
-
-    @cached_property
-    def _first_core(self) -> _core.TokenizerCore:
-        """The vocabulary alone where entries are text: how such texts are cut may depend on the merges."""
-        is_text = self.vocabulary.text_rules is not None
-        return self.vocabulary.make_encoder(
-            None if is_text else self.pretokenizer.automaton,
-            core_tokens(self.tokens, self.core_normalizer, decoded_only=self.vocabulary.decoded_only),
-            self.has_spaces,
-        )
+def runs_in_core(pretokenizer: Pretokenizer, normalizer: Normalizer | None) -> bool:
+    """Return whether the core can normalize and cut texts. If not, `bpe.regex_encoding` does."""
+    preparation = pretokenizer.preparation(normalizer)
+    return pretokenizer.automaton is not None and (preparation is None or preparation.core is not None)
 
 
 def make_parts(
@@ -149,8 +107,12 @@ def make_parts(
     post_processor: PostProcessor | None = None,
     text_rules: TextRules | None = None,
     decoder: Decoder | None = None,
+    decoded_only: Mapping[int, str] = MappingProxyType({}),
 ) -> Parts:
-    """The parts that `Tokenizer(...)` says; BadTokenizer or BadArgument names the first thing that is wrong."""
+    """Return the parts for the arguments of `Tokenizer`. BadTokenizer or BadArgument names the first fault.
+
+    decoded_only: ID -> text of entries that encoding never produces.
+    """
     added = None
     if not isinstance(special_tokens, (str, bytes, Mapping, type(None))):
         given = list(special_tokens)
@@ -159,13 +121,17 @@ def make_parts(
             special_tokens = {token.text: token.id for token in tokens}
             added = tuple(sorted(tokens, key=lambda token: token.id))
         else:
-            special_tokens = given  # type: ignore[assignment] # texts, or what make_vocabulary refuses
-    vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges, text_rules)  # type: ignore[arg-type]
-    return Parts(
-        vocabulary,
-        Pretokenizer.from_pattern(pattern),
-        make_normalizer(normalizer),
-        added,
-        post_processor,
-        decoder=decoder,
+            special_tokens = given  # type: ignore[assignment] # texts, or what check_vocabulary refuses
+    checked = check_vocabulary(vocab, merges, special_tokens, ignore_merges, text_rules)  # type: ignore[arg-type]
+    decoded_only = {**checked.decoded_only, **decoded_only}
+    pretokenizer, normalizer = Pretokenizer.from_pattern(pattern), make_normalizer(normalizer)
+    if added is None:
+        added = tuple(
+            AddedToken(text, id_)
+            for text, id_ in sorted(checked.special_tokens.items(), key=lambda item: item[1])
+        )
+    core = checked.build(
+        **core_components(pretokenizer, normalizer, added, decoded_only, text_rules, decoder)
     )
+    vocabulary = Vocabulary(core, checked.special_tokens, checked.ignore_merges, text_rules, decoded_only)
+    return Parts(vocabulary, pretokenizer, normalizer, added, post_processor, decoder=decoder)

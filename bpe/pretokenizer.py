@@ -111,11 +111,6 @@ class Pretokenizer:
         return any(phase.asks_for_input for phase in phases_of(self.components).phases)
 
     @property
-    def automaton_with_spaces(self) -> _core.Automaton:
-        """The same, of those that have one, for texts that have a space where the components see U+2581."""
-        return compiled_of(self.components, has_spaces=True).automaton
-
-    @property
     def slow_because(self) -> str | None:
         """Why the `regex` package has to cut the texts, if it has."""
         found = self._compiled_or_why

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, regex_encoding
-from bpe.added_tokens import NO_TOKENS, AddedToken, AllowedSpecial, allowed_texts, core_tokens
+from bpe.added_tokens import AddedToken, AllowedSpecial, allowed_texts, decoded_texts
 from bpe.buffers import (
     bad_ids,
     check_bytes,
@@ -39,14 +39,13 @@ from bpe.formats import by_path, gpt2, huggingface, sentencepiece_writer, tiktok
 from bpe.hub import locate
 from bpe.normalizers import INPUT, INSIDE, NFC, Normalizer
 from bpe.output_file import open_output_file, write_file
-from bpe.parts import Parts, make_parts
+from bpe.parts import Parts, make_parts, runs_in_core
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.streaming import BLOCK_BYTES, blocks_of
-from bpe.text_form import exchange
 from bpe.threads import thread_count
-from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, warning_of_missing_bytes
+from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, exchange_spaces, warning_of_missing_bytes
 from tokenmill.inputs import utf8
 from tokenmill.inputs._core import find_separators
 from tokenmill.inputs.sizes import counted
@@ -119,10 +118,7 @@ class Tokenizer:
 
     def _set(self, parts: Parts) -> None:
         self._parts, self._vocabulary, self._core = parts, parts.vocabulary, parts.core
-        preparation = parts.preparation
-        self._in_core = parts.pretokenizer.automaton is not None and (
-            preparation is None or preparation.core is not None
-        )
+        self._in_core = runs_in_core(parts.pretokenizer, parts.normalizer)
         self._some_tokens: dict[frozenset[str], _core.AddedTokens] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -507,9 +503,11 @@ class Tokenizer:
         text: bytes-like, the pretokens end to end.
         ends: uint64[pretokens]. Pretoken i is [ends[i - 1], ends[i]).
         """
-        if self._parts.has_spaces:
+        if self._core.has_spaces:
             view = memoryview(text).cast("B")
-            pretokens = [exchange(bytes(view[start:end])) for start, end in pairwise([0, *ends.tolist()])]
+            pretokens = [
+                exchange_spaces(bytes(view[start:end])) for start, end in pairwise([0, *ends.tolist()])
+            ]
             text, ends = b"".join(pretokens), np.cumsum([*map(len, pretokens)], dtype=np.uint64)
         return self._core.encode_pretokens(text, ends)
 
@@ -518,18 +516,18 @@ class Tokenizer:
     ) -> NDArray[np.uint32]:
         tokens = recognised
         if isinstance(tokens, bool):
-            tokens = self._parts.core_tokens if tokens else NO_TOKENS
+            tokens = self._core.some_tokens([token.id for token in self._parts.tokens] if tokens else [])
         return regex_encoding.encode(self._parts, text, tokens, where, base_bytes)
 
     @property
     def automaton(self) -> _core.Automaton | None:
         """How the core cuts texts that `preparation` was applied to."""
-        return self._parts.automaton
+        return self._core.automaton
 
     @property
     def preparation(self) -> Normalizer | None:
         """What is applied to the text between added tokens before the core cuts it."""
-        return self._parts.preparation
+        return self._parts.pretokenizer.preparation(self._parts.normalizer)
 
     def finds_by_bytes(self, allowed_special: AllowedSpecial = "all") -> bool:
         """Return whether the special tokens to recognize are found by their bytes alone, whatever is next to them."""
@@ -549,8 +547,7 @@ class Tokenizer:
         if len(allowed) in (0, len(self._parts.tokens)):
             return bool(allowed)
         if (found := self._some_tokens.get(allowed)) is None:
-            chosen = [token for token in self._parts.tokens if token.text in allowed]
-            found = core_tokens(chosen, self._parts.core_normalizer)
+            found = self._core.some_tokens([self._vocabulary.special_tokens[text] for text in allowed])
             if len(self._some_tokens) >= _MAX_SETS:
                 self._some_tokens.clear()
             self._some_tokens[allowed] = found
@@ -615,8 +612,13 @@ class Tokenizer:
 
     def _decode_in_python(self, ids: Iterable[int] | NDArray[Any]) -> str:
         assert self.decoder is not None
-        known, is_text = self._parts.decoded_tokens, TextRules.of_text(self.text_rules)
-        return self.decoder.decode(ids, known, self.id_to_token, is_text)
+        is_text = TextRules.of_text(self.text_rules)
+        return self.decoder.decode(ids, self._decoded_texts, self.id_to_token, is_text)
+
+    @cached_property
+    def _decoded_texts(self) -> dict[int, str]:
+        parts = self._parts
+        return decoded_texts(parts.tokens, parts.normalizer, parts.vocabulary.decoded_only)
 
     # -- files ---------------------------------------------------------------------------------------------------
 

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.core_vocabulary import CoreVocabulary
+from bpe.added_tokens import AddedToken
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadTokenizer, NotEnoughMemory
-from bpe.parts import Parts
+from bpe.parts import Parts, core_components
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.reference import printable_bytes
 from bpe.tokenizer import Tokenizer
-from bpe.vocabulary import product
+from bpe.vocabulary import Vocabulary, product
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -83,13 +83,17 @@ class FromBytes:
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
         """Made in the core, without a Python object for an entry."""
         specials = {token: id_ for id_, token in enumerate(self.special_tokens)}
+        added = [AddedToken(token, id_) for token, id_ in specials.items()]
+        components = core_components(self.rule.pretokenizer, self.rule.normalizer, added, {}, None, None)
         try:
-            encoder = _core.TokenizerCore.from_merges(
+            core = _core.TokenizerCore.from_merges(
                 pairs,
                 b"".join(BYTES),
                 len(specials),
-                {token.encode(): id_ for token, id_ in specials.items()},
-                self.rule.pretokenizer.automaton,
+                components["special_tokens"],
+                components["automaton"],
+                components["normalizer"],
+                components["changes"],
                 memory_limit=0 if budget is None else budget.limit_bytes,
             )
         except MemoryError:
@@ -101,7 +105,7 @@ class FromBytes:
             ) from None
         except ValueError as error:
             raise BadTokenizer(str(error)) from None
-        vocabulary = CoreVocabulary(encoder, specials, False)
+        vocabulary = Vocabulary(core, specials, False)
         return Tokenizer.from_parts(Parts(vocabulary, self.rule.pretokenizer, self.rule.normalizer))
 
 

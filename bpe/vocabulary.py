@@ -14,15 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, lone_surrogate, shown
 from bpe.formats.byte_alphabet import to_bytes
 from tokenmill.stores.system import cached_property
-
-if TYPE_CHECKING:
-    from bpe.core_vocabulary import CoreVocabulary
 
 MAX_ID: Final = 2**31 - 1  # a flat-tokens dataset stores id * 2 + 1 as uint32
 
@@ -71,8 +68,11 @@ class TextRules:
         """The id of the unknown token among the entries, special tokens included."""
         return next((id_ for id_, entry in entries.items() if entry == self.unk_entry), None)
 
-    def for_core(self, unk_id: int | None, has_spaces: bool) -> _core.TextRules:
-        """The rules as the core takes them. has_spaces: texts have a space for U+2581 (`bpe.text_form`)."""
+    def for_core(self, unk_id: int | None, has_spaces: bool = False) -> _core.TextRules:
+        """Return the rules as the core reads them.
+
+        has_spaces: texts have a space for U+2581, even if no normalizer makes U+2581 of it.
+        """
         return (
             self.byte_level,
             self.byte_fallback,
@@ -115,80 +115,78 @@ BYTE_ENTRIES: Final = {b"<0x%02X>" % byte: byte for byte in range(256)}
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """entries: the ordinary ones, by id. merges: lowest rank first; None for a rank file (rank = id, every adjacent
-    pair whose bytes together are an entry). ignore_merges: a pretoken that is an entry is emitted at once. text_rules:
-    None for a byte-level vocabulary. decoded_only: id -> text of the entries that encoding never produces: the empty
-    entry, and keys of a byte-level vocabulary that its byte alphabet does not spell."""
+    """The entries and merges in the core. Python objects for them are made on first use.
 
-    entries: dict[int, bytes]
-    merges: list[tuple[bytes, bytes]] | None
+    core: ordinary entries and merges.
+    special_tokens: text -> ID.
+    ignore_merges: whether a pretoken that is an entry is emitted at once.
+    text_rules: None for a byte-level vocabulary.
+    decoded_only: ID -> text of the entries that encoding never produces: the empty entry, and keys of a byte-level
+        vocabulary outside its byte alphabet.
+    """
+
+    core: _core.TokenizerCore
     special_tokens: dict[str, int]
     ignore_merges: bool
     text_rules: TextRules | None = None
     decoded_only: Mapping[int, str] = field(default_factory=dict)
 
-    @cached_property
-    def all_entries(self) -> dict[int, bytes]:
-        """id -> bytes of ordinary entries and special tokens, by ascending id."""
-        return with_special_tokens(self.entries, self.special_tokens, self.decoded_only)
-
-    def has_entry(self, entry: bytes) -> bool:
-        """Whether these bytes are an ordinary entry."""
-        return entry in self._known
-
-    @cached_property
-    def _known(self) -> frozenset[bytes]:
-        return frozenset(self.entries.values())
-
     @property
     def is_rank_file(self) -> bool:
-        """Whether the id of an entry is its rank and all pairs that make an entry merge."""
-        return self.merges is None
+        """Whether the ID of an entry is its rank and all pairs that make an entry merge."""
+        return self.core.is_rank_file
 
     @property
     def merge_count(self) -> int:
-        """How many merges are listed; 0 for a rank file."""
-        return len(self.merges or ())
+        """The number of listed merges; 0 for a rank file."""
+        return 0 if self.is_rank_file else self.core.merge_count
 
-    @property
+    @cached_property
     def entry_count(self) -> int:
-        """The entries, special tokens included."""
-        return len(self.all_entries)
+        """The number of entries, special tokens included."""
+        added = sum(self.core.entry(id_) is None for id_ in self.special_tokens.values())
+        return len(self.core) + added + len(self.decoded_only)
 
     @property
     def max_id(self) -> int:
-        """The highest ID, -1 for an empty vocabulary."""
-        return max(self.all_entries, default=-1)
+        """The highest ID; -1 for an empty vocabulary."""
+        return max((self.core.max_id, *self.special_tokens.values(), *self.decoded_only))
+
+    @cached_property
+    def entries(self) -> dict[int, bytes]:
+        """ID -> bytes of the ordinary entries, by ascending ID."""
+        return self.core.entries()
+
+    @cached_property
+    def all_entries(self) -> dict[int, bytes]:
+        """ID -> bytes of ordinary entries and special tokens, by ascending ID."""
+        special = {id_: text.encode() for text, id_ in self.special_tokens.items()}
+        unreached = {id_: text.encode() for id_, text in self.decoded_only.items()}
+        return dict(sorted((self.entries | special | unreached).items()))
 
     @cached_property
     def listed_merges(self) -> list[tuple[bytes, bytes]]:
-        """The merges; for a rank file every split of every entry into two entries, by the entry's rank, then
-        by the ranks of its halves. About 4 µs an entry."""
-        if self.merges is not None:
-            return self.merges
-        return every_split(self.entries)
-
-    def make_encoder(
-        self, automaton: _core.Automaton | None, tokens: _core.AddedTokens, has_spaces: bool = False
-    ) -> _core.TokenizerCore:
-        """A core encoder of it; automaton None: only given pretokens can be encoded. has_spaces: see `text_form`."""
-        rules = None
-        if self.text_rules is not None:
-            rules = self.text_rules.for_core(self.text_rules.unk_id(self.all_entries), has_spaces)
-        try:
-            return _core.TokenizerCore(
-                self.entries, self.merges, tokens, automaton, self.ignore_merges, rules
-            )
-        except ValueError as error:
-            raise BadTokenizer(str(error)) from None
+        """The merges, lowest rank first. For a rank file every split of every entry into two entries, by the rank of
+        the entry, then by the ranks of its halves."""
+        entries = self.entries
+        ids = self.core.merge_ids().tolist()
+        return [(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)]
 
 
-def warning_of_missing_bytes(vocabulary: Vocabulary | CoreVocabulary) -> str:
+LOWER_BLOCK: Final = "\u2581"  # entries that are text have it for a space
+
+
+def exchange_spaces(text: bytes) -> bytes:
+    """Return a text or an entry with spaces for U+2581 and U+2581 for spaces."""
+    return b" ".join(part.replace(b" ", LOWER_BLOCK.encode()) for part in text.split(LOWER_BLOCK.encode()))
+
+
+def warning_of_missing_bytes(vocabulary: Vocabulary) -> str:
     """List the bytes that lack an entry, such as "c0-c1 f5-ff", and their effect; return "" if none is missing."""
     rules = vocabulary.text_rules
     if rules is None or not rules.byte_level or any(rules.affixes):
         return ""
-    missing = {byte for byte in range(256) if not vocabulary.has_entry(bytes([byte]))}
+    missing = {byte for byte in range(256) if vocabulary.core.find(bytes([byte])) is None}
     spans = [[byte, byte] for byte in sorted(missing) if byte - 1 not in missing]
     for span in spans:
         while span[1] + 1 in missing:
@@ -198,15 +196,6 @@ def warning_of_missing_bytes(vocabulary: Vocabulary | CoreVocabulary) -> str:
     listed = " ".join(f"{first:02x}" + (f"-{last:02x}" if last > first else "") for first, last in spans)
     effect = "omits them" if rules.unk_token is None else f"replaces them with {shown(rules.unk_token)}"
     return f"no entries for the bytes {listed}. Encoding {effect}."
-
-
-def with_special_tokens(
-    entries: Mapping[int, bytes], special_tokens: Mapping[str, int], decoded_only: Mapping[int, str]
-) -> dict[int, bytes]:
-    """Merge the three into id -> bytes, by ascending ID."""
-    special = {id_: text.encode() for text, id_ in special_tokens.items()}
-    unreached = {id_: text.encode() for id_, text in decoded_only.items()}
-    return dict(sorted((dict(entries) | special | unreached).items()))
 
 
 def every_split(entries: Mapping[int, bytes]) -> list[tuple[bytes, bytes]]:
@@ -226,14 +215,41 @@ def every_split(entries: Mapping[int, bytes]) -> list[tuple[bytes, bytes]]:
     return merges
 
 
-def make_vocabulary(
+class CheckedVocabulary(NamedTuple):
+    """Arguments of `Tokenizer`, checked.
+
+    entries: the ordinary ones. unk_id: ID of the unknown token, if there is one.
+    """
+
+    entries: dict[int, bytes]
+    merges: list[tuple[bytes, bytes]] | None
+    special_tokens: dict[str, int]
+    ignore_merges: bool
+    text_rules: TextRules | None
+    decoded_only: dict[int, str]
+    unk_id: int | None
+
+    def build(
+        self, special_tokens: _core.AddedTokens, automaton: _core.Automaton | None, **rest: Any
+    ) -> _core.TokenizerCore:
+        """Build the core with these components (`bpe.parts.CoreComponents`)."""
+        rules = None if self.text_rules is None else self.text_rules.for_core(self.unk_id)
+        try:
+            return _core.TokenizerCore(
+                self.entries, self.merges, special_tokens, automaton, self.ignore_merges, rules, **rest
+            )
+        except ValueError as error:
+            raise BadTokenizer(str(error)) from None
+
+
+def check_vocabulary(
     vocab: Mapping[int, bytes],
     merges: Iterable[tuple[bytes, bytes]] | None,
     special_tokens: SpecialTokens = None,
     ignore_merges: bool | None = None,
     text_rules: TextRules | None = None,
-) -> Vocabulary:
-    """The checked vocabulary; BadTokenizer names the first thing that is wrong.
+) -> CheckedVocabulary:
+    """Check the arguments of `Tokenizer`. BadTokenizer names the first fault.
 
     vocab may hold the special tokens and one empty entry, which encoding never produces. A special token without an ID
     gets the ID of the entry with its bytes, else the next free ID, in order. ignore_merges None: yes for a rank file,
@@ -268,13 +284,14 @@ def make_vocabulary(
     id_of = check_entries(ordinary, needs_bytes=text_rules is None)
     if merge_list is not None:
         check_merges(merge_list, id_of, text_rules)
-    return Vocabulary(
-        entries=dict(sorted(ordinary.items())),
-        merges=merge_list,
-        special_tokens=specials,
-        ignore_merges=merge_list is None if ignore_merges is None else ignore_merges,
-        text_rules=text_rules,
-        decoded_only=decoded_only,
+    return CheckedVocabulary(
+        dict(sorted(ordinary.items())),
+        merge_list,
+        specials,
+        merge_list is None if ignore_merges is None else ignore_merges,
+        text_rules,
+        decoded_only,
+        None if text_rules is None else text_rules.unk_id(entries),
     )
 
 

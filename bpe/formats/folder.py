@@ -21,7 +21,7 @@ from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.faults import must_be, unsupported
 from bpe.formats.json_input import parse
 from bpe.parts import Parts
-from bpe.text_form import LOWER_BLOCK
+from bpe.vocabulary import LOWER_BLOCK
 
 Json = dict[str, Any]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +19,7 @@ from bpe.formats.tiktoken import first_unreached
 from bpe.output_file import write_file
 from bpe.parts import Parts, make_parts
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary
+from bpe.vocabulary import SpecialTokens, TextRules
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -114,11 +113,7 @@ def build(
             special_tokens = ids | {text: first_new + place for place, text in enumerate(new)}
     is_complete = {bytes([byte]) for byte in range(256)} <= {*entries.values()}
     rules = None if is_complete else TextRules(byte_level=True)
-    parts = make_parts(entries, merges, special_tokens, pattern, text_rules=rules)
-    if not decoded_only:
-        return parts
-    assert isinstance(parts.vocabulary, Vocabulary)
-    return replace(parts, vocabulary=replace(parts.vocabulary, decoded_only=decoded_only))
+    return make_parts(entries, merges, special_tokens, pattern, text_rules=rules, decoded_only=decoded_only)
 
 
 def special_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:

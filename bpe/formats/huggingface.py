@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe import _core
-from bpe.added_tokens import core_tokens
-from bpe.core_vocabulary import CoreVocabulary
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text
 from bpe.formats.faults import must_be, not_utf8, within
@@ -27,9 +25,8 @@ from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import location, parse
 from bpe.formats.text_keys import text_keys
 from bpe.normalizers import make_normalizer
-from bpe.parts import Parts
-from bpe.text_form import LOWER_BLOCK, has_spaces
-from bpe.vocabulary import TextRules
+from bpe.parts import Parts, core_components
+from bpe.vocabulary import TextRules, Vocabulary
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -82,20 +79,22 @@ def read_whole(data: bytes) -> ReadFile:
             raise BadTokenizer(
                 f"model.unk_token: not an entry of model.vocab (got {shown(text_rules.unk_token)})"
             )
-        (mark,) = file.find([LOWER_BLOCK.encode()])
-        spaces = has_spaces(
-            text_rules, envelope.pretokenizer, envelope.normalizer, envelope.added_tokens, mark is not None
-        )
-        rules = text_rules.for_core(unk_id, spaces)
-    tokens = core_tokens(envelope.added_tokens, envelope.normalizer, decoded_only=decoded_only)
-    automaton = None if text_rules is not None else envelope.pretokenizer.automaton
+        rules = text_rules.for_core(unk_id)
+    components = core_components(
+        envelope.pretokenizer,
+        envelope.normalizer,
+        envelope.added_tokens,
+        decoded_only,
+        text_rules,
+        envelope.decoder,
+    )
     try:
-        encoder = file.encoder(tokens, automaton, ignore_merges, rules)
+        core = file.encoder(ignore_merges=ignore_merges, text_rules=rules, **components)
     except ValueError as error:
         path = "model." if str(error).startswith("merges[") else "model.vocab: "
         raise BadTokenizer(path + str(error)) from None
     keys = frozenset(text for text in envelope.special_tokens if model.id_of(text) is not None)
-    vocabulary = CoreVocabulary(encoder, envelope.special_tokens, ignore_merges, text_rules, decoded_only)
+    vocabulary = Vocabulary(core, envelope.special_tokens, ignore_merges, text_rules, decoded_only)
     return ReadFile(Parts(vocabulary, *envelope), root, keys)
 
 

@@ -36,8 +36,7 @@ from bpe.formats.protobuf import Value, fields, float_of
 from bpe.normalizers import Charsmap, Component, DummyPrefix, Normalizer, Prepend, Replace
 from bpe.parts import Parts, make_parts
 from bpe.pretokenizer import Pretokenizer
-from bpe.text_form import LOWER_BLOCK
-from bpe.vocabulary import BYTE_ENTRIES, TextRules
+from bpe.vocabulary import BYTE_ENTRIES, LOWER_BLOCK, TextRules
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _MODEL_TYPES: Final = {1: "Unigram", 2: "BPE", 3: "word", 4: "character"}

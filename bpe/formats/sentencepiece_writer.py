@@ -24,8 +24,7 @@ from bpe.formats.sentencepiece import (
 )
 from bpe.normalizers import Charsmap, DummyPrefix, Prepend, Replace
 from bpe.pretokenization.components import Split
-from bpe.text_form import LOWER_BLOCK, cuts_nothing
-from bpe.vocabulary import BYTE_ENTRIES, TextRules
+from bpe.vocabulary import BYTE_ENTRIES, LOWER_BLOCK, TextRules
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -59,15 +58,12 @@ def to_model(tokenizer: Tokenizer) -> bytes:
 
 def _settings_of(tokenizer: Tokenizer, byte_fallback: bool) -> Model:
     """The model without pieces that has this tokenizer's normalizer and decoder."""
-    has_spaces = tokenizer.parts.has_spaces
     # Cut in front of each U+2581 alone, where no merge reaches across one.
     at_words = tokenizer.pretokenizer.components == (Split(LOWER_BLOCK, "text", "MergedWithNext"),)
     needless = at_words and all(
         LOWER_BLOCK not in (left + right).decode()[1:] for left, right in tokenizer.merges
     )
-    if tokenizer.pretokenizer.components and not (
-        needless or cuts_nothing(tokenizer.pretokenizer, has_spaces)
-    ):
+    if tokenizer.pretokenizer.components and not (needless or tokenizer.core_encoder.leaves_whole):
         raise not_storable(f"pre_tokenizer {tokenizer.pretokenizer.description}", _FORM)
     normalizer = tokenizer.parts.normalizer
     components = () if normalizer is None else normalizer.components

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bpe import _core
-from bpe.added_tokens import AddedToken, core_tokens
-from bpe.core_vocabulary import CoreVocabulary
+from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.faults import must_be, not_storable
-from bpe.parts import Parts
+from bpe.parts import Parts, core_components
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, check_ids, check_special_texts, every_split, shared_id
+from bpe.vocabulary import SpecialTokens, Vocabulary, check_ids, check_special_texts, every_split, shared_id
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -59,12 +58,12 @@ def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tok
     pretokenizer = Pretokenizer.from_pattern(pattern)
     decoded_only = {id_: text for text, id_ in file.texts.items()}  # the empty entry
     added = [AddedToken(text, id_) for text, id_ in specials.items()]
-    tokens = core_tokens(added, None, decoded_only=decoded_only)
+    components = core_components(pretokenizer, None, added, decoded_only, None, None)
     try:
-        encoder = file.encoder(tokens, pretokenizer.automaton, True)
+        core = file.encoder(ignore_merges=True, **components)
     except ValueError as error:
         raise BadTokenizer(str(error)) from None
-    return Parts(CoreVocabulary(encoder, specials, True, decoded_only=decoded_only), pretokenizer)
+    return Parts(Vocabulary(core, specials, True, decoded_only=decoded_only), pretokenizer)
 
 
 def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[str, int]:

@@ -15,7 +15,7 @@ from bpe.pretokenization.components import Component
 from bpe.pretokenization.script_runs import script_runs
 from bpe.pretokenization.stages import Cut, Phase, Phases, phases_of
 from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat, Sequence
-from bpe.pretokenization.tables import Tables, exchanged, tables_of
+from bpe.pretokenization.tables import Tables, tables_of
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
 from bpe.pretokenization.ways import NotBoundedError, Ways
@@ -54,17 +54,12 @@ def table_phases_of(components: tuple[Component, ...]) -> TablePhases:
 
 
 @lru_cache(maxsize=64)
-def compiled_of(components: tuple[Component, ...], has_spaces: bool = False) -> Compiled:
+def compiled_of(components: tuple[Component, ...]) -> Compiled:
     """The tables of all but what the first phase changes; UnsupportedPattern says what can't be compiled, BadTokenizer
-    what is wrong.
-
-    has_spaces: texts have a space where the components, of one phase, see U+2581, and the other way round.
-    """
+    what is wrong."""
     known = table_phases_of(components)
-    phases, tables = known.phases, list(known.tables)
-    if has_spaces:
-        tables = [exchanged(each, ord(" "), 0x2581) for each in tables]
-    automata = [core_automaton(each) for each in tables]
+    phases = known.phases
+    automata = [core_automaton(each) for each in known.tables]
     automaton = automata[0]
     may_leave_out = known.gaps_are_errors and automaton.drops
     if len(phases) > 1 or known.from_alphabet:
@@ -200,5 +195,4 @@ def core_automaton(tables: Tables) -> _core.Automaton:
         None
         if tables.back is None
         else (tables.back.rows, tables.back.row_of, tables.back.settled, tables.back.end),
-        tables.by_joins,
     )

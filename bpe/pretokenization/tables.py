@@ -8,7 +8,7 @@ and all else.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -63,8 +63,7 @@ class Tables:
     character. group_ends: the end of each of GROUPS among the states; from the last one on, `actions[state - end]` are
     due. at_end, pending: by state, the starts that are certain where the text ends, and the oldest that is pending.
     borders: uint8[classes, classes], a `Border` each. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the
-    class of a code point. initial: the state at the start of a text. by_joins: whether it cuts where no merge reaches
-    (joins.py), so that other safe borders do as well.
+    class of a code point. initial: the state at the start of a text.
     """
 
     then: NDArray[np.uint8]
@@ -77,7 +76,6 @@ class Tables:
     page_of: NDArray[np.uint16]
     pages: NDArray[np.uint8]
     back: Back | None = None
-    by_joins: bool = False
 
 
 def tables_of(automaton: Automaton) -> Tables:
@@ -189,14 +187,6 @@ def pages_of_classes(class_of: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], N
     ]
     pages = np.frombuffer(b"".join(numbers), np.uint8).reshape(-1, _PAGE)
     return np.array(page_of, np.uint16), pages
-
-
-def exchanged(tables: Tables, first: int, second: int) -> Tables:
-    """The tables that take either of two code points for the other."""
-    pages = tables.pages[tables.page_of].reshape(-1)
-    pages[[first, second]] = pages[[second, first]]
-    page_of, pages = pages_of_classes(pages)
-    return replace(tables, page_of=page_of, pages=pages)
 
 
 def starts_of(tables: Tables, text: str) -> list[tuple[int, bool]]:

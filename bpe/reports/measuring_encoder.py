@@ -1,8 +1,8 @@
 """Encoders that a report measures with, of all merges or of the first; and what entries and pretokens are to them.
 
-Where entries are text (`TextRules`) the core takes pretokens with spaces for U+2581 (`bpe.text_form`), an entry such as
-<0x0A> stands for one byte, and how many tokens a pretoken has can't be told by lengths, since an unknown token stands
-for anything: so such pretokens are encoded as texts of their own, by an encoder that cuts nothing.
+Where entries are text (`TextRules`), pretokens of the core may have spaces for U+2581, and an entry such as <0x0A>
+stands for one byte. Lengths cannot tell how many tokens a pretoken has, since an unknown token stands for anything: so
+such pretokens are encoded as texts of their own, by an encoder that cuts nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core, text_form
+from bpe import _core
 from bpe.errors import UnsupportedTokenizer
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretokenization.compiled import compiled_of
 from bpe.tokenizer import Tokenizer
-from bpe.vocabulary import BYTE_ENTRIES, TextRules
+from bpe.vocabulary import BYTE_ENTRIES, TextRules, exchange_spaces
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def _encoder_of_text(
         {},
         compiled_of(()).automaton,
         tokenizer.ignore_merges if ignore_merges is None else ignore_merges,
-        rules.for_core(unk_id, tokenizer.parts.has_spaces),
+        rules.for_core(unk_id, tokenizer.core_encoder.has_spaces),
     )
     return MeasuringEncoder(core, True, tokenizer.max_token_id + 1, np.empty(0, np.uint64))
 
@@ -162,8 +162,8 @@ def texts_of_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
     if not TextRules.of_text(rules):
         return entries
     texts = b"\xff".join(entries.values())  # no text has this byte
-    if tokenizer.parts.has_spaces:
-        texts = text_form.exchange(texts)
+    if tokenizer.core_encoder.has_spaces:
+        texts = exchange_spaces(texts)
     return {
         id_: bytes([BYTE_ENTRIES[entry]]) if rules.byte_fallback and entry in BYTE_ENTRIES else text
         for (id_, entry), text in zip(entries.items(), texts.split(b"\xff"), strict=True)
@@ -174,10 +174,10 @@ def counts_for(tokenizer: Tokenizer, counts: PretokenCounts) -> PretokenCounts:
     """The counts as the encoder takes them: of a tokenizer that cuts no text apart, of pieces that no merge joins."""
     if tokenizer.text_rules is None:
         return counts
-    if tokenizer.parts.has_spaces:
+    if tokenizer.core_encoder.has_spaces:
         counts = _with_spaces(counts)
-    automaton = tokenizer.parts.automaton
-    if automaton is None or not cuts_nothing(tokenizer):
+    automaton = tokenizer.core_encoder.automaton
+    if automaton is None or not tokenizer.core_encoder.leaves_whole:
         return counts
     counter = _core.PretokenCounter(None)
     for pretoken, weight in counts.as_dict().items():  # whole texts
@@ -187,19 +187,12 @@ def counts_for(tokenizer: Tokenizer, counts: PretokenCounts) -> PretokenCounts:
     return PretokenCounts(*counter.items(), counts.facts)
 
 
-def cuts_nothing(tokenizer: Tokenizer) -> bool:
-    """Whether entries are text and the pre-tokenizer leaves every text whole."""
-    if tokenizer.text_rules is None:
-        return False
-    return text_form.cuts_nothing(tokenizer.pretokenizer, tokenizer.parts.has_spaces)
-
-
 def _with_spaces(counts: PretokenCounts) -> PretokenCounts:
     """The counts of pretokens with spaces for U+2581, all at once: a byte that no text has keeps them apart."""
     if not len(counts):
         return counts
     joined = np.insert(counts.pretoken_bytes, counts.ends.astype(np.int64), 0xFF)
-    text = np.frombuffer(text_form.exchange(joined.tobytes()), np.uint8)
+    text = np.frombuffer(exchange_spaces(joined.tobytes()), np.uint8)
     borders = np.flatnonzero(text == 0xFF)
     counter = _core.PretokenCounter(None)
     ends = (borders - np.arange(len(borders))).astype(np.uint64)

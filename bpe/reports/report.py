@@ -24,7 +24,6 @@ from bpe.reports.entry_use import (
 from bpe.reports.measuring_encoder import (
     check_measurable,
     counts_for,
-    cuts_nothing,
     first_size,
     is_measurable,
     prefix_encoder,
@@ -268,7 +267,9 @@ def unused_entries(tokenizer: Tokenizer, use: Use, unreachable: set[int]) -> dic
     unused = [id_ for id_ in entries if not use.by_id[id_] and id_ not in unreachable]
     impossible = [id_ for id_ in unused if len(entries[id_]) == 1 and entries[id_][0] in NEVER_IN_UTF8]
     left = [id_ for id_ in unused if len(entries[id_]) > 1]
-    may_be_cut = [] if cuts_nothing(tokenizer) else [id_ for id_ in left if _is_text(entries[id_])]
+    may_be_cut = (
+        [] if tokenizer.core_encoder.leaves_whole else [id_ for id_ in left if _is_text(entries[id_])]
+    )
     cut = [id_ for id_ in may_be_cut if not is_one_pretoken(tokenizer, spelled[id_])]
     return {
         "count": len(unused),

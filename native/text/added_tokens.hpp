@@ -30,6 +30,17 @@ public:
   AddedTokens without(std::string_view text) const {
     return {{}, not_holding(raw_, text), not_holding(normalized_, text)};
   }
+  // Those with these values, in both passes.
+  AddedTokens only(const std::vector<uint32_t> &values) const {
+    const auto chosen = [&](const SpecialTokens &tokens) {
+      std::vector<SpecialToken> left;
+      for (const SpecialToken &token : tokens.tokens())
+        if (std::ranges::find(values, token.value) != values.end())
+          left.push_back(token);
+      return left;
+    };
+    return {{}, chosen(raw_), chosen(normalized_)};
+  }
   bool stands_across(const uint8_t *text, size_t size, size_t place) const {
     return raw_.stands_across(text, size, place) || normalized_.stands_across(text, size, place);
   }

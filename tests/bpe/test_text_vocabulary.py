@@ -18,12 +18,11 @@ from chinese_texts import text_of
 from text_vocabularies import NAMES, WORDS, chinese_vocabulary, text_vocabulary
 
 from bpe import Tokenizer
-from bpe.added_tokens import core_tokens
 from bpe.errors import BadTokenizer, UnsupportedTokenizer
 from bpe.formats import huggingface
 from bpe.long_text.long_document import encode_pieces
 from bpe.reference import encode_text_pretoken
-from bpe.vocabulary import TextRules, Vocabulary
+from bpe.vocabulary import TextRules
 
 PARTS = [
     *WORDS, " ", "  ", "▁", "\n", "\r", "\t", "€", "𝄞", "中", "ﬁ", "é", "e\u0301", "<0x0A>", "<0x", "0A>", "<unk>",
@@ -197,9 +196,8 @@ def test_spaces_without_an_entry_of_their_mark(
 def test_the_core_refuses_bytes_beside_what_characters_carry(named: dict[str, str]) -> None:
     """Their bytes would be more ids than there is room for."""
     rules = TextRules(byte_fallback=True, **named)
-    vocabulary = Vocabulary({0: b"<0x78>", 1: b"a"}, [], {}, False, rules)
     with pytest.raises(BadTokenizer, match="byte_fallback.*continuing_subword_prefix"):
-        vocabulary.make_encoder(None, core_tokens([], None))
+        Tokenizer({0: b"<0x78>", 1: b"a"}, [], text_rules=rules)
 
 
 def pieces_of(text: str, rng: random.Random, longest: int) -> Iterator[bytes]:

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from bpe.errors import BadTokenizer
-from bpe.vocabulary import every_split, make_vocabulary
+from bpe.tokenizer import Tokenizer
+from bpe.vocabulary import every_split
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 AB = BYTES | {256: b"ab", 257: b"abc"}
@@ -100,40 +101,40 @@ BAD = {
 def test_what_is_wrong_is_named(name):
     vocab, merges, special_tokens, message = BAD[name]
     with pytest.raises(BadTokenizer, match=re.escape(message)) as caught:
-        make_vocabulary(vocab, merges, special_tokens)
+        Tokenizer(vocab, merges, special_tokens)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
 
 
 def test_special_tokens_take_their_entry_or_the_next_ids():
-    vocabulary = make_vocabulary(AB | {400: b"<t>"}, MERGES, ["<s>", "<t>", "<u>"])
-    assert vocabulary.special_tokens == {"<s>": 401, "<t>": 400, "<u>": 402}
-    assert vocabulary.all_entries == AB | {400: b"<t>", 401: b"<s>", 402: b"<u>"}
-    assert vocabulary.entries == AB
+    tokenizer = Tokenizer(AB | {400: b"<t>"}, MERGES, ["<s>", "<t>", "<u>"])
+    assert tokenizer.special_tokens == {"<s>": 401, "<t>": 400, "<u>": 402}
+    assert tokenizer.vocab == AB | {400: b"<t>", 401: b"<s>", 402: b"<u>"}
+    assert tokenizer.ordinary_entries == AB
 
 
 def test_special_tokens_that_plain_text_needs_are_ordinary_too():
-    vocabulary = make_vocabulary(AB | {300: b"<s>"}, MERGES, ["a", "ab", "<s>"])
-    assert vocabulary.special_tokens == {"a": 97, "ab": 256, "<s>": 300}
-    assert vocabulary.entries == AB
+    tokenizer = Tokenizer(AB | {300: b"<s>"}, MERGES, ["a", "ab", "<s>"])
+    assert tokenizer.special_tokens == {"a": 97, "ab": 256, "<s>": 300}
+    assert tokenizer.ordinary_entries == AB
 
 
 def test_a_special_token_may_have_the_bytes_of_another_entry():
-    vocabulary = make_vocabulary(AB, MERGES, {"ab": 500, "\n": 501})
-    assert vocabulary.entries == AB
-    assert vocabulary.all_entries[500] == b"ab"
+    tokenizer = Tokenizer(AB, MERGES, {"ab": 500, "\n": 501})
+    assert tokenizer.ordinary_entries == AB
+    assert tokenizer.vocab[500] == b"ab"
 
 
 @pytest.mark.parametrize("id_", [0, 2**31 - 1])
 def test_ids_may_have_gaps_and_reach_the_last(id_):
     moved = {byte + 1000: entry for byte, entry in BYTES.items()} | {id_: b"ab"}
-    assert make_vocabulary(moved, [(b"a", b"b")]).entries[id_] == b"ab"
+    assert Tokenizer(moved, [(b"a", b"b")]).ordinary_entries[id_] == b"ab"
 
 
 def test_ignore_merges_default():
-    assert make_vocabulary(AB, None).ignore_merges
-    assert not make_vocabulary(AB, MERGES).ignore_merges
-    assert make_vocabulary(AB, MERGES, ignore_merges=True).ignore_merges
+    assert Tokenizer(AB, None).ignore_merges
+    assert not Tokenizer(AB, MERGES).ignore_merges
+    assert Tokenizer(AB, MERGES, ignore_merges=True).ignore_merges
 
 
 def test_every_split():
@@ -145,5 +146,5 @@ def test_every_split():
         (b"b", b"c"),
         (b"abc", b"d"),
     ]
-    assert make_vocabulary(entries, None).listed_merges == every_split(entries)
-    assert make_vocabulary(AB, MERGES).listed_merges == MERGES
+    assert Tokenizer(entries, None).merges == every_split(entries)
+    assert Tokenizer(AB, MERGES).merges == MERGES

@@ -73,7 +73,7 @@ def _text_rules(tokenizer: Tokenizer) -> dict[str, Any] | None:
         "byteFallback": rules.byte_fallback,
         "fuseUnk": rules.fuse_unk,
         "unkId": unk_id,
-        "hasSpaces": tokenizer.parts.has_spaces,
+        "hasSpaces": tokenizer.core_encoder.has_spaces,
     }
 
 

@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const fuzz::Exact text(fuzz::text_of_rest(input, 300));
   const std::vector<bpe::SpecialToken> tokens = {{std::string(special_text), special_id}};
   const bpe::AddedTokens added(tokens, tokens, {}), none;
-  const bpe::Encoder encoder(known.vocabulary, added, automaton, known.rules.ignore_merges,
+  const bpe::Encoder encoder(known.vocabulary, {added, automaton, {}, {}}, known.rules.ignore_merges,
                              small_cache ? 0 : size_t{1} << 20);
   const bpe::AddedTokens &chosen = special ? added : none;
 

@@ -106,8 +106,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const fuzz::PlainMerge plain(rules);
   std::unique_ptr<const bpe::Encoder> encoder;
   try {
-    encoder = std::make_unique<bpe::Encoder>(rules.entry_views(), rules.merge_views(), bpe::AddedTokens(),
-                                             nullptr, rules.ignore_merges, size_t{1} << 16, rules.text);
+    encoder = std::make_unique<bpe::Encoder>(
+        bpe::Vocabulary(rules.entry_views(), rules.merge_views(), rules.ignore_merges, rules.text),
+        bpe::FileComponents(), rules.ignore_merges, size_t{1} << 16);
   } catch (const std::invalid_argument &) { // rules that cannot be
     return 0;
   }

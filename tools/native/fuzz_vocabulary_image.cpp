@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   try {
     bpe::ImageReader reader(bytes.view());
     bpe::Vocabulary vocabulary(reader);
-    const bpe::Encoder encoder(std::move(vocabulary), {}, nullptr, known.rules.ignore_merges, 1 << 16);
+    const bpe::Encoder encoder(std::move(vocabulary), {}, known.rules.ignore_merges, 1 << 16);
     const fuzz::Exact text(fuzz::valid_text(input.rest()));
     std::vector<uint64_t> ends;
     for (size_t end = 1; end <= text.size(); end += 1 + end / 2)

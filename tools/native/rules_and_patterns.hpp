@@ -24,7 +24,10 @@ struct Rules { // what a Vocabulary is made from
   bpe::Encoder encoder(const std::shared_ptr<const bpe::Automaton> &automaton, bool ignore_merges,
                        size_t cache_bytes) const {
     const std::vector<bpe::SpecialToken> end{{"<|end|>", static_cast<uint32_t>(entries.size())}};
-    return {views(), merge_views(), bpe::AddedTokens(end, end, {}), automaton, ignore_merges, cache_bytes};
+    return {{views(), merge_views(), ignore_merges},
+            {bpe::AddedTokens(end, end, {}), automaton, {}, {}},
+            ignore_merges,
+            cache_bytes};
   }
 
 private:

@@ -147,7 +147,7 @@ class CoreEngine(_Engine):
         # Of a vocabulary of text, the core's are not all, nor as they stand in the text.
         as_they_are = not ignored and tokenizer.text_rules is None
         found = (
-            (parts.core_tokens, NONE, NONE)
+            (tokenizer.core_encoder.some_tokens([token.id for token in parts.tokens]), NONE, NONE)
             if as_they_are
             else with_ignored(parts.tokens, ignored, parts.normalizer)
         )

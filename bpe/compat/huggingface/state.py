@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from bpe import _core
 from bpe.added_tokens import AddedToken as CoreToken
-from bpe.added_tokens import core_tokens
 from bpe.compat.huggingface.added_token import FLAGS, AddedToken
 from bpe.compat.huggingface.columns import Columns, Segment, Source
 from bpe.compat.huggingface.encoding import Encoding
@@ -20,7 +18,6 @@ from bpe.compat.huggingface.engine import CoreEngine, Engine, PlainEngine
 from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.post_process import post_process
 from bpe.compat.huggingface.text_engine import TextEngine
-from bpe.core_vocabulary import CoreVocabulary
 from bpe.errors import BadTokenizer
 from bpe.formats import huggingface
 from bpe.formats.huggingface_decoder import decoder_to_json
@@ -95,27 +92,8 @@ def _in_core(
     known = (before.normalizer, before.pretokenizer, before.tokens)
     if wanted == known and ignore_merges == before.vocabulary.ignore_merges:
         return model.core
-    if before.vocabulary.text_rules is not None:  # what cuts its texts hangs on all the rest
-        root["decoder"] = decoder_to_json(before.decoder)
-        return CoreTokenizer.from_parts(huggingface.read(model.written(root).encode()))
-    normalizers, pretokenizer, _ = wanted
-    added = core_tokens(tokens, normalizers)
-    try:
-        encoder = _core.TokenizerCore.from_image(
-            before.core.image(), added, pretokenizer.automaton, ignore_merges
-        )
-    except ValueError as error:  # a token's id is an entry's of other bytes
-        raise BadTokenizer(str(error)) from None
-    special_tokens = {token.text: token.id for token in tokens}
-    return CoreTokenizer.from_parts(
-        replace(
-            before,
-            vocabulary=CoreVocabulary(encoder, special_tokens, ignore_merges),
-            pretokenizer=pretokenizer,
-            normalizer=normalizers,
-            added_tokens=tokens,
-        )
-    )
+    root["decoder"] = decoder_to_json(before.decoder)
+    return CoreTokenizer.from_parts(huggingface.read(model.written(root).encode()))
 
 
 def _content_of(token: CoreToken) -> Json:

@@ -65,9 +65,8 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
                                         const std::vector<std::vector<Start>> &at_end,
                                         const std::vector<std::optional<Start>> &oldest_pending,
                                         Bytes borders, Pages page_of, Bytes pages,
-                                        const std::optional<Back> &back, bool by_joins) {
+                                        const std::optional<Back> &back) {
   auto made = std::make_shared<Automaton>();
-  made->by_joins = by_joins;
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
     throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");
   made->then.assign(then.data(), then.data() + then.size());
@@ -147,7 +146,7 @@ void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
       .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"),
            nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("borders"),
-           nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none(), nb::arg("by_joins") = false)
+           nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none())
       .def_ro("drops", &Automaton::drops)
       .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"),
            nb::arg("asks_for_input"), nb::arg("stays"))

@@ -61,7 +61,7 @@ nb::object bytes_from(const TokenizerCore &core, const std::vector<int64_t> &ids
     const std::string bytes = core.text_decoder->decode(ids.data(), ids.size(), false);
     return nb::bytes(bytes.data(), bytes.size());
   }
-  const bpe::Decoder &decoder = *core.decoder;
+  const bpe::Decoder &decoder = core.decoder;
   const size_t size = decoder.size_of(ids.data(), ids.size());
   nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
   if (!out.is_valid())
@@ -87,7 +87,7 @@ nb::object text_from(const TokenizerCore &core, const int64_t *ids, size_t count
       throw nb::python_error();
     return out;
   }
-  const bpe::Decoder &decoder = *core.decoder;
+  const bpe::Decoder &decoder = core.decoder;
   const size_t size = decoder.size_of(ids, count);
   if (room.size() < size)
     room.resize(size);

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 #include <utility>
 
 namespace bpe::python {
@@ -70,10 +69,10 @@ constexpr size_t piece_bytes = size_t{1} << 20;
 const bpe::AddedTokens &tokens_to_find(const TokenizerCore &core, nb::handle special) {
   static const bpe::AddedTokens none;
   if (special.ptr() == Py_True)
-    return core.encoder.added_tokens();
+    return core.encoder.components().added_tokens;
   if (nb::isinstance<bpe::AddedTokens>(special))
     return *nb::inst_ptr<bpe::AddedTokens>(special);
-  return nb::cast<bool>(special) ? core.encoder.added_tokens() : none;
+  return nb::cast<bool>(special) ? core.encoder.components().added_tokens : none;
 }
 
 nb::list encode(const TokenizerCore &core, nb::handle text, nb::handle special) {
@@ -113,29 +112,6 @@ bpe::EncodedRows encode_pretokens(const TokenizerCore &core, nb::object buffer, 
   return core.encoder.encode_pretokens(view_of(text), ends.data(), ends.size(), as_rows);
 }
 
-// (replaced, stripped, strip_count, special tokens): `bpe.decoders.CoreRule`, and the texts that IDs of
-// special tokens have to begin with.
-using TextDecodingTuple =
-    std::tuple<std::vector<std::pair<nb::bytes, nb::bytes>>, nb::bytes, size_t, nb::dict>;
-
-TokenizerCore *with_components(const TokenizerCore &core, const bpe::AddedTokens &tokens,
-                               const bpe::Automaton *automaton, const bpe::Normalizer *normalizer,
-                               const bpe::Normalizer *changes, const bpe::Normalizer *both,
-                               const std::optional<TextDecodingTuple> &decoding) {
-  const auto text = [](const nb::bytes &bytes) { return std::string(bytes.c_str(), bytes.size()); };
-  std::optional<bpe::TextDecoder> decoder;
-  if (decoding) {
-    const auto &[replaced, stripped, strip_count, special_tokens] = *decoding;
-    bpe::TextDecoding rule{{}, text(stripped), strip_count};
-    for (const auto &[what, by] : replaced)
-      rule.replaced.emplace_back(text(what), text(by));
-    decoder.emplace(core.encoder.vocabulary(), added_tokens_from(special_tokens).contents(), rule);
-  }
-  return new TokenizerCore(core,
-                           {tokens, shared(automaton), shared(normalizer), shared(changes), shared(both)},
-                           std::move(decoder));
-}
-
 // A writer of text in pieces, as an iterator of bytes.
 template <class Writer> void bind_pieces(nb::module_ &m, const char *name) {
   nb::class_<Writer>(m, name)
@@ -150,6 +126,25 @@ template <class Writer> void bind_pieces(nb::module_ &m, const char *name) {
 
 } // namespace
 
+std::optional<DecoderOfText> decoder_of_text_from(const std::optional<TextDecodingTuple> &decoding) {
+  if (!decoding)
+    return std::nullopt;
+  const auto text = [](const nb::bytes &bytes) { return std::string(bytes.c_str(), bytes.size()); };
+  const auto &[replaced, stripped, strip_count, special_tokens] = *decoding;
+  DecoderOfText decoder{{{}, text(stripped), strip_count}, added_tokens_from(special_tokens).contents()};
+  for (const auto &[what, by] : replaced)
+    decoder.rule.replaced.emplace_back(text(what), text(by));
+  return decoder;
+}
+
+TokenizerCore::TokenizerCore(bpe::Vocabulary vocabulary, bpe::FileComponents components, bool ignore_merges,
+                             size_t cache_bytes, const std::optional<DecoderOfText> &text)
+    : encoder(std::move(vocabulary), std::move(components), ignore_merges, cache_bytes),
+      decoder(encoder.vocabulary(), encoder.components().added_tokens.contents()) {
+  if (text)
+    text_decoder.emplace(encoder.vocabulary(), text->special_tokens, text->rule);
+}
+
 void bind_encoder(nb::module_ &m) {
   bind_pieces<bpe::VocabText>(m, "VocabText");
   bind_pieces<bpe::MergesText>(m, "MergesText");
@@ -157,11 +152,11 @@ void bind_encoder(nb::module_ &m) {
   nb::class_<bpe::AddedTokens>(m, "AddedTokens")
       .def(
           "__init__",
-          [](bpe::AddedTokens *self, const Items<nb::tuple> &tokens, const Items<nb::bytes> &needless) {
-            std::unordered_set<std::string> left_out;
-            for (const nb::bytes &text : needless)
-              left_out.emplace(text.c_str(), text.size());
+          [](bpe::AddedTokens *self, const Items<nb::tuple> &tokens,
+             const Items<std::pair<nb::bytes, uint32_t>> &decoded_only) {
             std::vector<bpe::SpecialToken> contents, raw, normalized;
+            for (const auto &[text, id] : decoded_only)
+              contents.push_back({std::string(text.c_str(), text.size()), id});
             for (const nb::tuple &item : tokens) {
               if (nb::len(item) != 6)
                 throw nb::type_error(
@@ -171,8 +166,7 @@ void bind_encoder(nb::module_ &m) {
                                       nb::cast<bool>(item[4]), nb::cast<bool>(item[5])};
               contents.push_back(token);
               if (nb::handle text = item[2]; text.is_none()) {
-                if (!left_out.contains(token.text))
-                  raw.push_back(std::move(token));
+                raw.push_back(std::move(token));
               } else {
                 token.text = view_of_bytes(text, "an added token");
                 normalized.push_back(std::move(token));
@@ -180,7 +174,7 @@ void bind_encoder(nb::module_ &m) {
             }
             new (self) bpe::AddedTokens(std::move(contents), std::move(raw), std::move(normalized));
           },
-          nb::arg("tokens"), nb::arg("needless") = nb::list())
+          nb::arg("tokens"), nb::arg("decoded_only") = nb::list())
       .def(
           "find",
           [](const bpe::AddedTokens &tokens, nb::object buffer, bool normalized) {
@@ -205,45 +199,50 @@ void bind_encoder(nb::module_ &m) {
           "__init__",
           [](TokenizerCore *self, nb::dict entries, nb::object merges, nb::handle special_tokens,
              const bpe::Automaton *automaton, bool ignore_merges, const TextRulesTuple &text_rules,
-             int64_t cache_bytes) {
+             const Items<nb::tuple> &normalizer, const Items<nb::tuple> &changes,
+             const std::optional<TextDecodingTuple> &decoding, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
-            if (text_rules && merges.is_none())
-              throw std::invalid_argument("a rank file has no rules for text");
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
-            new (self)
-                TokenizerCore(std::move(entry_list), merge_list, added_tokens_from(special_tokens),
-                              shared(automaton), ignore_merges, cache_size, text_rules_from(text_rules));
+            bpe::FileComponents components{added_tokens_from(special_tokens), shared(automaton),
+                                           steps_from(normalizer), steps_from(changes)};
+            bpe::Vocabulary vocabulary = vocabulary_for(components, std::move(entry_list), merge_list,
+                                                        ignore_merges, text_rules_from(text_rules));
+            new (self) TokenizerCore(std::move(vocabulary), std::move(components), ignore_merges, cache_size,
+                                     decoder_of_text_from(decoding));
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"),
           nb::arg("automaton").none(), nb::arg("ignore_merges"), nb::arg("text_rules") = nb::none(),
-          nb::arg("cache_bytes") = default_cache_bytes)
+          nb::arg("normalizer") = nb::list(), nb::arg("changes") = nb::list(),
+          nb::arg("decoding") = nb::none(), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_image",
           [](nb::object image, nb::handle special_tokens, const bpe::Automaton *automaton, bool ignore_merges,
-             int64_t cache_bytes) {
+             const Items<nb::tuple> &normalizer, const Items<nb::tuple> &changes,
+             const std::optional<TextDecodingTuple> &decoding) {
             const BufferView bytes(image);
-            const size_t cache_size = cache_size_from(cache_bytes);
-            bpe::AddedTokens special_list = added_tokens_from(special_tokens);
-            std::shared_ptr<const bpe::Automaton> tables = shared(automaton);
-            nb::gil_scoped_release unlocked;
+            bpe::FileComponents components{added_tokens_from(special_tokens), shared(automaton),
+                                           steps_from(normalizer), steps_from(changes)};
             bpe::ImageReader reader(view_of(bytes));
             bpe::Vocabulary vocabulary(reader);
             if (!reader.at_end())
               throw std::invalid_argument("the image goes on behind its end");
-            return new TokenizerCore(std::move(vocabulary), std::move(special_list), std::move(tables),
-                                     ignore_merges, cache_size);
+            return new TokenizerCore(std::move(vocabulary), std::move(components), ignore_merges,
+                                     default_cache_bytes, decoder_of_text_from(decoding));
           },
           nb::arg("image"), nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
-          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
+          nb::arg("normalizer") = nb::list(), nb::arg("changes") = nb::list(),
+          nb::arg("decoding") = nb::none(), nb::rv_policy::take_ownership)
       .def_static(
           "from_merges",
           [](const nb::ndarray<const uint32_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu> &merges,
              const nb::bytes &byte_order, uint32_t first_id, nb::handle special_tokens,
-             const bpe::Automaton *automaton, uint64_t memory_limit, int64_t cache_bytes) {
+             const bpe::Automaton *automaton, const Items<nb::tuple> &normalizer,
+             const Items<nb::tuple> &changes, uint64_t memory_limit, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
-            bpe::AddedTokens special_list = added_tokens_from(special_tokens);
+            bpe::FileComponents components{added_tokens_from(special_tokens), shared(automaton),
+                                           steps_from(normalizer), steps_from(changes)};
             std::array<uint8_t, 256> order{};
             std::array<bool, 256> seen{};
             if (byte_order.size() != order.size())
@@ -253,16 +252,15 @@ void bind_encoder(nb::module_ &m) {
               if (std::exchange(seen[order[i]], true))
                 throw std::invalid_argument("byte_order must hold each of the 256 bytes once");
             }
-            std::shared_ptr<const bpe::Automaton> tables = shared(automaton);
             nb::gil_scoped_release unlocked;
             bpe::Vocabulary vocabulary(order, merges.data(), merges.shape(0), first_id,
                                        bpe::MemoryLimit(memory_limit));
-            return new TokenizerCore(std::move(vocabulary), std::move(special_list), std::move(tables), false,
-                                     cache_size);
+            return new TokenizerCore(std::move(vocabulary), std::move(components), false, cache_size);
           },
           nb::arg("merges"), nb::arg("byte_order"), nb::arg("first_id"), nb::arg("special_tokens"),
-          nb::arg("automaton").none(), nb::arg("memory_limit") = 0,
-          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
+          nb::arg("automaton").none(), nb::arg("normalizer") = nb::list(), nb::arg("changes") = nb::list(),
+          nb::arg("memory_limit") = 0, nb::arg("cache_bytes") = default_cache_bytes,
+          nb::rv_policy::take_ownership)
       .def("image",
            [](const TokenizerCore &core) {
              bpe::ImageWriter image;
@@ -328,15 +326,23 @@ void bind_encoder(nb::module_ &m) {
             return new bpe::MergesText(core.encoder.vocabulary(), as_pairs);
           },
           nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
-      .def("with_components", &with_components, nb::arg("tokens"), nb::arg("automaton").none(),
-           nb::arg("normalizer").none(), nb::arg("changes").none(), nb::arg("both").none(),
-           nb::arg("decoding") = nb::none(), nb::rv_policy::take_ownership)
-      .def_prop_ro("merges_characters",
-                   [](const TokenizerCore &core) { return core.encoder.vocabulary().merges_characters(); })
-      .def("joined_characters",
-           [](const TokenizerCore &core) {
-             return owned_array(core.encoder.vocabulary().joined_characters());
-           })
+      .def_prop_ro("automaton",
+                   [](const TokenizerCore &core) {
+                     return std::const_pointer_cast<bpe::Automaton>(core.encoder.components().automaton);
+                   })
+      .def_prop_ro("leaves_whole",
+                   [](const TokenizerCore &core) { return core.encoder.components().leaves_whole; })
+      .def_prop_ro("has_spaces",
+                   [](const TokenizerCore &core) {
+                     const std::optional<bpe::TextRules> &rules = core.encoder.vocabulary().text_rules();
+                     return rules && rules->has_spaces;
+                   })
+      .def(
+          "some_tokens",
+          [](const TokenizerCore &core, const std::vector<uint32_t> &ids) {
+            return core.encoder.components().all_tokens.only(ids);
+          },
+          nb::arg("ids"))
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",

@@ -91,23 +91,26 @@ void bind_entry_file(nb::module_ &m) {
       .def(
           "encoder",
           [](const EntryFile &file, nb::handle special_tokens, const bpe::Automaton *automaton,
-             bool ignore_merges, const TextRulesTuple &text_rules, int64_t cache_bytes) {
+             bool ignore_merges, const TextRulesTuple &text_rules, const Items<nb::tuple> &normalizer,
+             const Items<nb::tuple> &changes, const std::optional<TextDecodingTuple> &decoding) {
             const std::optional<bpe::TextRules> rules = text_rules_from(text_rules);
-            const size_t cache_size = cache_size_from(cache_bytes);
-            bpe::AddedTokens tokens = added_tokens_from(special_tokens);
-            std::shared_ptr<const bpe::Automaton> tables = shared(automaton);
+            bpe::FileComponents components{added_tokens_from(special_tokens), shared(automaton),
+                                           steps_from(normalizer), steps_from(changes)};
+            std::optional<DecoderOfText> decoder = decoder_of_text_from(decoding);
             nb::gil_scoped_release unlocked;
             file.require_unique_ids();
-            std::vector<bpe::Vocabulary::Entry> entries = file.ordinary_entries(tokens.contents(), rules);
-            auto core = std::make_unique<TokenizerCore>(std::move(entries), file.merges(), std::move(tokens),
-                                                        std::move(tables), ignore_merges, cache_size, rules);
+            bpe::Vocabulary vocabulary =
+                vocabulary_for(components, file.ordinary_entries(components.added_tokens.contents(), rules),
+                               file.merges(), ignore_merges, rules);
+            auto core = std::make_unique<TokenizerCore>(std::move(vocabulary), std::move(components),
+                                                        ignore_merges, default_cache_bytes, decoder);
             if (core->encoder.vocabulary().pair_count() < file.merge_count())
               file.require_unique_merges();
             return core.release();
           },
           nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
-          nb::arg("text_rules") = nb::none(), nb::arg("cache_bytes") = default_cache_bytes,
-          nb::rv_policy::take_ownership);
+          nb::arg("text_rules") = nb::none(), nb::arg("normalizer") = nb::list(),
+          nb::arg("changes") = nb::list(), nb::arg("decoding") = nb::none(), nb::rv_policy::take_ownership);
 }
 
 } // namespace bpe::python

@@ -6,25 +6,27 @@
 
 namespace bpe::python {
 
+std::vector<bpe::Normalizer::Kind> steps_from(const Items<nb::tuple> &steps) {
+  std::vector<bpe::Normalizer::Kind> kinds;
+  for (const nb::tuple &step : steps) {
+    if (step.size() != 3)
+      throw nb::type_error("a step must be (kind, first, second)");
+    const nb::object name = step[0], first = step[1], second = step[2];
+    std::string kind(view_of_str(name, "a kind")), last(view_of_bytes(second, "a second text"));
+    if (nb::isinstance<Automaton>(first))
+      kinds.push_back({std::move(kind), {}, std::move(last), shared(nb::cast<const Automaton *>(first))});
+    else
+      kinds.push_back({std::move(kind), std::string(view_of_bytes(first, "a first text")), std::move(last)});
+  }
+  return kinds;
+}
+
 void bind_normalizer(nb::module_ &m) {
   nb::class_<bpe::Normalizer>(m, "Normalizer")
       .def(
           "__init__",
           [](bpe::Normalizer *self, const Items<nb::tuple> &steps) {
-            std::vector<bpe::Normalizer::Kind> kinds;
-            for (const nb::tuple &step : steps) {
-              if (step.size() != 3)
-                throw nb::type_error("a step must be (kind, first, second)");
-              const nb::object name = step[0], first = step[1], second = step[2];
-              std::string kind(view_of_str(name, "a kind")), last(view_of_bytes(second, "a second text"));
-              if (nb::isinstance<Automaton>(first))
-                kinds.push_back(
-                    {std::move(kind), {}, std::move(last), shared(nb::cast<const Automaton *>(first))});
-              else
-                kinds.push_back(
-                    {std::move(kind), std::string(view_of_bytes(first, "a first text")), std::move(last)});
-            }
-            new (self) bpe::Normalizer(kinds);
+            new (self) bpe::Normalizer(steps_from(steps));
           },
           nb::arg("steps"))
       .def(

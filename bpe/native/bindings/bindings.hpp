@@ -54,6 +54,9 @@ void bind_encoder(nb::module_ &m);
 void bind_entry_file(nb::module_ &m); // after bind_encoder: it makes encoders
 void bind_training(nb::module_ &m);
 
+// Steps of a normalizer: (kind, first, second) each, as `bpe.normalizers` lists them.
+std::vector<bpe::Normalizer::Kind> steps_from(const Items<nb::tuple> &steps);
+
 // The same of `size` values at the start of the memory.
 template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(bpe::PageMemory &&memory, size_t size) {
   auto owner = std::make_unique<bpe::PageMemory>(std::move(memory));

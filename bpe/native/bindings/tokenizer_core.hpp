@@ -1,4 +1,4 @@
-// What a tokenizer of Python is in the core.
+// A tokenizer in the core.
 #pragma once
 
 #include "bindings/bindings.hpp"
@@ -7,22 +7,25 @@
 
 namespace bpe::python {
 
-// An encoder with the decoder that reads its vocabulary; immutable.
+// (replaced, stripped, strip_count, special tokens): `bpe.decoders.CoreRule`, and the texts that decoders see
+// of special tokens.
+using TextDecodingTuple =
+    std::tuple<std::vector<std::pair<nb::bytes, nb::bytes>>, nb::bytes, size_t, nb::dict>;
+
+struct DecoderOfText {
+  bpe::TextDecoding rule;
+  std::vector<bpe::SpecialToken> special_tokens;
+};
+std::optional<DecoderOfText> decoder_of_text_from(const std::optional<TextDecodingTuple> &decoding);
+
+// An encoder with the decoder for its vocabulary; immutable.
 struct TokenizerCore {
   const bpe::Encoder encoder;
-  const std::shared_ptr<const bpe::Decoder> decoder;
-  const std::optional<bpe::TextDecoder> text_decoder; // in its place, for entries that are text
+  const bpe::Decoder decoder;
+  std::optional<bpe::TextDecoder> text_decoder; // replaces `decoder` for entries that are text
 
-  // What the encoder is made of.
-  template <class First, class Second, class... Rest>
-  TokenizerCore(First &&first, Second &&second, Rest &&...rest)
-      : encoder(std::forward<First>(first), std::forward<Second>(second), std::forward<Rest>(rest)...),
-        decoder(std::make_shared<bpe::Decoder>(encoder.vocabulary(), encoder.added_tokens().contents())) {}
-  // The same vocabulary and contents of added tokens, with other components.
-  TokenizerCore(const TokenizerCore &other, bpe::Components components,
-                std::optional<bpe::TextDecoder> text_decoder)
-      : encoder(other.encoder, std::move(components)), decoder(other.decoder),
-        text_decoder(std::move(text_decoder)) {}
+  TokenizerCore(bpe::Vocabulary vocabulary, bpe::FileComponents components, bool ignore_merges,
+                size_t cache_bytes, const std::optional<DecoderOfText> &text_decoder = {});
   TokenizerCore(const TokenizerCore &) = delete;
 };
 

@@ -84,10 +84,9 @@ private:
       outgrown = std::move(session_);
       --encoder_.session_count_;
     }
-    if (!encoder_.characters_ && !encoder_.vocabulary().merges_characters())
-      encoder_.characters_ = std::make_shared<CharacterTable>(encoder_.vocabulary());
-    session_ = std::make_unique<EncoderSession>(encoder_.vocabulary(), encoder_.characters_.get(),
-                                                encoder_.automaton_.get(), encoder_.ignore_merges_,
+    const CharacterTable *const characters = encoder_.characters_ ? &*encoder_.characters_ : nullptr;
+    session_ = std::make_unique<EncoderSession>(encoder_.vocabulary_, characters,
+                                                encoder_.components_.automaton.get(), encoder_.ignore_merges_,
                                                 encoder_.budget_, share);
     ++encoder_.session_count_;
   }
@@ -96,26 +95,12 @@ private:
   std::unique_ptr<EncoderSession> session_;
 };
 
-Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-                 AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
-                 size_t cache_bytes, std::optional<TextRules> text)
-    : Encoder(Vocabulary(std::move(entries), merges, ignore_merges, std::move(text)), std::move(added_tokens),
-              std::move(automaton), ignore_merges, cache_bytes) {}
-
-Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
-                 bool ignore_merges, size_t cache_bytes)
-    : vocabulary_(std::make_shared<const Vocabulary>(std::move(vocabulary))),
-      added_tokens_(std::move(added_tokens)), automaton_(std::move(automaton)), ignore_merges_(ignore_merges),
+Encoder::Encoder(Vocabulary vocabulary, FileComponents components, bool ignore_merges, size_t cache_bytes)
+    : vocabulary_(std::move(vocabulary)), ignore_merges_(ignore_merges),
+      components_(std::move(components), vocabulary_, ignore_merges),
+      characters_(vocabulary_.merges_characters() ? std::nullopt
+                                                  : std::optional<CharacterTable>(vocabulary_)),
       budget_(cache_bytes) {}
-
-Encoder::Encoder(const Encoder &other, Components components)
-    : vocabulary_(other.vocabulary_), added_tokens_(std::move(components.added_tokens)),
-      automaton_(std::move(components.automaton)), normalizer_(std::move(components.normalizer)),
-      changes_(std::move(components.changes)), both_(std::move(components.both)),
-      ignore_merges_(other.ignore_merges_), budget_(other.budget_.limit_bytes()) {
-  const std::lock_guard lock(other.pool_mutex_);
-  characters_ = other.characters_;
-}
 
 void Encoder::encode_text(EncoderSession &session, std::string_view text, const uint8_t *readable,
                           const AddedTokens &special, TextStart start, bool normalize) const {
@@ -137,18 +122,20 @@ void Encoder::encode_text(EncoderSession &session, std::string_view text, const 
 
 // Of a text of so many bytes.
 size_t Encoder::most_tokens(size_t text_bytes) const {
-  return both_ ? saturating_product(text_bytes, both_->max_growth()) : text_bytes;
+  return components_.both ? saturating_product(text_bytes, components_.both->max_growth()) : text_bytes;
 }
 
 void Encoder::encode_between(EncoderSession &session, std::string_view text, const uint8_t *readable,
                              const SpecialTokens &normalized, TextStart start, bool normalize) const {
   if (normalized.empty()) {
-    if (normalize && both_ && automaton_)
-      return session.normalized_text.encode(session, *both_, *automaton_, text, readable, start);
+    if (normalize && components_.both && components_.automaton)
+      return session.normalized_text.encode(session, *components_.both, *components_.automaton, text,
+                                            readable, start);
     return session.encode_text(bytes_of(text), text.size(), readable, start == TextStart::input);
   }
-  if (normalize && normalizer_ && automaton_) {
-    const std::string_view made = session.normalized_text.whole(session, *normalizer_, text, start);
+  if (normalize && components_.normalizer && components_.automaton) {
+    const std::string_view made =
+        session.normalized_text.whole(session, *components_.normalizer, text, start);
     if (made.data() != text.data())
       readable = session.normalized_text.readable();
     text = made;
@@ -169,8 +156,8 @@ void Encoder::encode_between(EncoderSession &session, std::string_view text, con
 
 void Encoder::encode_changed(EncoderSession &session, std::string_view text, const uint8_t *readable,
                              TextStart start, bool normalize) const {
-  if (normalize && changes_ && automaton_)
-    session.changed_text.encode(session, *changes_, *automaton_, text, readable, start);
+  if (normalize && components_.changes && components_.automaton)
+    session.changed_text.encode(session, *components_.changes, *components_.automaton, text, readable, start);
   else
     session.encode_text(bytes_of(text), text.size(), readable, start == TextStart::input);
 }
@@ -208,7 +195,7 @@ std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_
                                                                     const AddedTokens &special) const {
   if (!special.any_holds(separator))
     return {std::shared_ptr<const AddedTokens>(), &special};
-  if (&special != &added_tokens_)
+  if (&special != &components_.added_tokens)
     return std::make_shared<AddedTokens>(special.without(separator));
   const std::lock_guard lock(pool_mutex_);
   if (!known_within_ || known_separator_ != separator) {
@@ -282,9 +269,9 @@ TokenBuffer Encoder::encode_part(std::string_view text, const AddedTokens &speci
 
 std::optional<WithinDocuments> Encoder::cuts_within(const AddedTokens &special) const {
   // A token that is searched for in the normalized text may cross any offset of the text before that.
-  if (!automaton_ || (normalizer_ && !special.normalized().empty()))
+  if (!components_.automaton || (components_.normalizer && !special.normalized().empty()))
     return std::nullopt;
-  return WithinDocuments{*automaton_, special, both_.get()};
+  return WithinDocuments{*components_.automaton, special, components_.both.get()};
 }
 
 size_t Encoder::last_cut(std::string_view text, const AddedTokens &special) const {

@@ -12,6 +12,7 @@
 // touched once. The result is the same for any number of threads.
 #pragma once
 
+#include "encode/components.hpp"
 #include "encode/cut_into_pieces.hpp"
 #include "encode/encoder_session.hpp"
 #include "encode/piece_assembly.hpp"
@@ -31,26 +32,9 @@
 
 namespace bpe {
 
-// How texts are cut and normalized before their pretokens are merged.
-struct Components {
-  AddedTokens added_tokens;                   // their values are the IDs
-  std::shared_ptr<const Automaton> automaton; // null: only encode_pretokens may be called
-  // nullptr for none. normalizer: applied to the text between raw added tokens. changes: those that the
-  // pre-tokenizer makes first, applied to the text between all added tokens. both: one after the other.
-  std::shared_ptr<const Normalizer> normalizer, changes, both;
-};
-
 class Encoder {
 public:
-  // added_tokens: their values are the ids. automaton null: only encode_pretokens may be called.
-  // Throws std::invalid_argument as Vocabulary does.
-  Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-          AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
-          size_t cache_bytes, std::optional<TextRules> text = std::nullopt);
-  Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
-          bool ignore_merges, size_t cache_bytes);
-  // The same vocabulary, which both share, with other components.
-  Encoder(const Encoder &other, Components components);
+  Encoder(Vocabulary vocabulary, FileComponents components, bool ignore_merges, size_t cache_bytes);
 
   // Texts are valid UTF-8. `special`: the tokens to recognise; all others are text like any other.
   void encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const;
@@ -77,8 +61,9 @@ public:
   // std::invalid_argument where ends fall or pass text's end.
   EncodedRows encode_pretokens(std::string_view text, const uint64_t *ends, size_t count, bool as_rows) const;
 
-  const Vocabulary &vocabulary() const { return *vocabulary_; }
-  const AddedTokens &added_tokens() const { return added_tokens_; }
+  const Vocabulary &vocabulary() const { return vocabulary_; }
+  const Components &components() const { return components_; }
+  bool ignores_merges() const { return ignore_merges_; }
   size_t cache_bytes_used() const { return budget_.used_bytes(); }
 
 private:
@@ -101,14 +86,12 @@ private:
   EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t text_bytes, const EncodePiece &encode,
                             TokenBuffer out = {}) const;
 
-  const std::shared_ptr<const Vocabulary> vocabulary_;
-  const AddedTokens added_tokens_;
-  const std::shared_ptr<const Automaton> automaton_;
-  const std::shared_ptr<const Normalizer> normalizer_, changes_, both_; // as far as there are any
+  const Vocabulary vocabulary_;
   const bool ignore_merges_;
+  const Components components_;
+  const std::optional<CharacterTable> characters_; // unless the vocabulary merges characters
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
-  mutable std::shared_ptr<const CharacterTable> characters_; // made for the first session
   mutable std::vector<std::unique_ptr<EncoderSession>> idle_;
   mutable size_t session_count_ = 0;
   mutable std::string known_separator_; // that known_within_ is for

@@ -101,7 +101,7 @@ struct Automaton {
   std::vector<Actions> at_end;       // by state
   std::vector<Start> oldest_pending; // by state
   bool drops;                        // whether any piece is left out
-  // Whether it cuts where no merge reaches (bpe/pretokenization/joins.py): then pieces may be others, as long
+  // Whether it cuts where no merge reaches (vocabulary/merge_cuts.hpp): then pieces may be others, as long
   // as their borders are safe ones.
   bool by_joins = false;
   // What a border between two characters is, by their classes, whatever lies around them: a text may be cut

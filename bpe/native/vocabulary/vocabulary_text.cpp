@@ -261,32 +261,36 @@ void Vocabulary::begin(const uint8_t *text, size_t size, std::vector<uint32_t> &
 }
 
 std::vector<uint64_t> Vocabulary::joined_characters() const {
+  constexpr uint32_t mark = 0x2581;
   std::vector<bool> is_made(size()), is_known(0x110000);
   for (const PairTable::Pair &pair : pairs())
     is_made[product(pair.rank)] = true;
   std::vector<uint64_t> joined;
   std::vector<uint64_t> seen(1 << 14, ~uint64_t{0}); // by hash, so that few come twice; no pair is all ones
-  const auto each = [&](bool made, auto take) {
-    for (uint32_t symbol = 0; symbol < size(); ++symbol)
-      if (is_made[symbol] == made || !made) {
-        const std::string entry = in_text(symbol);
-        const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
-        take(bytes, bytes + entry.size());
-      }
+  const auto next_character = [&](const uint8_t *&at, const uint8_t *stop) {
+    const Char next = read_char(at, stop);
+    at += next.length;
+    if (text_->has_spaces && (next.code_point == ' ' || next.code_point == mark))
+      return next.code_point ^ ' ' ^ mark;
+    return next.code_point;
   };
-  each(false, [&](const uint8_t *at, const uint8_t *stop) {
-    if (const Char only = read_char(at, stop); at + only.length == stop)
-      is_known[only.code_point] = true;
-  });
-  each(true, [&](const uint8_t *at, const uint8_t *stop) {
-    for (Char before = read_char(at, stop), next; (at += before.length) < stop; before = next) {
-      next = read_char(at, stop);
-      const uint64_t pair = uint64_t{before.code_point} << 32 | next.code_point;
-      uint64_t &slot = seen[pair * 0x9E3779B97F4A7C15ull >> 50];
-      if (slot != pair && is_known[before.code_point] && is_known[next.code_point])
-        joined.push_back(slot = pair);
+  for (const bool pairs_wanted : {false, true})
+    for (uint32_t symbol = 0; symbol < size(); ++symbol) {
+      const std::string_view entry = bytes(symbol);
+      const uint8_t *at = bytes_of(entry);
+      const uint8_t *const stop = at + entry.size();
+      uint32_t before = next_character(at, stop);
+      if (!pairs_wanted)
+        is_known[before] = is_known[before] || at == stop;
+      while (pairs_wanted && is_made[symbol] && at < stop) {
+        const uint32_t next = next_character(at, stop);
+        const uint64_t pair = uint64_t{before} << 32 | next;
+        uint64_t &slot = seen[pair * 0x9E3779B97F4A7C15ull >> 50];
+        if (slot != pair && is_known[before] && is_known[next])
+          joined.push_back(slot = pair);
+        before = next;
+      }
     }
-  });
   std::sort(joined.begin(), joined.end());
   joined.erase(std::unique(joined.begin(), joined.end()), joined.end());
   return joined;

@@ -1,0 +1,51 @@
+// How texts are cut and normalized before their pretokens are merged.
+//
+// Files whose entries are text replace each space by U+2581 last of all, so entries have U+2581 and the text
+// to merge has no space. Where that is certain, the core exchanges the two in entries and in all components:
+// texts keep their spaces, and only the few U+2581 that they contain are replaced. No ID changes, and most
+// texts need no normalizing.
+#pragma once
+
+#include "normalize/normalizer.hpp"
+#include "pretokenize/automaton.hpp"
+#include "text/added_tokens.hpp"
+#include "vocabulary/vocabulary.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bpe {
+
+// The components as the tokenizer's file has them.
+struct FileComponents {
+  AddedTokens added_tokens; // their values are the IDs
+  // Cuts texts after `changes`. nullptr: only given pretokens can be encoded.
+  std::shared_ptr<const Automaton> automaton;
+  // normalizer: applied to the text between added tokens that are not normalized. changes: those that the
+  // pre-tokenizer makes first, applied to the text between all added tokens.
+  std::vector<Normalizer::Kind> normalizer, changes;
+};
+
+// The vocabulary for texts as these components make them. Throws std::invalid_argument as Vocabulary does.
+Vocabulary vocabulary_for(const FileComponents &components, std::vector<Vocabulary::Entry> entries,
+                          const std::optional<Vocabulary::Merges> &merges, bool ignore_merges,
+                          std::optional<TextRules> rules);
+
+// The components as the core applies them. Immutable; any number of threads may read.
+struct Components {
+  Components() = default;
+  // Exchanges spaces and U+2581 if the vocabulary's rules say so. Where entries are text and the
+  // pre-tokenizer leaves every text whole, texts are cut where no merge reaches (vocabulary/merge_cuts.hpp).
+  // ignore_merges: a whole pretoken may be an entry, so merges alone do not tell where to cut.
+  Components(FileComponents of, const Vocabulary &vocabulary, bool ignore_merges);
+
+  AddedTokens all_tokens;   // with the tokens that merges make anyway
+  AddedTokens added_tokens; // those to find
+  std::shared_ptr<const Automaton> automaton;
+  std::shared_ptr<const Normalizer> normalizer, changes, both; // both: one after the other; nullptr for none
+  bool leaves_whole = false;                                   // whether the pre-tokenizer cuts no text
+};
+
+} // namespace bpe
