@@ -14,7 +14,7 @@ from bpe.errors import BadArgument, printable, shown
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
 
-# What tokenizers call the token that ends a document, the most specific first.
+# Names of the token that ends a document, most specific first.
 END_NAMES: Final = (
     "<|endoftext|>",
     "<|end_of_text|>",
@@ -114,7 +114,7 @@ def put_around(
 
 
 def end_tokens(tokenizer: Tokenizer, front: str | int | None, back: str | int | None) -> EndTokens:
-    """Those of a tokenizer, each by its text or its id; BadArgument where it has no such entry.
+    """Return the tokens of a tokenizer by text or ID. Raise BadArgument if it has no such entry.
 
     end_tokens(gpt2, None, "<|endoftext|>") -> EndTokens((), (EndToken(50256, "<|endoftext|>"),))
     """
@@ -137,15 +137,16 @@ def post_processor_ends(tokenizer: Tokenizer) -> EndTokens:
 
 
 def usual_end(tokenizer: Tokenizer) -> str | None:
-    """The special token that by its name ends a document, if the tokenizer has one."""
+    """Return the special token that usually ends a document, by its name; None if there is none."""
     special_tokens = tokenizer.special_tokens
     return next((name for name in END_NAMES if name in special_tokens), None)
 
 
 def _entry(tokenizer: Tokenizer, token: str | int, option: str) -> EndToken:
-    """A special token of this text, else the entry with this id, else an entry of this text.
+    """Return the special token with this text, the entry with this ID, or the entry with this text.
 
-    Vocabularies have entries for most short numbers, and nobody ends documents with the text 2 where id 2 is </s>."""
+    The ID comes before the text, since vocabularies have entries for most short numbers.
+    """
     special_tokens = tokenizer.special_tokens
     if isinstance(token, str) and token in special_tokens:
         return EndToken(special_tokens[token], token)

@@ -1,9 +1,8 @@
-"""The longest entry that training makes unless told otherwise.
+"""The default maximum length of an entry in training.
 
-Without a limit, text that repeats itself makes entries of megabytes, and a vocabulary whose bytes grow with the square
-of the text. GPT-2, cl100k, o200k, Llama 3 and Qwen have no entry of more than 128 bytes. The limit lies far above that,
-so that vocabularies of ordinary text, with its long lines of spaces and dashes, are those of a training without one
-(docs/development/algorithms.md).
+Without a limit, repetitive text produces entries of megabytes, and the vocabulary grows with the square of the text. No
+entry of GPT-2, cl100k, o200k, Llama 3 or Qwen has more than 128 bytes. The limit is far higher, so it does not change
+vocabularies of ordinary text (docs/development/algorithms.md).
 """
 
 from __future__ import annotations

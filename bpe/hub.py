@@ -1,10 +1,9 @@
-"""Tokenizers of the Hugging Face Hub by name: "org/model" or "org/model@revision", as a file in the hub's cache.
+"""Tokenizers of the Hugging Face Hub by name, "org/model" or "org/model@revision", as files in the Hub cache.
 
-huggingface_hub does the download and keeps the cache, so HF_ENDPOINT, HF_HUB_OFFLINE, HF_HOME, HF_HUB_CACHE and
-HF_TOKEN mean what they mean to it; where the server can't be reached it answers from the cache. The first of these that
-a repository has is taken, and no other file is downloaded: tokenizer.json, tekken.json, vocab.json with merges.txt,
-tokenizer.model, *.tiktoken. vocab.json and tokenizer.model come with the configuration next to them. Without the server
-a file is passed over only if the cache knows that the repository lacks it: ids must not depend on the network.
+huggingface_hub downloads and caches files, and reads HF_ENDPOINT, HF_HUB_OFFLINE, HF_HOME, HF_HUB_CACHE and HF_TOKEN.
+The first existing file is read and no other is downloaded: tokenizer.json, tekken.json, vocab.json with merges.txt,
+tokenizer.model, *.tiktoken. vocab.json and tokenizer.model come with their configuration. Without the server, a file
+is skipped only if the cache records that the repository lacks it, so that IDs do not depend on the network.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from bpe.formats.by_path import FILE_NAMES, NO_TOKENIZER
 from bpe.formats.folder import COMPANIONS
 from tokenmill.stores.url import is_url, shown_url
 
-# The hub's rule: letters, digits, "-", "_" and ".", up to 96 on each side, not "." or "-" at an end.
+# The rule of the Hub: up to 96 letters, digits, "-", "_" and "." on each side, without "." or "-" at an end.
 _NAME: Final = re.compile(r"(\w(?:[\w.-]{0,94}\w)?/\w(?:[\w.-]{0,94}\w)?)(?:@(.+))?", re.ASCII)
 _OTHER_PATHS: Final = (".git", ".json", ".tiktoken", ".model", ".txt", ".counts")  # files, mistyped
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 class Located(NamedTuple):
-    """Where a tokenizer lies. source: "org/model@commit" if it is of the hub."""
+    """ "The path of a tokenizer. source: "org/model@commit" if it is from the Hub."""
 
     path: Path
     source: str | None = None
 
 
 class HubName(NamedTuple):
-    """A repository of the hub. revision: a branch, tag or commit; None: the main branch."""
+    """A repository of the Hub. revision: a branch, tag or commit; None: the main branch."""
 
     repository: str
     revision: str | None = None
@@ -45,7 +44,7 @@ class HubName(NamedTuple):
 
 
 def hub_name(name: str) -> HubName | None:
-    """What the text says if it has the shape of a hub's name: "a/b@v1" -> ("a/b", "v1"); "a/b.json", "/a/b" -> None."""
+    """Parse the name of a repository: "a/b@v1" -> ("a/b", "v1"); "a/b.json", "/a/b" -> None."""
     match = _NAME.fullmatch(name)
     if match is None or "--" in match[1] or ".." in match[1] or match[1].endswith(_OTHER_PATHS):
         return None
@@ -53,10 +52,10 @@ def hub_name(name: str) -> HubName | None:
 
 
 def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located:
-    """The local path of a tokenizer: the path itself if it exists or is no hub's name, else what is downloaded.
+    """Return the path itself if it exists or is no name of a repository. Otherwise download the tokenizer.
 
-    BadTokenizer if the hub has no such repository, revision or tokenizer or denies access; EnvironmentFailure if the
-    server can't be reached or the cache can't be written.
+    Raise BadTokenizer if the Hub has no such repository, revision or tokenizer, or denies access. Raise
+    EnvironmentFailure if the server is unreachable or the cache is not writable.
     """
     if not path or not isinstance(path, (str, os.PathLike)):
         raise BadArgument(f"tokenizer: must be a path (got {shown(path)})")
@@ -97,7 +96,7 @@ def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located
 
 
 def download(source: str, files: Iterable[str]) -> None:
-    """Bring further files of a repository, "org/model@commit", into the cache, except files that it does not have."""
+    """Download more files of a repository, "org/model@commit", into the cache. Skip files that it lacks."""
     repository, _, commit = source.partition("@")
     cached = _Files(HubName(repository, commit))
     try:
@@ -110,7 +109,7 @@ def download(source: str, files: Iterable[str]) -> None:
 
 
 def _download(name: HubName) -> Path:
-    """The tokenizer's file in the cache, others that belong to it beside."""
+    """Download the tokenizer and its configuration. Return the path in the cache."""
     from huggingface_hub import constants, errors, snapshot_download
 
     files = _Files(name)
@@ -156,21 +155,19 @@ def _download(name: HubName) -> Path:
         ) from None
     except errors.LocalEntryNotFoundError as error:
         raise EnvironmentFailure(f"{name}: {_why_unreachable(error.__cause__ or error)}") from None
-    except (
-        Exception
-    ) as error:  # the network's errors are another library's in each version of huggingface_hub
+    except Exception as error:  # network errors depend on the version of huggingface_hub
         raise EnvironmentFailure(f"{name}: {_why_unreachable(error)}") from None
     raise BadTokenizer(f"{name}: {NO_TOKENIZER}")
 
 
 class _Files:
-    """A repository's files. by_cache_alone: the server could not be reached for one, so it is not tried again."""
+    """Files of a repository. by_cache_alone: the server was unreachable, so only the cache is used."""
 
     def __init__(self, name: HubName) -> None:
         self._name, self.by_cache_alone = name, False
 
     def get(self, file: str, revision: str | None) -> Path | None:
-        """The file in the cache, or None if the repository lacks it."""
+        """Return the file in the cache, or None if the repository lacks it."""
         from huggingface_hub import _CACHED_NO_EXIST, errors, hf_hub_download, try_to_load_from_cache
 
         repository = self._name.repository
@@ -187,7 +184,7 @@ class _Files:
 
 
 def _why_unreachable(error: BaseException) -> str:
-    """One line on why a file is neither in the cache nor to be had."""
+    """Return one line on why a file is not available."""
     from huggingface_hub import constants, errors
 
     if isinstance(error, errors.OfflineModeIsEnabled):

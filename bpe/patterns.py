@@ -1,12 +1,10 @@
-"""The pretoken patterns, by name and as regular expressions for the `regex` package.
+"""The named pre-tokenization patterns, as regular expressions for the `regex` package.
 
-The five named ones run in the native core; the expressions here are their specification and what the
-reference and the file formats use. They are the patterns that the vocabularies of that name were trained
-with, as tiktoken 0.14 and the models' tokenizer.json give them, written so that one expression holds for
-both: `\\Z` (end of the text) is Rust's `$`, which in Python also matches before a last newline.
+These are the patterns that the vocabularies were trained with, from tiktoken 0.14 and the tokenizer.json files of the
+models. `\\Z` (end of text) replaces Rust's `$`, which in Python also matches before a final newline.
 
-`cl100k` and `llama3` differ in one place only: whitespace that ends the text stays one pretoken in cl100k,
-while llama3 cuts it after its last line break ("a\\n  " -> "a", "\\n  " against "a", "\\n", "  ").
+`cl100k` and `llama3` differ only in white space at the end of the text. It is one pretoken in cl100k. llama3 splits it
+after its last line break: "a\\n  " -> "a", "\\n", "  ".
 """
 
 from __future__ import annotations
@@ -43,13 +41,13 @@ PATTERNS: Final[dict[str, str]] = {
     "qwen2": QWEN2,
 }
 
-# Other spellings in use that cut every text alike. `\s++(?!\S)` is a whitespace run that ends the text, `\s++$` in
-# Rust too; after a possessive run Oniguruma's `$`, the end of any line, can only be the end of the text as well.
-# `\p{N}{1,3}+` is left out where Oniguruma reads it: there it means `(?:\p{N}{1,3})+`.
+# Equivalent spellings. `\s++(?!\S)` is white space at the end of the text, as is `\s++$`: after a possessive run,
+# Oniguruma's `$` (the end of any line) matches only there. `\p{N}{1,3}+` is missing from Hugging Face's spellings,
+# since Oniguruma reads it as `(?:\p{N}{1,3})+`.
 _CONTRACTIONS: Final = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _SHORT_CONTRACTIONS: Final = "'(?i:[sdmt]|ll|ve|re)"
 
-# The spelling that Hugging Face's readers (Oniguruma) understand and cut alike.
+# Equivalent spellings for Hugging Face tokenizers, which uses Oniguruma.
 HUGGINGFACE_SPELLINGS: Final[dict[str, str]] = {
     "gpt2": r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
     "cl100k": (
@@ -67,7 +65,7 @@ _TIKTOKEN_SPELLINGS: Final[dict[str, str]] = {
 
 
 def _spellings() -> dict[str, str]:
-    """expression -> name, of every spelling known."""
+    """Return the name of each known expression."""
     names: dict[str, str] = {}
     for spellings in (PATTERNS, HUGGINGFACE_SPELLINGS, _TIKTOKEN_SPELLINGS):
         for name, expression in spellings.items():
@@ -83,7 +81,7 @@ _NAME_OF: Final = _spellings()
 
 
 def pattern_name(pattern: str) -> str | None:
-    """The name of a pattern given by name or in a known spelling; None for any other expression.
+    """Return the name of a pattern, given its name or a known spelling; None for another expression.
 
     "gpt2" -> "gpt2"; r"'(?:[sdmt]|ll|ve|re)| ?\\p{L}++|..." -> "gpt2"; r"\\w+" -> None
     """

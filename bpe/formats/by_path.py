@@ -1,36 +1,33 @@
-"""Which format a path is, and the tokenizer in it."""
+"""Detect the format of a tokenizer file or folder, and load the tokenizer."""
 
 from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from bpe.errors import BadArgument, BadTokenizer
 from bpe.formats import folder, gpt2, huggingface, sentencepiece, tekken, tiktoken
+from bpe.formats.faults import within
 from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens
 
-T = TypeVar("T")
-
-# Of a folder's or repository's files the first that is there is taken, vocab.json with merges.txt; then a rank file.
+# The first existing file of a folder or repository is read; vocab.json needs merges.txt. A rank file comes last.
 FILE_NAMES: Final = ("tokenizer.json", "tekken.json", "vocab.json", "tokenizer.model")
 NO_TOKENIZER: Final = (
     "contains no tokenizer. Expected tokenizer.json, tekken.json, vocab.json with merges.txt, tokenizer.model or "
     "*.tiktoken."
 )
 
-# Four times the longest known (gemma 3, 33 MB). A corpus named by mistake is refused at once, its memory not taken.
-_MOST_BYTES: Final = 1 << 27
+# Four times the largest known file (Gemma 3, 33 MB). A corpus passed by mistake fails without being read.
+_MAX_BYTES: Final = 1 << 27
 
 
 def load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Parts:
-    """The parts of the tokenizer in a file or folder; see Tokenizer.load. Errors begin with the file's path."""
-    # Reading makes hundreds of thousands of small objects and no cycles; the collector would look through them
-    # again and again, a third of the time.
+    """Load the tokenizer in a file or folder; see Tokenizer.load. Errors begin with the path of the file."""
+    # Reading creates hundreds of thousands of small objects and no cycles. Collecting would take a third of the time.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -50,22 +47,23 @@ def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Specia
     if path.name.endswith("vocab.json"):
         return _load_pair(path, files[1], settings, pattern, special_tokens)
     data = read_file(path)
-    if path.suffix == ".json" or data[:1] == b"{":
-        _check_complete(path, pattern, special_tokens)
-        return _named(path, lambda: tekken.read(data) if tekken.is_tekken(data) else huggingface.read(data))
-    if sentencepiece.is_model(data):
-        _check_complete(path, pattern, special_tokens)
-        return _named(path, lambda: folder.read_sentencepiece(data, settings))
-    if pattern is None:
-        _named(path, lambda: _check_looks_like_ranks(data))
-        raise BadArgument(f"{path}: a rank file contains no pattern. Pass pattern= (and special_tokens=).")
-    return _named(path, lambda: tiktoken.read(data, pattern, special_tokens))
+    with within(path):
+        if path.suffix == ".json" or data[:1] == b"{":
+            _check_complete(pattern, special_tokens)
+            return tekken.read(data) if tekken.is_tekken(data) else huggingface.read(data)
+        if sentencepiece.is_model(data):
+            _check_complete(pattern, special_tokens)
+            return folder.read_sentencepiece(data, settings)
+        if pattern is None:
+            _check_looks_like_ranks(data)
+            raise BadArgument("a rank file contains no pattern. Pass pattern= (and special_tokens=).")
+        return tiktoken.read(data, pattern, special_tokens)
 
 
-def _check_complete(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> None:
+def _check_complete(pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> None:
     if pattern is not None or special_tokens is not None:
         raise BadArgument(
-            f"{path}: contains its own pattern and special tokens. Leave pattern and special_tokens out."
+            "contains its own pattern and special tokens. Leave pattern and special_tokens out."
         )
 
 
@@ -77,21 +75,23 @@ def _load_pair(
     special_tokens: SpecialTokens,
 ) -> Parts:
     vocab_data, merges_data = read_file(vocab_path), read_file(merges_path)
-    vocab = _named(vocab_path, lambda: gpt2.read_vocab(vocab_data))
-    merges = _named(merges_path, lambda: gpt2.read_merges(merges_data))
-    where = vocab_path.parent
-    if settings.is_empty:
-        return _named(where, lambda: gpt2.build(vocab, merges, pattern or "gpt2", special_tokens))
-    if special_tokens is not None:
-        raise BadArgument(
-            f"{where}: {folder.CONFIG} and the files next to it set the special tokens. Leave special_tokens out, or "
-            "pass pattern= too to ignore those files."
-        )
-    return _named(where, lambda: folder.read_pair(vocab, merges, settings))
+    with within(vocab_path):
+        vocab = gpt2.read_vocab(vocab_data)
+    with within(merges_path):
+        merges = gpt2.read_merges(merges_data)
+    with within(vocab_path.parent):
+        if settings.is_empty:
+            return gpt2.build(vocab, merges, pattern or "gpt2", special_tokens)
+        if special_tokens is not None:
+            raise BadArgument(
+                f"{folder.CONFIG} and the files next to it set the special tokens. Leave special_tokens out, or pass "
+                "pattern= too to ignore those files."
+            )
+        return folder.read_pair(vocab, merges, settings)
 
 
 def _check_looks_like_ranks(data: bytes) -> None:
-    """BadTokenizer if the file is none of the kinds there are: asking for its pattern would lead nowhere."""
+    """Raise BadTokenizer for a file of an unknown format."""
     first_line = data.lstrip()[:1000].split(b"\n")[0]
     try:
         if not len(tiktoken.read_entries(first_line)):
@@ -104,9 +104,9 @@ def _check_looks_like_ranks(data: bytes) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """List the files that `load(path)` reads: one, or vocab.json and merges.txt, and the configuration next to them.
+    """Return the files that `load(path)` reads: a tokenizer file or a pair of files, and their configuration.
 
-    BadTokenizer for a folder without any.
+    Raise BadTokenizer for a folder without a tokenizer.
     """
     in_folder = path.is_dir()
     if in_folder:
@@ -121,7 +121,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _companions(path: Path, in_folder: bool) -> list[Path]:
-    """List the configuration files of a vocabulary. A SentencePiece model named by its own path is complete."""
+    """Return the configuration files of a vocabulary. A SentencePiece model passed as a file is complete."""
     if path.name != "vocab.json" and not (path.name == "tokenizer.model" and in_folder):
         return []
     return [path.with_name(name) for name in folder.COMPANIONS if path.with_name(name).is_file()]
@@ -150,19 +150,19 @@ def _in_folder(path: Path) -> Path:
 
 
 def read_file(path: Path) -> bytes:
-    """The file's bytes; BadTokenizer if it can't be read, or is far longer than any tokenizer."""
+    """Read a file. Raise BadTokenizer if it cannot be read, or is far larger than any tokenizer."""
     try:
         if path.is_file():
-            if path.stat().st_size <= _MOST_BYTES:
+            if path.stat().st_size <= _MAX_BYTES:
                 return path.read_bytes()
         else:  # a pipe, which has no size, or a device, which may have no end
             with path.open("rb") as file:
-                data = file.read(_MOST_BYTES + 1)
-            if len(data) <= _MOST_BYTES:
+                data = file.read(_MAX_BYTES + 1)
+            if len(data) <= _MAX_BYTES:
                 return data
     except OSError as error:
         raise BadTokenizer(f"{path}: {error.strerror}{_why_missing(path)}") from None
-    raise BadTokenizer(f"{path}: too large for a tokenizer (more than {_MOST_BYTES:,} bytes)")
+    raise BadTokenizer(f"{path}: too large for a tokenizer (more than {_MAX_BYTES:,} bytes)")
 
 
 def _why_missing(path: Path) -> str:
@@ -175,10 +175,3 @@ def _why_missing(path: Path) -> str:
         if path.suffix or len(path.parts) > 1
         else ". For a tokenizer of the Hugging Face Hub, pass ORG/MODEL."
     )
-
-
-def _named(path: Path, read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except (BadTokenizer, BadArgument) as error:
-        raise type(error)(f"{path}: {error}") from None

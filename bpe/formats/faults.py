@@ -13,15 +13,11 @@ PATTERN_FORM: Final = '{"Regex": ...} or {"String": ...}'
 
 @contextmanager
 def within(path: object, separator: str = ": ") -> Iterator[None]:
-    """Prefix the message of a BadTokenizer or BadArgument raised inside: "id 5 ..." -> "model.vocab: id 5 ...".
-
-    A ValueError of the core becomes a BadTokenizer.
-    """
+    """Prefix the message of a BadTokenizer or BadArgument raised inside: "must be ..." -> "decoder: must be ..."."""
     try:
         yield
-    except ValueError as error:
-        kind = type(error) if isinstance(error, (BadTokenizer, BadArgument)) else BadTokenizer
-        raise kind(f"{path}{separator}{error}") from None
+    except (BadTokenizer, BadArgument) as error:
+        raise type(error)(f"{path}{separator}{error}") from None
 
 
 def must_be(path: str, must: str, value: object) -> BadTokenizer:

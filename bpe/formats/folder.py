@@ -365,7 +365,7 @@ def _tokens_of(
                 raise must_be(f"{ADDED_TOKENS}: {shown(text)}", "an ID", id_)
             by_id.append((id_, _token({"content": text, "special": text in given}, ADDED_TOKENS)))
     tokens = {token["content"]: token for _, token in sorted(by_id, key=lambda each: each[0])}
-    fixed = {*tokens}  # the flags of a token that is not listed are those that come last
+    fixed = {*tokens}  # for other tokens, the last flags count
     for name, text in texts.items():
         if text in fixed:
             tokens[text] |= {"special": True}
@@ -377,7 +377,7 @@ def _tokens_of(
             tokens[token["content"]] = token | {
                 "special": token["special"] or token["content"] in texts.values()
             }
-    if settings.name == "Qwen2Tokenizer":  # which adds all its special tokens again, without flags
+    if settings.name == "Qwen2Tokenizer":  # adds all its special tokens again, without flags
         for text in (*texts.values(), *(_text_of(each, "extra_special_tokens") for each in extra)):
             tokens[text] = _token(text, text, special=True)
     next_id = len(vocab)

@@ -1,7 +1,7 @@
-"""GPT-2's pair of files: vocab.json (entry in the byte alphabet -> id) and merges.txt (`left right` a line).
+"""GPT-2's pair of files: vocab.json (entry in the byte alphabet -> ID) and merges.txt (`left right` per line).
 
-They hold neither the pattern nor which entries are special tokens. An entry that is no byte, is made by no merge and
-looks like `<...>` is taken for one, such as GPT-2's `<|endoftext|>`; others are named by `special_tokens`.
+The files contain neither the pattern nor the special tokens. An entry of the form `<...>` that no merge produces is a
+special token, such as GPT-2's `<|endoftext|>`. The argument special_tokens names others.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _FORM: Final = "vocab.json and merges.txt"
 
 
 def both_paths(path: Path) -> tuple[Path, Path]:
-    """(vocab.json, merges.txt) of either; a prefix is kept: gpt2-merges.txt -> gpt2-vocab.json, gpt2-merges.txt."""
+    """Return the paths of both files, with the prefix of one: gpt2-merges.txt -> gpt2-vocab.json, gpt2-merges.txt."""
     prefix = path.name.removesuffix("vocab.json").removesuffix("merges.txt")
     return path.with_name(prefix + "vocab.json"), path.with_name(prefix + "merges.txt")
 
 
 def read_vocab(data: bytes) -> dict[str, int]:
-    """entry in the byte alphabet (special tokens as they are) -> id."""
+    """Read vocab.json: ID by entry in the byte alphabet, or by text for special tokens."""
     vocab = parse(data)
     if not isinstance(vocab, dict):
         raise BadTokenizer(f"must be a JSON object of entries and IDs (got {shown(vocab)})")
@@ -43,9 +43,9 @@ def read_vocab(data: bytes) -> dict[str, int]:
 
 
 def read_merges(data: bytes) -> list[tuple[bytes, bytes]]:
-    """The merges; BadTokenizer names the line. "#version: 0.2\\nĠ t\\n" -> [(b" ", b"t")]."""
+    """Read merges.txt; BadTokenizer names the line. "#version: 0.2\\nĠ t\\n" -> [(b" ", b"t")]."""
     try:
-        lines = data.decode("utf-8").split("\n")  # splitlines would also split at characters inside entries
+        lines = data.decode("utf-8").split("\n")  # splitlines would split entries
     except UnicodeDecodeError as error:
         raise not_utf8(error.start) from None
     merges: list[tuple[bytes, bytes]] = []
@@ -58,7 +58,7 @@ def read_merges(data: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def merge_of_line(line: str, where: str) -> tuple[bytes, bytes]:
-    """ "Ġ t" -> (b" ", b"t"); the error begins with `where`."""
+    """Read a line: "Ġ t" -> (b" ", b"t"). The error begins with `where`."""
     parts = line.split(" ")
     if len(parts) != 2 or not all(parts):
         raise must_be(where, "two entries separated by one space", line)
@@ -87,7 +87,7 @@ def build(
     pattern: str | Pretokenizer,
     special_tokens: SpecialTokens,
 ) -> Parts:
-    """The tokenizer of what the two files hold."""
+    """Build the tokenizer of the two files."""
     products = {left + right for left, right in merges}
     if special_tokens is None:
         special_tokens = {
@@ -96,7 +96,7 @@ def build(
             if len(text) > 2 and text[0] == "<" and text[-1] == ">" and to_bytes(text) not in products
         }
     entries: dict[int, bytes] = {}
-    decoded_only: dict[int, str] = {}  # the empty entry, and those that no text becomes
+    decoded_only: dict[int, str] = {}  # the empty entry, and entries that no text produces
     for characters, id_ in vocab.items():
         entry = characters.encode() if characters in special_tokens else to_bytes(characters)
         if not isinstance(id_, int) or id_ in entries or id_ in decoded_only:
@@ -117,9 +117,9 @@ def build(
 
 
 def special_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:
-    """(id, key in the vocabulary) of the special tokens, which are spelled as they are, by ascending id.
+    """Return (ID, key in vocab.json) of the special tokens, by ascending ID.
 
-    BadTokenizer if one is spelled like another entry in the byte alphabet: the byte entry 0xe9 is "é".
+    Raise BadTokenizer if one is spelled like another entry in the byte alphabet: the entry of byte 0xe9 is "é".
     """
     encoder = tokenizer.core_encoder
     keys = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
@@ -128,26 +128,25 @@ def special_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:
         also = encoder.entry(id_)  # text without the special token may need the entry too
         if (entry and encoder.find(entry) not in (None, id_)) or (also and to_characters(also) != text):
             raise BadTokenizer(
-                "special_tokens: same spelling as an ordinary entry in the byte alphabet (got "
-                f"{shown(text)}). Save the "
-                "tokenizer in another format."
+                f"special_tokens: same spelling as an ordinary entry in the byte alphabet (got {shown(text)}). "
+                "Save the tokenizer in another format."
             )
     return keys
 
 
 def vocab_of(tokenizer: Tokenizer) -> dict[str, int]:
-    """entry in the byte alphabet, special tokens as they are -> id, by ascending id."""
+    """Return vocab.json: ID by entry in the byte alphabet, or by text for special tokens; by ascending ID."""
     special = dict(special_keys(tokenizer)) | dict(tokenizer.parts.vocabulary.decoded_only)
     return {special.get(id_, to_characters(entry)): id_ for id_, entry in tokenizer.vocab.items()}
 
 
 def merge_lines(tokenizer: Tokenizer) -> list[str]:
-    """The merges as "left right" in the byte alphabet."""
+    """Return the merges as "left right" in the byte alphabet."""
     return [f"{to_characters(left)} {to_characters(right)}" for left, right in tokenizer.merges]
 
 
 def export(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write vocab.json and merges.txt; UnsupportedTokenizer if the two can't say what this tokenizer does."""
+    """Write vocab.json and merges.txt. Raise UnsupportedTokenizer if they cannot express the tokenizer."""
     rules = tokenizer.text_rules
     if rules not in (None, TextRules(byte_level=True)):
         raise not_storable("text entries, affixes and unk_token", _FORM)

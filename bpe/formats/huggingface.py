@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bpe import _core
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text
-from bpe.formats.faults import must_be, not_utf8, within
+from bpe.formats.faults import must_be, not_utf8
 from bpe.formats.gpt2 import outside_alphabet, special_keys
 from bpe.formats.huggingface_decoder import decoder_to_json
 from bpe.formats.huggingface_envelope import Model, check_root, read_envelope, text_rules_of
@@ -65,8 +65,10 @@ def read_whole(data: bytes) -> ReadFile:
     if not TextRules.of_text(text_rules) and (other := file.spell_bytes()):
         index, part = other
         raise outside_alphabet(f"model.merges[{index}]", part)
-    with within("model.vocab"):
+    try:
         model = Model(file, root, text_rules)
+    except ValueError as error:
+        raise BadTokenizer(f"model.vocab: {error}") from None
     envelope = read_envelope(root, model, text_rules)
     decoded_only = {id_: text for text, id_ in file.texts.items() if text not in envelope.special_tokens}
     if text_rules is None:

@@ -1,21 +1,21 @@
-r"""Reads SentencePiece's models of type BPE.
+r"""Reader of SentencePiece models of type BPE.
 
-A model is a ModelProto (sentencepiece_model.proto): pieces with a score and a type by id, a TrainerSpec, and a
-NormalizerSpec. What it becomes is what a tokenizer.json of the same model says, and its ids are those of the
-`sentencepiece` library:
+A model is a ModelProto (sentencepiece_model.proto): pieces with text, score and type by ID, a TrainerSpec, and a
+NormalizerSpec. IDs equal those of the `sentencepiece` library:
 
-- SentencePiece joins the two neighbours whose piece has the highest score, of equal scores the leftmost. Of a piece's
-  splits only one can ever come up, since the joins within its characters happen in one order whatever stands around
-  them. So the merges are all splits of all pieces by score, and ranks say the same, unless different pieces have one
-  score: then they must be runs of one character, such as Llama 2's and Mistral's of spaces, for which it is shown.
-- Characters of no piece are their bytes' pieces with byte_fallback, else the unknown piece, one for neighbours.
-- White space: add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces become components of the normalizer, in
-  the order of SentencePiece's steps. precompiled_charsmap becomes `Charsmap`.
-- Control and unknown pieces are special tokens; other than here, SentencePiece never finds them in a text:
-  `encode(text, allowed_special=...)` without them is its behaviour.
-- User-defined symbols are cut out of the normalized text first: added tokens that are normalized, but for the dummy
-  prefix. That is exact where normalizing is done character by character; with white space removed or a charsmap it is
-  refused.
+- SentencePiece merges the adjacent pair whose piece has the highest score; the leftmost of equal scores. Only one split
+  of a piece can occur, because merging its characters has one order in any context. Therefore the merges are all splits
+  of all pieces, ranked by score. Example: {"a": -9, "b": -9, "c": -9, "bc": -1, "ab": -2, "abc": -3} gives the merges
+  b+c, a+b, a+bc, ab+c. In any text, "abc" becomes a, bc and then abc, so ab+c is listed and never applied.
+- Ranks cannot express equal scores, except for runs of one character, such as the spaces of Llama 2 and Mistral.
+- A character without a piece becomes the pieces of its bytes with byte_fallback. Otherwise adjacent characters without
+  a piece become one unknown piece.
+- add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces become components of the normalizer, in
+  SentencePiece's order. precompiled_charsmap becomes `Charsmap`.
+- Control and unknown pieces are special tokens. SentencePiece never finds them in text, like
+  `encode(text, allowed_special=())`.
+- User-defined symbols are matched in the normalized text, without the dummy prefix. They become added tokens with
+  normalized=True, which is exact if normalization works character by character. Other normalizers are not supported.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BPE: Final = 2
 
 @dataclass
 class Model:
-    """What a model says, as far as ids hang on it. pieces: text, score and type by id."""
+    """The fields of a model that affect IDs. pieces: text, score and type by ID."""
 
     pieces: list[tuple[str, float, int]] = field(default_factory=list)
     model_type: int = 1
@@ -59,17 +59,17 @@ class Model:
 
 
 def is_model(data: bytes) -> bool:
-    """Whether it begins as a model does: with a piece that begins with its text. A rank file is base64."""
+    """Return whether the data starts like a model: with a piece that starts with its text."""
     return data[:1] == b"\n" and data[2:3] == b"\n"
 
 
 def read(data: bytes) -> Parts:
-    """The tokenizer of a model; BadTokenizer or UnsupportedTokenizer says what is wrong or can't be honoured."""
+    """ "Read a model. Raise BadTokenizer or UnsupportedTokenizer for a malformed or unsupported one."""
     return build(read_model(data))
 
 
 def read_model(data: bytes) -> Model:
-    """What the file says; BadTokenizer if it is cut short or damaged."""
+    """Read the fields of a model. Raise BadTokenizer if it is truncated or damaged."""
     model = Model()
     for number, _, value in fields(memoryview(data)):
         if number == 1:
@@ -139,7 +139,7 @@ def check_model(model: Model) -> None:
 
 
 def build(model: Model) -> Parts:
-    """The tokenizer of a model."""
+    """Build the tokenizer of a model."""
     check_model(model)
     pieces = list(enumerate(model.pieces))
     unknown = next(text for _, (text, _, kind) in pieces if kind == UNKNOWN)
@@ -165,7 +165,7 @@ def build(model: Model) -> Parts:
 
 
 def check_pieces(model: Model) -> None:
-    """Raise BadTokenizer for what SentencePiece rejects, UnsupportedTokenizer for what has no counterpart here."""
+    """Raise BadTokenizer for pieces that SentencePiece rejects, and UnsupportedTokenizer for unsupported ones."""
     seen: dict[str, int] = {}
     for id_, (text, score, kind) in enumerate(model.pieces):
         where = f"pieces[{id_}] {shown(text)}"
@@ -207,10 +207,10 @@ def _check_symbols(model: Model, symbols: list[str]) -> None:
 
 
 def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
-    """All splits of the pieces, the highest score first, of one score by id, of one piece by the left parts' order.
+    """Return all splits of the pieces, by descending score, then by ID, then by the ID of the left part.
 
-    scores: of the pieces by ascending id. {"a": -9, "b": -9, "ab": -1, "abb": -2} -> [("a", "b"), ("ab", "b")].
-    UnsupportedTokenizer if pieces that have a split have one score, and ranks of merges give other ids.
+    scores: score by piece, by ascending ID. {"a": -9, "b": -9, "ab": -1, "abb": -2} -> [("a", "b"), ("ab", "b")].
+    Raise UnsupportedTokenizer if pieces have equal scores and ranks of merges would give other IDs.
     """
     number = {text: index for index, text in enumerate(scores)}
     merges: list[tuple[str, str]] = []
@@ -227,9 +227,8 @@ def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
     for score, texts in made.items():
         if len(texts) > 1 and not _are_runs_that_ranks_join_alike(texts, score, scores, merges):
             raise UnsupportedTokenizer(
-                f"pieces: {shown(texts[0])} and {shown(texts[1])} have the same score, so ranks of merges "
-                "cannot express "
-                f"their order (got {score:g})"
+                f"pieces: {shown(texts[0])} and {shown(texts[1])} have the same score, so ranks of merges cannot "
+                f"express their order (got {score:g})"
             )
     return merges
 
@@ -237,13 +236,16 @@ def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
 def _are_runs_that_ranks_join_alike(
     texts: list[str], score: float, scores: dict[str, float], merges: list[tuple[str, str]]
 ) -> bool:
-    """Whether the pieces of one score are runs of one character, such as spaces, which come out alike by either rule.
+    """Return whether pieces of equal score are runs of one character for which both rules give the same result.
 
-    Nothing but runs may hold the character twice, and what holds it once must have a higher score: then all other
-    joins are done before, nothing but these joins happens to a run, and what it becomes hangs on its length alone. If a
-    run as long as the longest piece becomes that piece, a longer one begins with it by SentencePiece's rule, and by
-    ranks: that is so up to twice the length, and then for all, since the two windows of a run that leave out its first
-    piece or its last character have a border in common (bpe/native/merge/merge_by_windows.hpp).
+    Example with spaces: pieces of 1, 2 and 4 spaces, where those of 2 and 4 have equal scores. Leftmost first, 5 spaces
+    become 2+1+1+1, then 2+2+1, then 4+1. By rank (1+1 before 2+2), they become 2+2+1 and then 4+1.
+
+    No other piece may contain the character twice, and a piece that contains it once must have a higher score. Then all
+    other merges happen first, and the result for a run depends only on its length. If a run of the longest piece's
+    length becomes that piece, every longer run starts with it under both rules. It suffices to compare lengths up to
+    twice the longest piece: for longer runs, the two windows without the first piece and without the last character
+    share a boundary (bpe/native/merge/merge_by_windows.hpp).
     """
     character = texts[0][0]
     runs = {len(text) for text in scores if set(text) == {character}}
@@ -258,13 +260,14 @@ def _are_runs_that_ranks_join_alike(
         if set(left + right) == {character}
     }
     longest = max(runs)
-    return _by_rank(longest, ranks) == [longest] and all(
-        _by_place(length, runs) == _by_rank(length, ranks) for length in range(2, 2 * longest + 1)
+    return _merged_by_rank(longest, ranks) == [longest] and all(
+        _merged_leftmost(length, runs) == _merged_by_rank(length, ranks)
+        for length in range(2, 2 * longest + 1)
     )
 
 
-def _by_place(length: int, runs: set[int]) -> list[int]:
-    """The lengths of the pieces that a run becomes if the leftmost two that make a piece are joined first."""
+def _merged_leftmost(length: int, runs: set[int]) -> list[int]:
+    """Return the lengths of the pieces of a run if the leftmost pair that forms a piece merges first."""
     pieces: list[int] = []
     for _ in range(length):
         pieces.append(1)
@@ -273,8 +276,8 @@ def _by_place(length: int, runs: set[int]) -> list[int]:
     return pieces
 
 
-def _by_rank(length: int, ranks: dict[tuple[int, int], int]) -> list[int]:
-    """The same if the two of the lowest rank are joined first, the leftmost of these."""
+def _merged_by_rank(length: int, ranks: dict[tuple[int, int], int]) -> list[int]:
+    """Return the lengths of the pieces of a run if the pair of the lowest rank merges first."""
     pieces = [1] * length
     while pairs := [(ranks[pair], place) for place, pair in enumerate(pairwise(pieces)) if pair in ranks]:
         place = min(pairs)[1]
@@ -283,11 +286,11 @@ def _by_rank(length: int, ranks: dict[tuple[int, int], int]) -> list[int]:
 
 
 def normalizer_of(model: Model) -> tuple[Component, ...]:
-    """SentencePiece's steps as components; each is exact for all texts."""
+    """Return SentencePiece's steps as components. Each is exact for all texts."""
     components: list[Component] = []
     escapes = model.escape_whitespaces
     if model.add_dummy_prefix:
-        # A text that is white space alone has no prefix: then the last steps take it away again.
+        # Text of white space only gets no prefix. The last steps remove the prefix again.
         plain = escapes and not model.charsmap and not model.remove_extra_whitespaces
         has_symbols = any(kind == USER_DEFINED for _, _, kind in model.pieces)
         components.append((DummyPrefix if has_symbols else Prepend)(LOWER_BLOCK if plain else " "))
@@ -297,7 +300,7 @@ def normalizer_of(model: Model) -> tuple[Component, ...]:
         if not model.add_dummy_prefix:
             components.append(Replace(r"\A +", "", is_expression=True))
         components.append(Replace(" {2,}", " ", is_expression=True))
-        # U+2581 of the text's own, too.
+        # Includes U+2581 from the text.
         components.append(Replace(rf"[ {LOWER_BLOCK}]+\z" if escapes else r" +\z", "", is_expression=True))
     if escapes:
         components.append(Replace(" ", LOWER_BLOCK))
@@ -305,7 +308,7 @@ def normalizer_of(model: Model) -> tuple[Component, ...]:
 
 
 def decoder_of(model: Model) -> Decoder:
-    """As the tokenizer.json of such models has it; the space in front goes where encoding puts it or takes it."""
+    """Return the decoder. It removes a leading space if encoding adds or removes one."""
     decoder: list[DecoderComponent] = [DecoderReplace(LOWER_BLOCK, " "), ByteFallback(), Fuse()]
     if model.add_dummy_prefix or model.remove_extra_whitespaces:
         decoder.append(DecoderStrip(" ", 1, 0))

@@ -1,4 +1,4 @@
-"""Writes SentencePiece models of tokenizers whose entries are text; sentencepiece.py says what a model is."""
+"""Writer of SentencePiece models for tokenizers whose entries are text. `sentencepiece` describes the format."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _FORM: Final = "a SentencePiece model"
 
 
 def to_model(tokenizer: Tokenizer) -> bytes:
-    """The model that the `sentencepiece` library encodes with to the same ids; special tokens become control pieces.
+    """Return a model with which the `sentencepiece` library gives the same IDs. Special tokens become control pieces.
 
-    UnsupportedTokenizer names the first thing that a model can't say.
+    Raise UnsupportedTokenizer for a tokenizer that a model cannot express.
     """
     rules = tokenizer.text_rules
     if not TextRules.of_text(rules):
@@ -57,8 +57,8 @@ def to_model(tokenizer: Tokenizer) -> bytes:
 
 
 def _settings_of(tokenizer: Tokenizer, byte_fallback: bool) -> Model:
-    """The model without pieces that has this tokenizer's normalizer and decoder."""
-    # Cut in front of each U+2581 alone, where no merge reaches across one.
+    """Return the model without pieces that has the normalizer and the decoder of this tokenizer."""
+    # Splitting before each U+2581 changes nothing if no merge crosses it.
     at_words = tokenizer.pretokenizer.components == (Split(LOWER_BLOCK, "text", "MergedWithNext"),)
     needless = at_words and all(
         LOWER_BLOCK not in (left + right).decode()[1:] for left, right in tokenizer.merges
@@ -89,7 +89,7 @@ def _settings_of(tokenizer: Tokenizer, byte_fallback: bool) -> Model:
 
 
 def _pieces_of(tokenizer: Tokenizer, rules: TextRules) -> list[tuple[str, float, int]]:
-    """Pieces by id; the scores are those of training, 0 for the first merge's product, then -1, then -2."""
+    """Return pieces by ID. Scores are those of training: 0 for the product of the first merge, then -1, then -2."""
     entries = tokenizer.vocab
     if tokenizer.max_token_id != len(entries) - 1:
         raise not_storable("IDs with gaps", _FORM)
@@ -126,11 +126,10 @@ def _pieces_of(tokenizer: Tokenizer, rules: TextRules) -> list[tuple[str, float,
 
 
 def _check_splits(tokenizer: Tokenizer, normal: dict[str, None]) -> None:
-    """Raise UnsupportedTokenizer where SentencePiece would join what these merges do not, or in another order.
+    """Raise UnsupportedTokenizer if SentencePiece would merge other pairs, or in another order.
 
-    It joins by any split of a piece, here only listed pairs merge. The two agree if each piece is what its own
-    characters merge to, or has all its splits in the list: were another split to come up, the piece would not be
-    what its characters merge to. And the ranks of a piece's splits must not be interleaved with another's.
+    SentencePiece merges any split of a piece, this tokenizer only listed pairs. Both agree if each piece is the result
+    of merging its characters, or has all its splits in the list. The splits of a piece must be adjacent in the list.
     """
     splits: dict[str, int] = {}
     last = ""

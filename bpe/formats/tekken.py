@@ -1,12 +1,12 @@
-"""Mistral's tekken.json: entries as base64 by rank, an expression as pattern, special tokens in front of the ids.
+"""Mistral's tekken.json: entries in base64 by rank, a pattern, and special tokens with the lowest IDs.
 
     {"config": {"pattern", "default_vocab_size", "default_num_special_tokens", "num_vocab_tokens", "version"},
      "vocab": [{"rank", "token_bytes", "token_str"}, ...], "special_tokens": [{"rank", "token_str", "is_control"}, ...]}
 
-The id of a special token is its rank, that of an entry its rank and the number of special tokens more; of the entries
-only so many count that all are default_vocab_size. Special tokens that the list leaves out are `<SPECIAL_n>`, as
-mistral-common names them. Merges follow from the ranks, as in tiktoken's rank files; the expression is in Rust's
-dialect. Settings for images, audio and prompts are passed over.
+The ID of a special token is its rank. The ID of an entry is its rank plus the number of special tokens. The first
+entries count, up to default_vocab_size tokens in total. Special tokens that are not listed have the names of
+mistral-common, `<SPECIAL_n>`. Merges follow from the ranks, as in tiktoken's rank files. The pattern is in Rust's
+dialect. Settings for images, audio and prompts are ignored.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from bpe import _core
 from bpe.errors import BadTokenizer
 from bpe.formats import tiktoken
 from bpe.formats.faults import must_be
-from bpe.formats.json_input import expect_list, expect_object, parse
+from bpe.formats.json_input import expect_integer, expect_list, expect_object, parse
 from bpe.parts import Parts
 
-_PASSED_OVER: Final = {"type", "version", "image", "multimodal", "audio", "model_settings_builder"}
-_TOP_LEVEL: Final = {"config", "vocab", "special_tokens"} | _PASSED_OVER
+_IGNORED: Final = {"type", "version", "image", "multimodal", "audio", "model_settings_builder"}
+_TOP_LEVEL: Final = {"config", "vocab", "special_tokens"} | _IGNORED
 _CONFIG: Final = {
     "pattern",
     "num_vocab_tokens",
@@ -29,7 +29,7 @@ _CONFIG: Final = {
     "default_num_special_tokens",
     "version",
 }
-# Of files that list no special tokens, as mistral-common has them.
+# The special tokens of files that list none, as in mistral-common.
 _FIRST_SPECIAL: Final = (
     "<unk>",
     "<s>",
@@ -55,19 +55,22 @@ _FIRST_SPECIAL: Final = (
 
 
 def is_tekken(data: bytes) -> bool:
-    """Whether a JSON file says that it is one: its entries have bytes, those of a tokenizer.json merges."""
+    """Return whether a JSON file is a tekken.json: it has token_bytes and no merges."""
     return b'"token_bytes"' in data and b'"merges"' not in data
 
 
 def read(data: bytes) -> Parts:
-    """The tokenizer of a tekken.json; errors name the JSON path."""
+    """Read a tekken.json. Errors name the JSON path."""
     root = expect_object(parse(data), "tekken.json", _TOP_LEVEL)
     config = expect_object(root.get("config"), "config", _CONFIG)
     pattern = config.get("pattern")
     if not isinstance(pattern, str) or not pattern:
         raise must_be("config.pattern", "a regular expression", pattern)
-    specials_count = _count(config, "default_num_special_tokens")
-    entry_count = _count(config, "default_vocab_size") - specials_count
+    specials_count, vocab_size = (
+        expect_integer(config.get(name), f"config.{name}")
+        for name in ("default_num_special_tokens", "default_vocab_size")
+    )
+    entry_count = vocab_size - specials_count
     vocab = expect_list(root.get("vocab"), "vocab")
     if not 256 <= entry_count <= len(vocab):
         raise BadTokenizer(
@@ -107,10 +110,3 @@ def _special_tokens(value: Any, count: int) -> dict[str, int]:
     if len(specials) < count:
         raise BadTokenizer("special_tokens: duplicate text")
     return specials
-
-
-def _count(config: dict[str, Any], name: str) -> int:
-    value = config.get(name)
-    if type(value) is not int or value < 0:
-        raise must_be(f"config.{name}", "an integer of at least 0", value)
-    return value

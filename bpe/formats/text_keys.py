@@ -1,8 +1,8 @@
-"""Choose the added tokens to write into model.vocab where a character may be unknown: those that no other text becomes.
+"""Choose the added tokens to write into model.vocab if characters may be unknown.
 
-Readers expect them there, but what is in model.vocab is an entry: an added token that is one character, or with
-ignore_merges a whole pretoken, would become the id of the same text where it is no added token. Outside of model.vocab
-readers count on from the last entry.
+Readers expect added tokens in model.vocab, where each key is also an entry. There, an added token of one character (or
+with ignore_merges, of one pretoken) would change the IDs of equal text that is not an added token. Readers number added
+tokens outside model.vocab after the last entry.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def text_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:
-    """(id, text) by ascending id. BadTokenizer if one that must be left out has not the id that readers count to."""
+    """Return (ID, text) by ascending ID.
+
+    Raise BadTokenizer if a token that must not be in model.vocab has another ID than readers give it.
+    """
     rules = tokenizer.text_rules
     assert rules is not None
     encoder = tokenizer.core_encoder
@@ -43,6 +46,6 @@ def text_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:
 
 
 def _is_counted_to(first: int, new: list[tuple[int, str]], entries: int) -> bool:
-    """Whether those from this id on have the next ids behind all others. new: by ascending id."""
+    """Return whether the tokens from this ID on have the IDs after all others. new: by ascending ID."""
     ids = [id_ for id_, _ in new if id_ >= first]
     return ids == list(range(entries + len(new) - len(ids), entries + len(new)))

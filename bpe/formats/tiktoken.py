@@ -1,11 +1,11 @@
-"""tiktoken's rank file: a line `base64(bytes) rank` an entry. The rank is the id and the priority of merging.
+"""tiktoken's rank file: a line `base64(bytes) rank` per entry. The rank is the ID and the priority of merging.
 
-It holds neither the pattern nor special tokens; merges follow from the ranks (every adjacent pair whose bytes
-together are an entry), and a pretoken that is an entry is emitted at once.
+The file contains neither the pattern nor special tokens. Every adjacent pair whose bytes are an entry merges, and a
+pretoken that is an entry is emitted without merging.
 
-A tokenizer with listed merges becomes a rank file with the same ids if the merges make the entries in the order
-of their ids and each entry's bytes encode to that entry; then no other split of an entry ever stands side by
-side (both parts would lie in a stretch that no merge has crossed, and there the listed merges come first).
+A tokenizer with listed merges can be written as a rank file with the same IDs if the merges produce the entries in the
+order of their IDs and each entry encodes to itself. Then no other split of an entry becomes adjacent: both parts would
+be in a span that no merge has crossed, where the listed merges come first.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _FORM: Final = "a rank file"
 
 
 def read(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
-    """The tokenizer of a rank file; errors name the line. Special tokens without ids follow the highest rank."""
+    """Read a rank file. Errors name the line. Special tokens without IDs follow the highest rank."""
     return from_entries(read_entries(data), pattern, special_tokens)
 
 
 def read_entries(data: bytes) -> _core.EntryFile:
-    """The entries of a rank file; BadTokenizer names the first line that is not `base64 rank`."""
+    """Read the entries of a rank file. BadTokenizer names the first malformed line."""
     file = _core.EntryFile.read_rank_file(data)
     if file.fault is not None:
         _, index, start, stop, _ = file.fault
@@ -45,7 +45,7 @@ def read_entries(data: bytes) -> _core.EntryFile:
 
 
 def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
-    """The tokenizer of entries whose ids are their ranks, with special tokens that are none of them."""
+    """Build the tokenizer of entries whose IDs are their ranks, and of special tokens."""
     specials = _special_ids(file, special_tokens)
     entries = file.find([text.encode() for text in specials])
     for text, entry_id in zip(specials, entries, strict=True):
@@ -67,7 +67,7 @@ def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tok
 
 
 def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[str, int]:
-    """text -> id; those without ids follow the highest rank in their order."""
+    """Return the IDs of the special tokens by text. Tokens without IDs follow the highest rank."""
     texts = check_special_texts(special_tokens or ())
     if isinstance(special_tokens, Mapping):
         specials = dict(special_tokens)
@@ -82,7 +82,7 @@ def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[s
 
 
 def to_ranks(tokenizer: Tokenizer) -> bytes:
-    """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
+    """Return the rank file of a tokenizer. Raise BadTokenizer if its IDs would change."""
     if tokenizer.text_rules is not None:
         raise not_storable("text entries and a vocabulary that lacks bytes", _FORM)
     if tokenizer.normalizer is not None:
@@ -98,7 +98,7 @@ def to_ranks(tokenizer: Tokenizer) -> bytes:
 
 
 def rank_file(ranked: Iterable[tuple[bytes, int]]) -> bytes:
-    """The rank file of (entry, rank), in the order given."""
+    """Return the rank file of entries and ranks, in the given order."""
     return b"".join(
         (binascii.b2a_base64(entry, newline=False) or b"=") + b" %d\n" % rank for entry, rank in ranked
     )
@@ -130,7 +130,7 @@ def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]],
 
 
 def first_unreached(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]]) -> int | None:
-    """The lowest id whose bytes, as a pretoken, the merges do not turn into that one id; None if there is none."""
+    """Return the lowest ID of an entry that merging its own bytes does not produce; None if there is none."""
     encoder = _core.TokenizerCore(entries, merges, {}, None, False)
     for id_, entry in sorted(entries.items()):
         ids = encoder.encode_pretokens(entry, np.array([len(entry)], np.uint64))

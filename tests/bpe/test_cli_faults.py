@@ -17,7 +17,7 @@ from bpe.tokenizer import Tokenizer
 
 def test_what_is_far_too_long_for_a_tokenizer_is_not_read(monkeypatch, capfdbinary, tmp_path, text_file):
     """The corpus, named by mistake, went to memory as a whole, and /dev/zero never ended."""
-    monkeypatch.setattr("bpe.formats.by_path._MOST_BYTES", 1000)
+    monkeypatch.setattr("bpe.formats.by_path._MAX_BYTES", 1000)
     (tmp_path / "corpus").write_bytes(b"{" * 1001)
     for path in (tmp_path / "corpus", "/dev/zero"):
         failed(capfdbinary, 2, f"{path}: ", "info", path)
