@@ -13,7 +13,7 @@ from typing_extensions import Buffer
 
 __version__: str
 
-# -- automaton.cpp, text_window.cpp, piece_stream.cpp, safe_cut.cpp, utf8.cpp
+# -- automaton.cpp, text_window.cpp, safe_cut.cpp, utf8.cpp
 
 Start = tuple[int, int, bool]
 """Where a piece starts: characters back (0: in a register), the register, whether the piece is left out."""
@@ -39,9 +39,6 @@ class Automaton:
     def drops(self) -> bool:
         """Whether any piece is left out."""
     @property
-    def streams(self) -> bool:
-        """Whether PieceStream takes it: it only goes forward, and its pieces are those in the end."""
-    @property
     def has_later_phases(self) -> bool: ...
     def followed_by(
         self,
@@ -56,25 +53,11 @@ class Automaton:
         piece begins an input. stays: pieces of these bytes are left as they are.
         """
 
-class PieceStream:
-    """Where the pieces of one text start that comes in parts; nothing is held of the text."""
-
-    def __init__(self, automaton: Automaton) -> None: ...
-    def feed(self, buffer: Buffer, final: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
-        """(starts that have become certain, whether each piece is left out, before where all starts are known).
-
-        buffer: more of the text, valid UTF-8 cut anywhere. Starts ascend and count bytes of the whole text; after the
-        final part the last of them is its end.
-        """
-
 def pieces(automaton: Automaton, buffer: Buffer) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """(where the pieces of one text start, whether each is left out), in bytes. ValueError if it is not UTF-8."""
 
 def pretokens(automaton: Automaton, buffer: Buffer) -> tuple[bytes, NDArray[np.uint64]]:
     """(the pretokens of one text end to end, their ends), for an automaton with later phases. ValueError as pieces."""
-
-def scan_pieces(automaton: Automaton, buffer: Buffer) -> int:
-    """The windows that the text is looked at in, with nothing written down: what looking for pieces alone costs."""
 
 def last_safe_cut(automaton: Automaton, buffer: Buffer) -> int:
     """A 0 <= p < len(buffer), near the end, at which the text may be cut whatever follows it (0 if none is found).
@@ -332,13 +315,11 @@ class TokenizerCore:
     def encode_part(
         self, buffer: Buffer, special: bool | AddedTokens, start: int, normalize: bool = True
     ) -> NDArray[np.uint32]:
-        """The IDs of a part of a text of valid UTF-8, each part but the last cut off with `last_cut`.
+        """The IDs of a part of a text of valid UTF-8, cut where any continuation allows it.
 
         start: INSIDE for all parts but the first (`bpe.normalizers`).
         normalize: apply the normalizers; otherwise that was done before.
         """
-    def last_cut(self, buffer: Buffer, special: bool | AddedTokens) -> int:
-        """The last offset found at which the text may be cut in two parts, whatever follows; 0: none."""
     @staticmethod
     def out_tokens(buffer_bytes: int) -> int:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
@@ -363,6 +344,19 @@ def id_rows(tokens: NDArray[np.uint32], offsets: NDArray[np.uint64]) -> list[lis
     """The rows tokens[offsets[i] : offsets[i + 1]] as lists. ValueError for offsets that do not ascend within them."""
 
 # -- pretoken_counts.cpp, trainer.cpp
+
+class Session:
+    """Encode one text that arrives in parts, in bounded memory. The IDs are those of the joined parts."""
+
+    def __init__(self, core: TokenizerCore, special: bool | AddedTokens, min_bytes: int) -> None:
+        """special: the added tokens to recognize. min_bytes: bytes to hold before text is encoded."""
+    def feed(self, buffer: Buffer) -> NDArray[np.uint32] | None:
+        """Return the IDs that have become certain, if any. buffer: valid UTF-8, cut between characters; copied.
+
+        Raise ValueError for a pretoken whose merges span more text than is held.
+        """
+    def finish(self) -> NDArray[np.uint32] | None:
+        """Return the remaining IDs, if any. The next text starts afresh."""
 
 class PretokenCounter:
     """Distinct pretokens with exact 64-bit counts."""

@@ -34,16 +34,15 @@ from bpe.buffers import (
 )
 from bpe.compiled import compile_parts, read_compiled
 from bpe.decoders import Decoder
-from bpe.errors import BadArgument, shown
+from bpe.errors import BadArgument, InvalidText, shown
 from bpe.formats import by_path, gpt2, huggingface, sentencepiece_writer, tiktoken
 from bpe.hub import locate
-from bpe.normalizers import INPUT, INSIDE, NFC, Normalizer
+from bpe.normalizers import NFC, Normalizer
 from bpe.output_file import open_output_file, write_file
 from bpe.parts import Parts, make_parts, runs_in_core
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
-from bpe.streaming import BLOCK_BYTES, blocks_of
 from bpe.threads import thread_count
 from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, exchange_spaces, warning_of_missing_bytes
 from tokenmill.inputs import utf8
@@ -59,8 +58,19 @@ __all__ = ["END_OF_TEXT", "AddedToken", "AllowedSpecial", "Tokenizer"]
 Recognised = bool | _core.AddedTokens  # as the core takes them: all, none, or some tokens
 
 END_OF_TEXT: Final = "<|endoftext|>"
+BLOCK_BYTES: Final = 64 << 10  # of text for one call of the core, so that its fixed cost is negligible
 _MAX_SETS: Final = 64  # of allowed special tokens that are kept ready for the core
 _SETS: Final = (tuple, frozenset, set, list)
+
+
+def _utf8_of(text: object, number: int) -> bytes:
+    """Return the UTF-8 of text `number` of an iterable. Raise InvalidText for a lone surrogate."""
+    if not isinstance(text, str):
+        raise not_text(text, f"text {number}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise not_text(text, f"text {number}") from None
 
 
 class Tokenizer:
@@ -457,45 +467,45 @@ class Tokenizer:
         self, texts: Iterable[str], allowed_special: AllowedSpecial = "all"
     ) -> Iterator[list[int]]:
         """Yield the token IDs of the joined texts, as `encode_iterable` does, in lists."""
-        blocks = self.encode_blocks(blocks_of(texts), allowed_special)
-        return (_core.id_list(ids.data, 0, len(ids)) for ids in blocks)
+        blocks = (_utf8_of(text, number) for number, text in enumerate(texts))
+        return (_core.id_list(ids.data, 0, len(ids)) for ids in self.encode_blocks(blocks, allowed_special))
 
     def encode_blocks(
         self,
         blocks: Iterable[Buffer],
         allowed_special: AllowedSpecial = "all",
-        least_bytes: int = BLOCK_BYTES,
+        min_bytes: int = BLOCK_BYTES,
     ) -> Iterator[NDArray[np.uint32]]:
         """Yield the token IDs of the joined blocks, uint32[n] at a time.
 
         blocks: iterable of bytes-like, valid UTF-8, cut between characters.
         allowed_special: as for `encode`.
-        least_bytes: bytes to hold before encoding (default: 64 KiB).
+        min_bytes: bytes to hold before text is encoded, at least 1 (default: 64 KiB).
 
-        Text is held until there are `least_bytes` and the core finds an offset at which any continuation allows a cut.
-        If it finds none, it tries again at twice the length, so that all tries take linear time.
+        Memory is bounded as for `encode_iterable`. For a byte-level tokenizer whose pattern needs one pass and that has
+        no normalizer, it does not depend on the text at all: even one pretoken of any length is encoded in windows.
+        Raise InvalidText for such a pretoken if its merges span too much text for that.
         """
-        return self._encode_blocks(blocks, self.recognised(allowed_special), least_bytes)
+        return self._encode_blocks(blocks, self.recognised(allowed_special), min_bytes)
 
     def _encode_blocks(
-        self, blocks: Iterable[Buffer], tokens: Recognised, least_bytes: int
+        self, blocks: Iterable[Buffer], tokens: Recognised, min_bytes: int
     ) -> Iterator[NDArray[np.uint32]]:
-        held, start = bytearray(), INPUT
-        try_at_bytes = least_bytes
-        for block in blocks:
-            held += block
-            del block  # its buffer may be reused
-            if len(held) < try_at_bytes or not self._in_core:
-                continue
-            if cut := self._core.last_cut(held, tokens):
-                yield self._core.encode_part(held[:cut], tokens, start)
-                del held[:cut]
-                start = INSIDE
-            try_at_bytes = max(least_bytes, 2 * len(held))
-        if self._in_core:
-            yield self._core.encode_part(held, tokens, start)
-        else:
+        if not self._in_core:
+            held = bytearray()
+            for each in blocks:
+                held += each  # at once, because its buffer may be reused
             yield self._encode_in_python(bytes(held), tokens)
+            return
+        session = _core.Session(self._core, tokens, min_bytes)
+        for block in chain(blocks, [None]):
+            try:
+                ids = session.finish() if block is None else session.feed(block)
+            except ValueError as error:
+                raise InvalidText(f"text: {error}") from None
+            del block  # its buffer may be reused
+            if ids is not None:
+                yield ids
 
     def encode_pretokens(self, text: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the token IDs of given pretokens, uint32[n].
@@ -518,24 +528,6 @@ class Tokenizer:
         if isinstance(tokens, bool):
             tokens = self._core.some_tokens([token.id for token in self._parts.tokens] if tokens else [])
         return regex_encoding.encode(self._parts, text, tokens, where, base_bytes)
-
-    @property
-    def automaton(self) -> _core.Automaton | None:
-        """How the core cuts texts that `preparation` was applied to."""
-        return self._core.automaton
-
-    @property
-    def preparation(self) -> Normalizer | None:
-        """What is applied to the text between added tokens before the core cuts it."""
-        return self._parts.pretokenizer.preparation(self._parts.normalizer)
-
-    def finds_by_bytes(self, allowed_special: AllowedSpecial = "all") -> bool:
-        """Return whether the special tokens to recognize are found by their bytes alone, whatever is next to them."""
-        allowed = allowed_texts(allowed_special, self._vocabulary.special_tokens)
-        tokens = [token for token in self._parts.tokens if token.text in allowed]
-        plain = all(token.is_plain for token in tokens)
-        unchanged = self.normalizer is None and all(token.normalized and token.is_bare for token in tokens)
-        return plain or unchanged
 
     def recognised(self, allowed_special: AllowedSpecial) -> Recognised:
         """Return the special tokens to recognize as the core takes them: all (True), none (False) or some."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.long_text.long_document import encode_pieces
 from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial
 from convert.encode.clock import Clock
@@ -73,7 +72,7 @@ class DocumentEncoder:
 
     def pieces(self, source: Source, pieces: Iterator[Buffer], with_special: bool) -> None:
         """Add one document in pieces. `end` or `drop` follows."""
-        for tokens in encode_pieces(self._tokenizer, pieces, self._allowed(with_special), PIECE_BYTES):
+        for tokens in self._tokenizer.encode_blocks(pieces, self._allowed(with_special), PIECE_BYTES):
             self._clock.lap("encode")
             self._shard.extend(tokens)
             self._clock.lap("write")

@@ -403,4 +403,3 @@ def test_allowed_special_as_a_list_was_searched_once_per_token(listed):
     expected = tokenizer.encode(text, {"<a>", "<b>"})
     assert tokenizer.encode(text, allowed) == expected
     assert list(tokenizer.encode_iterable(text, allowed)) == expected
-    assert tokenizer.finds_by_bytes(allowed)

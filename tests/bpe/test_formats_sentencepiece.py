@@ -16,7 +16,6 @@ from bpe import Tokenizer
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
 from bpe.formats.protobuf import bytes_field, fields, float_field, varint_field
 from bpe.formats.sentencepiece import Model, build, merges_of, read, read_model
-from bpe.long_text.long_document import encode_pieces
 from bpe.vocabulary import TextRules
 
 
@@ -47,7 +46,7 @@ def test_long_documents_have_the_ids_of_the_whole(models, name):
     allowed = [token.text for token in tokenizer.added_tokens if not token.special]
     for text in texts(9, 200):
         pieces = (text[start : start + 7].encode() for start in range(0, len(text), 7))
-        found = encode_pieces(tokenizer, pieces, allowed, 40)
+        found = tokenizer.encode_blocks(pieces, allowed, 40)
         assert [id_ for part in found for id_ in part.tolist()] == theirs.encode(text), text
 
 

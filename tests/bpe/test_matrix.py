@@ -30,7 +30,6 @@ from bpe.cli.ids_file import write_ids
 from bpe.compat import huggingface
 from bpe.compat import tiktoken as our_tiktoken
 from bpe.formats.byte_alphabet import to_bytes
-from bpe.long_text.long_document import encode_pieces
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.ragged import Ragged
 from convert import ConvertOptions, convert
@@ -88,7 +87,7 @@ def in_pieces(
 ) -> list[int]:
     """The IDs of a document that comes in pieces of up to `longest` characters."""
     pieces = (part.encode() for part in parts_of(text, longest))
-    return [id_ for ids in encode_pieces(tokenizer, pieces, allowed, block_bytes) for id_ in ids.tolist()]
+    return [id_ for ids in tokenizer.encode_blocks(pieces, allowed, block_bytes) for id_ in ids.tolist()]
 
 
 def each(made: Tokenizer, texts: list[str]) -> list[list[int]]:

@@ -11,13 +11,12 @@ from splits import split
 
 from bpe.errors import InvalidText
 from bpe.pretokenizer import Pretokenizer
-from bpe.streaming import blocks_of
 
 GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 
 
 def in_parts(tokenizer, parts, block_bytes=1):
-    blocks = tokenizer.encode_blocks(blocks_of(parts, block_bytes), least_bytes=block_bytes)
+    blocks = tokenizer.encode_blocks((part.encode() for part in parts), min_bytes=block_bytes)
     return [id_ for ids in blocks for id_ in ids.tolist()]
 
 

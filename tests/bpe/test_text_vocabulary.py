@@ -20,7 +20,6 @@ from text_vocabularies import NAMES, WORDS, chinese_vocabulary, text_vocabulary
 from bpe import Tokenizer
 from bpe.errors import BadTokenizer, UnsupportedTokenizer
 from bpe.formats import huggingface
-from bpe.long_text.long_document import encode_pieces
 from bpe.reference import encode_text_pretoken
 from bpe.vocabulary import TextRules
 
@@ -224,9 +223,9 @@ def test_long_documents_were_cut_where_merges_reach(name: str) -> None:
     for text in ["", " ", *long_texts(9, 60)]:
         ids = ids_of(theirs, text)
         for try_bytes in (1, rng.choice([5, 30, 200]), 1 << 20):
-            found = encode_pieces(ours, pieces_of(text, rng, 20), "all", try_bytes)
+            found = ours.encode_blocks(pieces_of(text, rng, 20), "all", try_bytes)
             assert [id_ for part in found for id_ in part.tolist()] == ids, (name, try_bytes, text)
-        plain = encode_pieces(ours, pieces_of(text, rng, 20), (), 30)
+        plain = ours.encode_blocks(pieces_of(text, rng, 20), (), 30)
         assert [id_ for part in plain for id_ in part.tolist()] == ours.encode(text, ()), (name, text)
 
 
@@ -236,7 +235,7 @@ def test_memory_of_a_long_document_is_bounded(name: str, text: str) -> None:
     if text == "<s>" and name in ("llama", "mistral", "metaspace"):
         pytest.skip("where a text gets a prefix it is not cut after a special token")
     pieces = (text.encode() * 100 for _ in range(300))
-    sizes = [len(part) for part in encode_pieces(both(name)[0], pieces, "all", 10_000)]
+    sizes = [len(part) for part in both(name)[0].encode_blocks(pieces, "all", 10_000)]
     assert len(sizes) >= 300 * 100 * len(text.encode()) // 20_000
     assert max(sizes) < 20_000
 

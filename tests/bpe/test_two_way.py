@@ -15,8 +15,8 @@ from bpe import _core
 from bpe.errors import BadTokenizer
 from bpe.pretokenization import read_oniguruma
 from bpe.pretokenization.automaton import automaton_of
-from bpe.pretokenization.compiled import compiled_of, core_automaton
-from bpe.pretokenization.components import Behavior, Digits, Split
+from bpe.pretokenization.compiled import core_automaton
+from bpe.pretokenization.components import Behavior
 from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
@@ -149,16 +149,8 @@ def test_a_text_may_be_cut_where_it_is_said(behavior: Behavior) -> None:
 
 
 def test_is_made_where_no_bounded_memory_serves() -> None:
-    splits = (Split(THREES, "oniguruma"), Digits())
-    assert not compiled_of(splits).automaton.streams
-    assert compiled_of((Digits(),)).automaton.streams
     with pytest.raises(NotBoundedError):
         automaton_of(Ways([Stage(read_oniguruma.read(THREES))]))
-
-
-def test_has_no_stream() -> None:
-    with pytest.raises(ValueError, match="goes back"):
-        _core.PieceStream(two_way([Stage(read_oniguruma.read(THREES))]))
 
 
 def test_tables_that_lead_nowhere_are_refused() -> None:

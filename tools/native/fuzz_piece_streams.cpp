@@ -1,34 +1,37 @@
-// A text that comes in parts is cut as one that is there whole, and one that is cut where last_safe_cut says
-// is cut into the same pieces.
+// A text that is read one character at a time has the pieces of the whole, and a text that is cut where
+// last_safe_cut says has the same pieces.
 //
-// planted: bpe/native/pretokenize/piece_stream.cpp: `settled_ = place(pending);` -> `settled_ = size_;`
+// planted: bpe/native/pretokenize/piece_walk.hpp: `size_ : offset_of(pending);` -> `size_ : size_;`
 #include "fuzz_patterns.hpp"
 #include "plain_pieces.hpp"
 
-#include "pretokenize/piece_stream.hpp"
+#include "pretokenize/piece_walk.hpp"
 #include "pretokenize/safe_cut.hpp"
+
+#include <map>
 
 namespace {
 
-void check_stream(const std::shared_ptr<const bpe::Automaton> &automaton, const fuzz::Exact &text,
-                  const fuzz::Pieces &wanted, fuzz::Input how) {
-  bpe::PieceStream stream(automaton);
-  fuzz::Pieces found;
-  uint64_t last = 0, settled = 0;
-  for (size_t at = 0, part; at < text.size(); at += part) {
-    part = std::min<size_t>(1 + how.below(40), text.size() - at);
-    const fuzz::Exact fed(text.view().substr(at, part));
-    stream.feed(fed.data(), part, at + part == text.size());
-    for (const auto &[start, drops] : stream.take()) {
-      fuzz::expect(start >= last && start >= settled && start < stream.settled(),
-                   "starts come in order, up to what is settled");
-      last = start;
-      if (start < text.size())
-        found.emplace_back(start, drops);
-    }
-    settled = stream.settled();
+// Starts that are found later than settled() allows are faults.
+void check_walk(const bpe::Automaton &automaton, const fuzz::Exact &text, const fuzz::Pieces &wanted) {
+  bpe::PieceWalk walk(automaton, UINT64_MAX);
+  std::map<uint64_t, bool> found;
+  uint64_t settled = 0;
+  const auto add = [&](uint64_t start, bool drops) {
+    if (start == UINT64_MAX)
+      return;
+    fuzz::expect(start >= settled, "no start comes after it is settled");
+    found[start] |= drops;
+  };
+  while (walk.size() < text.size()) {
+    walk.read(text.data() + walk.size(), add);
+    fuzz::expect(walk.settled() >= settled, "what is settled stays settled");
+    settled = walk.settled();
   }
-  fuzz::expect(found == wanted, "a stream is cut as the whole text");
+  walk.end(add);
+  found.erase(text.size());
+  const fuzz::Pieces pieces(found.begin(), found.end());
+  fuzz::expect(pieces == wanted, "a walk finds the pieces of the whole text");
 }
 
 } // namespace
@@ -36,12 +39,11 @@ void check_stream(const std::shared_ptr<const bpe::Automaton> &automaton, const 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::Input input(data, size);
   const auto &automaton = fuzz::patterns()[input.below(fuzz::patterns().size())].automaton;
-  const std::string_view parts = input.bytes(6);
   const size_t place = input.below(65536);
   const fuzz::Exact text(fuzz::text_of_rest(input, 600));
   const fuzz::Pieces wanted = fuzz::plain_pieces(*automaton, text.view());
   if (automaton->two_way.rights == 0)
-    check_stream(automaton, text, wanted, {bpe::bytes_of(parts), parts.size()});
+    check_walk(*automaton, text, wanted);
   size_t seen = text.size() == 0 ? 0 : place % text.size();
   while (seen > 0 && bpe::continues_character(text.data()[seen]))
     --seen;

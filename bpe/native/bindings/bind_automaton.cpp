@@ -2,7 +2,6 @@
 #include "bindings/bindings.hpp"
 #include "pretokenize/automaton.hpp"
 #include "pretokenize/later_phases.hpp"
-#include "pretokenize/piece_stream.hpp"
 #include "pretokenize/safe_cut.hpp"
 #include "pretokenize/text_window.hpp"
 #include "text/utf8.hpp"
@@ -150,36 +149,8 @@ void bind_automaton(nb::module_ &m) {
       .def_ro("drops", &Automaton::drops)
       .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"),
            nb::arg("asks_for_input"), nb::arg("stays"))
-      .def_prop_ro("has_later_phases", [](const Automaton &automaton) { return automaton.later != nullptr; })
-      .def_prop_ro("streams", &Automaton::streams);
+      .def_prop_ro("has_later_phases", [](const Automaton &automaton) { return automaton.later != nullptr; });
   m.def("pretokens", &pretokens, nb::arg("automaton"), nb::arg("buffer"));
-  nb::class_<PieceStream>(m, "PieceStream")
-      .def(
-          "__init__",
-          [](PieceStream *self, const Automaton *automaton) {
-            if (automaton->two_way.rights != 0)
-              throw std::invalid_argument("an automaton that goes back has no stream");
-            new (self) PieceStream(shared(automaton));
-          },
-          nb::arg("automaton"))
-      .def(
-          "feed",
-          [](PieceStream &self, nb::object buffer, bool final) {
-            const BufferView text(buffer);
-            std::vector<uint64_t> starts;
-            std::vector<uint64_t> dropped;
-            {
-              nb::gil_scoped_release unlocked;
-              self.feed(text.data(), text.size(), final);
-              for (const auto &[start, drops] : self.take()) {
-                starts.push_back(start);
-                dropped.push_back(drops);
-              }
-            }
-            return nb::make_tuple(owned_array(std::move(starts)), owned_array(std::move(dropped)),
-                                  self.settled());
-          },
-          nb::arg("buffer"), nb::arg("final"));
   m.def(
       "pieces",
       [](const Automaton &automaton, nb::object buffer) {
@@ -210,22 +181,6 @@ void bind_automaton(nb::module_ &m) {
           }
         }
         return nb::make_tuple(owned_array(std::move(starts)), owned_array(std::move(dropped)));
-      },
-      nb::arg("automaton"), nb::arg("buffer"));
-  m.def(
-      "scan_pieces", // what looking at a text costs
-      [](const Automaton &automaton, nb::object buffer) {
-        const BufferView text(buffer);
-        nb::gil_scoped_release unlocked;
-        const uint8_t *const stop = text.data() + text.size();
-        auto window = std::make_unique<TextWindow>(automaton);
-        window->reset(text.data(), text.size(), stop);
-        size_t windows = 0;
-        for (const uint8_t *at = text.data(); at < stop; ++windows) {
-          window->open(at);
-          at = window->certain() == 0 ? window->end_of_long_piece() : at + window->certain();
-        }
-        return windows;
       },
       nb::arg("automaton"), nb::arg("buffer"));
   m.def(

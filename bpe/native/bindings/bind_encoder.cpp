@@ -58,22 +58,8 @@ std::vector<uint32_t> merge_ids_of(const TokenizerCore &core) {
   return ids;
 }
 
-// A call on less text than this keeps the GIL: handing it over may cost a waiting thread's whole turn, many
-// times what so little text takes.
-constexpr size_t gil_release_bytes = 4096;
-
 // Of text that is handed over in pieces: long against a call, short against a vocabulary.
 constexpr size_t piece_bytes = size_t{1} << 20;
-
-// `special` as Python gives it: all of the encoder's tokens, none, or those of a set.
-const bpe::AddedTokens &tokens_to_find(const TokenizerCore &core, nb::handle special) {
-  static const bpe::AddedTokens none;
-  if (special.ptr() == Py_True)
-    return core.encoder.components().added_tokens;
-  if (nb::isinstance<bpe::AddedTokens>(special))
-    return *nb::inst_ptr<bpe::AddedTokens>(special);
-  return nb::cast<bool>(special) ? core.encoder.components().added_tokens : none;
-}
 
 nb::list encode(const TokenizerCore &core, nb::handle text, nb::handle special) {
   const bpe::AddedTokens &tokens = tokens_to_find(core, special);
@@ -396,15 +382,6 @@ void bind_encoder(nb::module_ &m) {
             return owned_tokens(std::move(tokens));
           },
           nb::arg("buffer"), nb::arg("special"), nb::arg("start"), nb::arg("normalize") = true)
-      .def(
-          "last_cut",
-          [](const TokenizerCore &core, nb::object buffer, nb::handle special) {
-            const bpe::AddedTokens &tokens = tokens_to_find(core, special);
-            const BufferView text(buffer);
-            nb::gil_scoped_release unlocked;
-            return core.encoder.last_cut(view_of(text), tokens);
-          },
-          nb::arg("buffer"), nb::arg("special"))
       .def(
           "encode_ragged",
           [](const TokenizerCore &core, nb::object buffer, const RowOffsets &offsets, int64_t threads,

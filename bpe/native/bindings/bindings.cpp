@@ -9,6 +9,7 @@ NB_MODULE(_core, m) {
   bpe::python::bind_pretokenize(m);
   bpe::python::bind_normalizer(m);
   bpe::python::bind_encoder(m);
+  bpe::python::bind_session(m);
   bpe::python::bind_entry_file(m);
   bpe::python::bind_training(m);
 }

@@ -51,6 +51,7 @@ void bind_pretokenize(nb::module_ &m);
 void bind_automaton(nb::module_ &m); // before all that take one
 void bind_normalizer(nb::module_ &m);
 void bind_encoder(nb::module_ &m);
+void bind_session(nb::module_ &m);    // after bind_encoder
 void bind_entry_file(nb::module_ &m); // after bind_encoder: it makes encoders
 void bind_training(nb::module_ &m);
 

@@ -29,6 +29,18 @@ struct TokenizerCore {
   TokenizerCore(const TokenizerCore &) = delete;
 };
 
+// A call on less text than this keeps the GIL: releasing it may cost a time slice of a waiting thread, many
+// times what so little text takes.
+inline constexpr size_t gil_release_bytes = 4096;
+
+// The added tokens to recognize. special: True for all of the core's, False for none, or AddedTokens.
+inline const bpe::AddedTokens &tokens_to_find(const TokenizerCore &core, nb::handle special) {
+  static const bpe::AddedTokens none;
+  if (nb::isinstance<bpe::AddedTokens>(special))
+    return *nb::inst_ptr<bpe::AddedTokens>(special);
+  return nb::cast<bool>(special) ? core.encoder.components().added_tokens : none;
+}
+
 void bind_decoding(nb::class_<TokenizerCore> &encoder); // the calls that decode
 
 } // namespace bpe::python

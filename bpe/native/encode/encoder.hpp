@@ -64,6 +64,10 @@ public:
   const Vocabulary &vocabulary() const { return vocabulary_; }
   const Components &components() const { return components_; }
   bool ignores_merges() const { return ignore_merges_; }
+  // Whether one pass forward over the text as it is finds the pretokens.
+  bool streams() const {
+    return components_.automaton && components_.automaton->streams() && !components_.both;
+  }
   size_t cache_bytes_used() const { return budget_.used_bytes(); }
 
 private:

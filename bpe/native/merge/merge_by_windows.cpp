@@ -1,62 +1,102 @@
 #include "merge/merge_by_windows.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace bpe {
 
-namespace {
-
-// Twice the longest entries of usual vocabularies, runs of spaces; words meet again after a few bytes.
-constexpr size_t first_overlap_bytes = 256;
-
-} // namespace
-
 size_t WindowMerge::merge_window(const uint8_t *bytes, size_t size, uint32_t *symbols) {
   if (size <= max_rank_merge_bytes)
-    return merge_long_pretoken_(vocabulary_.merge_tables(), bytes, size, rank_scratch_, symbols);
+    return merge_long_pretoken_(vocabulary_.merge_tables(), bytes, size, scratch_, symbols);
   const std::vector<uint32_t> &merged = heap_.merge(vocabulary_, bytes, size);
   std::copy(merged.begin(), merged.end(), symbols);
   return merged.size();
 }
 
 size_t WindowMerge::merge(const uint8_t *bytes, size_t size, uint32_t *symbols) {
-  size_t window_bytes = max_rank_merge_bytes, overlap_bytes = first_overlap_bytes;
-  size_t stop = std::min(size, window_bytes);
-  size_t count = merge_window(bytes, stop, symbols); // symbols[0, count) are bytes[0, stop) merged: A
-  while (stop < size) {
-    size_t kept = count, start = stop;
-    while (kept > 0 && stop - start < overlap_bytes)
+  while (stop_ < size)
+    extend(bytes, size, symbols);
+  return count_;
+}
+
+void WindowMerge::extend(const uint8_t *bytes, size_t size, uint32_t *symbols) {
+  for (;; overlap_bytes_ *= 4) {
+    size_t kept = count_, start = stop_;
+    while (kept > 0 && stop_ - start < overlap_bytes_)
       start -= length(symbols[--kept]);
-    if (start == 0) { // the window is all there is so far
-      stop = std::min(size, 4 * stop);
-      count = merge_window(bytes, stop, symbols);
-      continue;
+    if (start == 0 && is_whole_) { // the window is all there is so far
+      stop_ = std::min(size, std::max(4 * stop_, window_bytes_));
+      count_ = merge_window(bytes, stop_, symbols);
+      return;
     }
-    while (window_bytes < 2 * (stop - start))
-      window_bytes *= 4;
-    const size_t window_stop = start + std::min(size - start, window_bytes);
+    while (window_bytes_ < 2 * (stop_ - start))
+      window_bytes_ *= 4;
+    const size_t window_stop = start + std::min(size - start, window_bytes_);
     window_.resize(window_stop - start);
     const size_t window_count = merge_window(bytes + start, window_stop - start, window_.data()); // B
 
-    // The first border behind `start` that both have; the end of A is one of A's.
-    size_t in_window = 1, place = start + length(window_[0]);
+    // The first boundary after `start` that both have. The end of A is one of A's.
+    const bool is_first = kept == 0;
+    size_t in_window = 1, offset = start + length(window_[0]);
     size_t meeting = start + length(symbols[kept++]);
-    while (place != meeting && place <= stop) {
-      if (place < meeting)
-        place += length(window_[in_window++]);
+    while (offset != meeting && offset <= stop_) {
+      if (offset < meeting)
+        offset += length(window_[in_window++]);
       else
         meeting += length(symbols[kept++]);
     }
-    if (place != meeting) {
-      overlap_bytes *= 4;
-      continue;
+    if (offset == meeting) {
+      std::copy(window_.begin() + static_cast<ptrdiff_t>(in_window),
+                window_.begin() + static_cast<ptrdiff_t>(window_count), symbols + kept);
+      count_ = kept + window_count - in_window;
+      stop_ = window_stop;
+      return;
     }
-    std::copy(window_.begin() + static_cast<ptrdiff_t>(in_window),
-              window_.begin() + static_cast<ptrdiff_t>(window_count), symbols + kept);
-    count = kept + window_count - in_window;
-    stop = window_stop;
+    if (is_first)
+      throw std::length_error("merges span more than " + std::to_string(stop_) +
+                              " bytes of one pretoken; split it with spaces or line breaks");
   }
-  return count;
+}
+
+void WindowMerge::forget(size_t symbols, size_t bytes) {
+  count_ -= symbols;
+  stop_ -= bytes;
+  is_whole_ &= symbols == 0;
+}
+
+void StreamedMerge::add(std::string_view bytes, TokenBuffer &ids) {
+  bytes_ += bytes;
+  extend(window_bytes_);
+  settle(merge_.stop() - std::min(merge_.stop(), kept_bytes_), ids);
+}
+
+void StreamedMerge::finish(TokenBuffer &ids) {
+  extend(1);
+  settle(bytes_.size(), ids);
+}
+
+// Merges until less than waiting_bytes are left.
+void StreamedMerge::extend(size_t waiting_bytes) {
+  symbols_.resize(std::max(symbols_.size(), bytes_.size()));
+  while (bytes_.size() - merge_.stop() >= waiting_bytes)
+    merge_.extend(reinterpret_cast<const uint8_t *>(bytes_.data()), bytes_.size(), symbols_.data());
+}
+
+// Hands over the symbols that end at or before `stop`.
+void StreamedMerge::settle(size_t stop, TokenBuffer &ids) {
+  size_t count = 0, size = 0;
+  for (; count < merge_.count(); ++count) {
+    const size_t length = vocabulary_.text_size(symbols_[count]);
+    if (size + length > stop)
+      break;
+    size += length;
+  }
+  uint32_t *const out = ids.room(count);
+  std::copy_n(symbols_.data(), count, out);
+  ids.set_end(out + vocabulary_.to_ids(out, count));
+  std::copy(symbols_.data() + count, symbols_.data() + merge_.count(), symbols_.data());
+  bytes_.erase(0, size);
+  merge_.forget(count, size);
 }
 
 } // namespace bpe

@@ -1,41 +1,57 @@
-// One giant pretoken -> its symbols, a window at a time, in time and memory that do not depend on the whole.
+// Merge one giant pretoken a window at a time. Time and memory of a step do not depend on its size.
 //
-// Merging all of it at once jumps about in it, and beyond a few megabytes each jump waits for memory. But
-// what is far away has no say, and that can be checked. Let A be the merged text up to `stop`, `p` a border
-// between two of its symbols, and B a window from p to beyond `stop`, merged by itself. If both have a border
-// at some q with p < q <= stop, the merged whole is A up to q and then B from q:
+//     A = the symbols of bytes[0, stop)
+//     while stop < size:
+//         p = a boundary between two symbols of A, some bytes before stop
+//         B = the symbols of a window from p to beyond stop, merged alone
+//         q = the first boundary after p, at or before stop, that A and B share
+//         A = A up to q, then B from q; stop = the end of the window
 //
-//     A  |---|--|----|--|-|..      ... p is never merged across in A, q never in B (nor A). Stretches between
-//            p  |----|--|----|---  borders that are not crossed merge in an order of their own, that of each
-//                 B  q             stretch alone, and whether a border is crossed is up to the two beside it.
+//     A  |---|--|----|--|-|..      p is never merged across in A, nor q in A or B. Spans between
+//            p  |----|--|----|---  boundaries that are not crossed merge independently, and whether a
+//                 B  q             boundary is crossed depends on the two spans next to it.
 //
-// Whatever merges the whole across p or q first would have done so in A or B, since the two stretches beside
-// that border are there in the same states. So this holds for any rule that takes the lowest rank, leftmost
-// first, whatever the ranks. Where A and B have no border in common (it takes a vocabulary made for that),
-// the window starts earlier and grows fourfold, at last to the whole text.
+// A merge of the whole across p or q would also have happened in A or B, because the two spans next to that
+// boundary are in the same states there. This holds for every rule that takes the lowest rank, leftmost
+// first. Where A and B share no boundary (only artificial vocabularies do that), p moves back and the window
+// grows fourfold, at last to the whole text.
 #pragma once
 
+#include "common/token_buffer.hpp"
 #include "merge/long_merge.hpp"
 #include "merge/merge_by_heap.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace bpe {
 
 class WindowMerge {
 public:
-  // Where merge_long_pretoken does not reach, `heap` is used. All must outlive the object.
-  WindowMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken,
-              RankMergeScratch &rank_scratch, HeapMerge &heap)
-      : vocabulary_(vocabulary), merge_long_pretoken_(merge_long_pretoken), rank_scratch_(rank_scratch),
-        heap_(heap) {}
+  // scratch, heap: working memory; `heap` merges windows of more than max_rank_merge_bytes. All outlive the
+  // object. window_bytes: size of the first windows, at least 1.
+  WindowMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken, RankMergeScratch &scratch,
+              HeapMerge &heap, size_t window_bytes = max_rank_merge_bytes)
+      : vocabulary_(vocabulary), merge_long_pretoken_(merge_long_pretoken), scratch_(scratch), heap_(heap),
+        window_bytes_(window_bytes), overlap_bytes_((window_bytes + 15) / 16) {}
 
-  // The symbols of bytes[0, size), size >= 1, into symbols[0, result); symbols has room for `size`.
+  // Merges bytes[0, size), size >= 1, into symbols[0, result). symbols: room for `size`.
   // Throws std::bad_alloc.
   size_t merge(const uint8_t *bytes, size_t size, uint32_t *symbols);
+
+  // One step: makes symbols[0, count()) those of bytes[0, stop()), with a larger stop() <= size.
+  // symbols: what the step before left; room for `size`.
+  // Throws std::length_error if symbols were forgotten and the rest shares no boundary with a window.
+  void extend(const uint8_t *bytes, size_t size, uint32_t *symbols);
+  size_t count() const { return count_; }
+  size_t stop() const { return stop_; }
+  // The caller removes the first symbols and their bytes.
+  void forget(size_t symbols, size_t bytes);
 
 private:
   size_t merge_window(const uint8_t *bytes, size_t size, uint32_t *symbols);
@@ -43,9 +59,41 @@ private:
 
   const Vocabulary &vocabulary_;
   const MergeLongPretoken merge_long_pretoken_;
-  RankMergeScratch &rank_scratch_;
+  RankMergeScratch &scratch_;
   HeapMerge &heap_;
   std::vector<uint32_t> window_; // symbols
+  size_t window_bytes_, overlap_bytes_;
+  size_t count_ = 0, stop_ = 0;
+  bool is_whole_ = true; // nothing was forgotten
+};
+
+// A pretoken that arrives in parts. Holds about kept_bytes of it.
+class StreamedMerge {
+public:
+  // vocabulary: of byte-level entries; outlives the object.
+  StreamedMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken, size_t window_bytes,
+                size_t kept_bytes)
+      : vocabulary_(vocabulary), scratch_(std::make_unique_for_overwrite<RankMergeScratch>()),
+        merge_(vocabulary, merge_long_pretoken, *scratch_, heap_, window_bytes), window_bytes_(window_bytes),
+        kept_bytes_(kept_bytes) {}
+  StreamedMerge(const StreamedMerge &) = delete;
+
+  // Appends the IDs that are settled to `ids`. Throws as WindowMerge::extend.
+  void add(std::string_view bytes, TokenBuffer &ids);
+  // Appends the remaining IDs.
+  void finish(TokenBuffer &ids);
+
+private:
+  void extend(size_t waiting_bytes);
+  void settle(size_t stop, TokenBuffer &ids);
+
+  const Vocabulary &vocabulary_;
+  const std::unique_ptr<RankMergeScratch> scratch_;
+  HeapMerge heap_;
+  WindowMerge merge_;
+  const size_t window_bytes_, kept_bytes_;
+  std::string bytes_; // from the first symbol whose ID was not handed over
+  std::vector<uint32_t> symbols_;
 };
 
 } // namespace bpe

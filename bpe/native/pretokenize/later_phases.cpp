@@ -1,6 +1,6 @@
 #include "pretokenize/later_phases.hpp"
 
-#include "pretokenize/short_walk.hpp"
+#include "pretokenize/piece_walk.hpp"
 #include "text/utf8.hpp"
 #include "vocabulary/byte_alphabet.hpp"
 
@@ -38,15 +38,15 @@ void LaterPieces::run(size_t number, std::string_view text, const uint8_t *reada
     run(number + 1, text.substr(start, stop - start), readable, from_input);
   };
   const Automaton &automaton = *phases_.phases[number].automaton;
-  if (text.size() <= ShortWalk::most_bytes && automaton.two_way.rights == 0) {
+  if (text.size() <= max_short_bytes && automaton.two_way.rights == 0) {
     if (text.empty())
       return;
-    ShortWalk walk = short_walk(automaton, bytes_of(text), text.size());
-    while (walk.starts != 0) {
-      const size_t start = static_cast<size_t>(std::countr_zero(walk.starts));
-      walk.starts &= walk.starts - 1;
-      if ((walk.drops >> start & 1) == 0)
-        next(start, walk.starts != 0 ? static_cast<size_t>(std::countr_zero(walk.starts)) : text.size());
+    ShortPieces pieces = short_pieces(automaton, bytes_of(text), text.size());
+    while (pieces.starts != 0) {
+      const size_t start = static_cast<size_t>(std::countr_zero(pieces.starts));
+      pieces.starts &= pieces.starts - 1;
+      if ((pieces.drops >> start & 1) == 0)
+        next(start, pieces.starts != 0 ? static_cast<size_t>(std::countr_zero(pieces.starts)) : text.size());
     }
     return;
   }

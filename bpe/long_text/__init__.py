@@ -1,1 +1,0 @@
-"""Texts too long to be held at once, encoded to the ids of the whole."""
