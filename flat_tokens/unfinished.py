@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from flat_tokens.arguments import invalid, no_folder
+from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.storage.existing_output import is_empty_folder
 from tokenmill.stores import is_url
-from tokenmill.stores.durability import Syncer, sync, sync_folders
+from tokenmill.stores.durability import sync, sync_in_background
 from tokenmill.stores.folder_lock import FolderLock
 from tokenmill.stores.names import names_in, remove_tree, rename
 
 OWN_NAMES = {"lock", "result", "replaced"}
-SYNCED_FILES = 64  # per batch
 
 
 def check_apart(output: Path, inputs: Iterable[object]) -> None:
@@ -54,7 +53,7 @@ class Unfinished:
     def __init__(self, output: Path, overwrite: bool, not_ours: Callable[[Path], str | None]) -> None:
         self._output, self._overwrite, self._not_ours = output, overwrite, not_ours
         if output.name in ("", ".."):
-            raise invalid("--output", "must name a new folder", str(output))
+            raise invalid("output", "must name a new folder", str(output))
         self._root = output.with_name(f"{output.name}.partial")
         self._replaced = self._root / "replaced"
         self.folder = self._root / "result"
@@ -62,7 +61,9 @@ class Unfinished:
 
     def __enter__(self) -> Unfinished:
         if not self._output.parent.is_dir():
-            raise no_folder(self._output)
+            raise ArgumentError(
+                f"{printable(str(self._output))}: its folder does not exist. Create the folder first."
+            )
         if not os.path.lexists(self._root):
             self._check_output()
             self._root.mkdir(exist_ok=True)
@@ -97,12 +98,7 @@ class Unfinished:
 
     def publish(self) -> None:
         """Rename the folder to the output when all of it is on disk."""
-        syncer = Syncer()
-        for folder, _, names in os.walk(self.folder):
-            for at in range(0, len(names), SYNCED_FILES):
-                syncer.add([f"{folder}/{name}" for name in names[at : at + SYNCED_FILES]], stays=True)
-        syncer.wait()
-        sync_folders(self.folder)
+        sync_in_background(self.folder).result()
         self._check_output()  # again, since it may exist by now
         if os.path.lexists(self._output):
             rename(self._output, self._replaced)
@@ -115,10 +111,10 @@ class Unfinished:
             return
         where = printable(str(self._output))
         if not self._overwrite:
-            fix = "Pass --overwrite to replace it, or choose another --output."
+            fix = "Pass --overwrite (overwrite=True in Python) to replace it, or choose another path."
             raise RefusedError(f"{where}: already exists. {fix}")
         if reason := self._not_ours(self._output):
-            raise RefusedError(f"{where}: cannot be replaced: {reason}. Choose another --output.")
+            raise RefusedError(f"{where}: cannot be replaced: {reason}. Choose another path.")
 
     def _clear(self) -> None:
         for path in (self.folder, self._replaced):
