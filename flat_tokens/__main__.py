@@ -1,4 +1,4 @@
-"""python -m flat_tokens info | verify | head | report | export | import | compact: work with datasets.
+"""python -m flat_tokens info | verify | head | report | export | import: work with datasets.
 
 stdout has the result, stderr errors and progress. Exit codes: 0 success; 2 usage or a missing path; 3 no dataset, or a
 damaged one; 4 the machine or the store (I/O, permission); 5 a lost worker or no memory; 6 a file exists; 130
@@ -93,7 +93,6 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
     info, verify = _add_info(subparsers), _add_verify(subparsers)
     head, report = _add_head(subparsers), _add_report(subparsers)
     export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
-    compact = exchange.add_compact(subparsers)
     for command in (info, head, export):
         command.add_argument(
             "--source",
@@ -102,7 +101,7 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
             metavar="NAME",
             help="only sequences of this source, or of all that match a glob such as 'en/*'; repeatable",
         )
-    for command in (info, verify, head, report, export, compact):
+    for command in (info, verify, head, report, export):
         command.add_argument(
             "dataset",
             type=lambda text: text if is_url(text) else path_word(text),
@@ -110,7 +109,7 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
             help="dataset folder or URL, such as s3://bucket/owt.zarr",
         )
         add_storage_option(command.add_argument)
-    for command in (info, verify, head, report, export, import_, compact):
+    for command in (info, verify, head, report, export, import_):
         add_debug(command.add_argument)
     return parser
 

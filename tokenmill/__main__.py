@@ -39,7 +39,6 @@ _GROUPS: Final[dict[str, dict[str, tuple[tuple[str, ...], str]]]] = {
         "head": ((_DATASET,), "Print the first sequences of a dataset"),
         "export": ((_DATASET,), "Export a dataset to the format of another tool"),
         "import": ((_DATASET,), "Import the token files of another tool"),
-        "compact": ((_DATASET,), "Write a copy of a dataset in another layout"),
     },
     "Other": {
         "info": (_BOTH, "Describe a tokenizer, a counts file, or a dataset"),

@@ -1,4 +1,4 @@
-"""The commands export, import and compact: their arguments and their output."""
+"""The commands export and import: their arguments and their output."""
 
 from __future__ import annotations
 
@@ -116,22 +116,6 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
     return parser
 
 
-def add_compact(subparsers: Any) -> argparse.ArgumentParser:
-    """Add the parser of compact, without DATASET."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        "compact",
-        help="copy a dataset into another layout",
-        usage="%(prog)s DATASET --output FOLDER [options]",
-        description="Write a copy of a dataset in another layout. Sequences and batches stay the same.",
-        examples=("owt.zarr --zarr-format 3 --output owt-3.zarr",),
-    )
-    _add_output(parser, "dataset to write", "FOLDER")
-    add_layout(parser.add_argument, is_copy=True)
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing dataset")
-    parser.set_defaults(run=compact)
-    return parser
-
-
 def add_tokenizer(parser: argparse.ArgumentParser, about: str) -> None:
     """Add --tokenizer, a file."""
     parser.add_argument("--tokenizer", type=path_word, metavar="PATH", help=about)
@@ -221,20 +205,6 @@ def import_(arguments: argparse.Namespace) -> int:
     _print_written(arguments.output, imported.splits)
     if arguments.separator_token not in (None, NO_TOKEN):
         print(f"token {arguments.separator_token} {SEPARATOR_PLACES[arguments.separator_place]} documents")
-    return 0
-
-
-def compact(arguments: argparse.Namespace) -> int:
-    """Write the dataset and print a line per split."""
-    from flat_tokens.exchange.compact import compact as write
-    from flat_tokens.storage.layout import ArrayLayout
-
-    dataset = opening.open(arguments.dataset)
-    layout = None
-    if arguments.zarr_format is not None or arguments.compression is not None:
-        zarr_format = arguments.zarr_format or dataset.zarr_format
-        layout = ArrayLayout.create(zarr_format, compression=arguments.compression or "zstd")
-    _print_written(arguments.output, write(dataset, arguments.output, layout, arguments.overwrite))
     return 0
 
 

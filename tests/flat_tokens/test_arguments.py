@@ -17,7 +17,6 @@ NO_NUMBERS = [
 MORE = {
     "export": ["--to=npy", "--output=o"],
     "import": ["--from=npy", "--output=o"],
-    "compact": ["--output=o"],
 }
 VALID = {"--version": "0", "--vocabulary": str(2**31)}  # of those above
 

@@ -141,9 +141,9 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
         (["verify", "nothing"], 2, "tokenmill: error: nothing: "),
         (["verify", "DATASET/manifest.json"], 3, "manifest.json: "),
         (
-            ["compact", "DATASET", "-o", "s3://b/d.zarr"],
+            ["export", "DATASET", "--to", "npy", "-o", "s3://b/ids"],
             2,
-            "(got 's3://b/d.zarr')",
+            "(got 's3://b/ids')",
         ),
         (["head", "--tokenizer", "nothing", "DATASET"], 2, "--tokenizer: "),
         (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "manifest.json: "),

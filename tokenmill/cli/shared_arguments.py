@@ -55,21 +55,20 @@ def add_storage_option(add: _Add) -> None:
     )
 
 
-def add_layout(add: _Add, is_copy: bool = False) -> None:
-    """Add --zarr-format and --compression. is_copy: the copied dataset has the defaults."""
+def add_layout(add: _Add) -> None:
+    """Add --zarr-format and --compression."""
     add(
         "--zarr-format",
         type=integer,
         choices=(2, 3),
-        default=None if is_copy else 2,
-        help=f"Zarr format; 3 has shards and checksums (default: {'as in DATASET' if is_copy else 2})",
+        default=2,
+        help="Zarr format; 3 has shards and checksums (default: 2)",
     )
-    default = "as in DATASET, or zstd with --zarr-format" if is_copy else "zstd"
     add(
         "--compression",
         choices=COMPRESSIONS,
-        default=None if is_copy else "zstd",
-        help=f"compression of the arrays (default: {default})",
+        default="zstd",
+        help="compression of the arrays (default: zstd)",
     )
 
 

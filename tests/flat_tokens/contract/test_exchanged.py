@@ -156,20 +156,3 @@ def test_any_changed_byte_is_read_or_reported(
         assert code == 0 or error.count("\n") == 1
         assert not (tmp_path / "out.partial").exists()
         path.write_bytes(sound)
-
-
-@given(datasets(), st.sampled_from([2, 3]))
-@examples(0.5)
-def test_a_compacted_dataset_has_the_same_content(drawn: Drawn, zarr_format: int) -> None:
-    with TemporaryDirectory() as folder:
-        root, out = Path(folder, "d"), Path(folder, "out")
-        drawn.write(root)
-        assert run("compact", root, "--zarr-format", zarr_format, "--output", out) == 0
-        assert content(out) == drawn.splits
-        lines = {}
-        for path in (root, out):
-            assert run("export", path, "--to", "jsonl", "--output", Path(folder, f"{path.name}-lines")) == 0
-            lines[path] = [
-                Path(folder, f"{path.name}-lines", f"{split}.jsonl").read_bytes() for split in SPLITS
-            ]
-        assert lines[root] == lines[out]
