@@ -30,7 +30,8 @@ class IndexedRows:
     def __init__(self, array: Any, source: RowSource, start_id: int = 0, noun: str = "row") -> None:
         self._name = array.name
         self._noun = noun
-        self._start_id = start_id
+        self.start_id = start_id
+        self.kind = source.kind
         self._reader = RowReader(array.encoded_tokens, source, mask_of(array))
 
     def __len__(self) -> int:
@@ -41,10 +42,13 @@ class IndexedRows:
         if not isinstance(indexes, Iterable):
             raise invalid("indexes", "must be a list of integers", indexes)
         rows: Int64 = np.array([self._position(index) for index in indexes], dtype=np.int64)
+        cut = RowCut(self._reader.source.length, np.dtype(np.int32), self.start_id, has_pool=False)
+        if len(rows) == 1 and self._reader.is_plain:  # a table would cost more than the row
+            encoded, first = self._reader.plain_row(int(rows[0]))
+            return cut.batch(encoded, np.array([first]))
         slots = np.arange(len(rows))
         table = self._reader.new_table(max(1, len(rows)))
         self._reader.read(self._reader.request(rows), table, slots, "cached")
-        cut = RowCut(table.length, np.dtype(np.int32), self._start_id, has_pool=False)
         return table.batch(slots, cut)
 
     def _position(self, index: Any) -> int:
