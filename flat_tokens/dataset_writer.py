@@ -138,8 +138,8 @@ class Writer:
         ids: integers[n].
         loss_mask: bool[n], whether each token contributes to the loss (default: all do).
         """
-        tokens = np.asarray(ids)
-        self.add_many(split, tokens, [tokens.size], loss_mask)
+        tokens = _integers("ids", ids)
+        self.add_many(split, tokens, [len(tokens)], loss_mask)
 
     def add_many(
         self, split: str, ids: npt.ArrayLike, ends: npt.ArrayLike, loss_mask: npt.ArrayLike | None = None
@@ -157,7 +157,9 @@ class Writer:
             raise arguments.invalid("ids", f"must be in [0, {self.max_token_id}]", wrong)
         if len(stops) and not (stops[0] >= 0 and stops[-1] <= len(tokens) and (np.diff(stops) >= 0).all()):
             raise arguments.invalid("ends", f"must not fall and be in [0, {len(tokens)}]", ends)
-        mask = None if loss_mask is None else np.asarray(loss_mask)
+        mask = None if loss_mask is None else _array(loss_mask)
+        if loss_mask is not None and mask is None:
+            raise arguments.invalid("loss_mask", "must be bools in one dimension", loss_mask)
         mask = np.empty(0, np.bool_) if mask is not None and not mask.size else mask
         self._splits[split].add(Block(tokens, stops, mask))
 
@@ -271,10 +273,18 @@ class _Reserved:
 
 
 def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    found = np.asarray(values)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+    found = _array(values)
+    if found is None or found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise arguments.invalid(name, "must be integers in one dimension", values)
     return found
+
+
+def _array(values: npt.ArrayLike) -> npt.NDArray[Any] | None:
+    """Return an array, None for lists of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return None
 
 
 def _version() -> str:

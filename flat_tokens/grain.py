@@ -38,11 +38,12 @@ class RowSource(RowItems):
         return self._items(indexes, np.int32)
 
     def __repr__(self) -> str:
-        packs = f", {self.array.kind}" if isinstance(self.array, PackedSequences) else ""
+        settings = f"seq_len={self.seq_len}, rows={self._rows.kind}, start_id={self._rows.start_id}"
+        fields = f"fields={self._fields.names}, ignore_first_labels={self._fields.ignore_first_labels}"
         array: Any = self.array.array if isinstance(self.array, PackedSequences) else self.array
         return (
             f"flat_tokens.RowSource({array.name}, tokens={array.token_count}, sequences={array.seq_count}, "
-            f"max_token_id={array.max_token_id}, seq_len={self.seq_len}{packs})"
+            f"max_token_id={array.max_token_id}, {settings}, {fields})"
         )
 
 

@@ -100,12 +100,12 @@ class Dataset:
     @cached_property
     def vocab_size(self) -> int:
         """The least number of rows that a model's embedding needs: the highest ID + 1, over all tokenizer entries and
-        the tokens of both splits.
+        the tokens of both splits, of all datasets.
 
         Without a recorded tokenizer the splits alone decide. Published models may have more rows than this, since many
         round up. Cost: reads the dataset's tokenizer.json once."""
-        path = self.tokenizer_path
-        highest = -1 if path is None else highest_id(path)
+        paths = [part.tokenizer_path for part in self.parts or (self,)]
+        highest = max((highest_id(path) for path in paths if path is not None), default=-1)
         return 1 + max(highest, self.train.max_token_id, self.validation.max_token_id)
 
     @property
@@ -176,14 +176,15 @@ def _joined(parts: Sequence[Dataset]) -> Dataset:
     if len(parts) == 1:
         return parts[0]
     train, validation = (concat([part[name] for part in parts]) for name in flat_format.SPLITS)
-    records = {part.path: part.tokenizer_record for part in parts}
+    records = {inner.path: inner.tokenizer_record for part in parts for inner in part.parts or (part,)}
     known = {path: record for path, record in records.items() if record is not None}
     first = next(iter(known), None)
     for path, record in known.items():
         if first is not None and not _are_equal(record, known[first]):
             what = f"made with another tokenizer than {printable(str(first))}"
             raise damaged(path, what, "Open datasets of one tokenizer.")
-    return Dataset(parts[0].path, parts[0].zarr_format, train, validation, parts[0].opened, tuple(parts))
+    single = tuple(inner for part in parts for inner in part.parts or (part,))
+    return Dataset(parts[0].path, parts[0].zarr_format, train, validation, parts[0].opened, single)
 
 
 def _are_equal(record: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -96,8 +96,9 @@ class BatchDataset(IterableDataset[Tensors]):
     fields: names of the tensors in a batch (default: input_ids and labels); integers are int64. See flat_tokens.fields.
     ignore_first_labels: True (default) sets the labels of the first tokens of sequences to -100; False keeps them.
 
-    A pass continues from epoch to epoch, up to `stop`. Each pass begins at `step`. len() is the number of batches in
-    the next pass; without an end it raises TypeError.
+    A pass continues from epoch to epoch, up to `stop`. Each pass begins at `step`, so a second pass with a `stop`
+    repeats the first. For epoch e alone pass step=e * len(loader) and stop=(e + 1) * len(loader). len() is the number
+    of batches in the next pass; without an end it raises TypeError.
 
     state_dict() holds the next step and everything that determines the batches. After load_state_dict(state) the next
     pass begins there, for any number of ranks and workers; call it before the workers start. With workers of a plain
@@ -127,9 +128,11 @@ class BatchDataset(IterableDataset[Tensors]):
         self._fields = Fields(fields, ignore_first_labels, FIELDS)
         self._cut = loader.cut_as(np.int64, self._fields.is_cut_with_labels)
         self._next_step = self.step  # of the current pass in this process
-        # Shared with workers, which set it: this process does not know their steps.
-        flag: Any = torch.zeros(1, dtype=torch.bool)
-        self._workers_read = flag.share_memory_()
+        # Shared with workers: whether they read, so that this process does not know their steps, and how many states
+        # were loaded, so that workers that keep running notice a state that they did not get.
+        shared: Any = torch.zeros(2, dtype=torch.int64)
+        self._shared = shared.share_memory_()
+        self._loaded = 0
 
     def __len__(self) -> int:
         step, default_stop = self._next_pass()
@@ -145,7 +148,7 @@ class BatchDataset(IterableDataset[Tensors]):
     def __iter__(self) -> Iterator[Tensors]:
         worker = get_worker_info()
         offset, stride = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        self._workers_read[0] = worker is not None
+        self._shared[0] = worker is not None
         step, self._default_stop = self._next_pass()
         self._resumed = None
         # Set before the first batch is requested: a StatefulDataLoader takes states of workers that have made none.
@@ -156,7 +159,13 @@ class BatchDataset(IterableDataset[Tensors]):
         return self._pass(self._next_step, stride, would_stack)
 
     def _pass(self, step: int, stride: int, would_stack: bool) -> Iterator[Tensors]:
-        if would_stack:  # raised here, since DataLoader loses the message of an error in __iter__ of a worker
+        # Raised here, since DataLoader loses the message of an error in __iter__ of a worker.
+        if int(self._shared[1]) != self._loaded:
+            raise ArgumentError(
+                "BatchDataset.load_state_dict: persistent workers keep their own step. Create the DataLoader after "
+                "the state is loaded, or pass persistent_workers=False."
+            )
+        if would_stack:
             raise ArgumentError(
                 "DataLoader: batch_size must be None for a BatchDataset, which yields whole batches. Pass "
                 "batch_size=None, or use RowDataset with transformers' Trainer or accelerate."
@@ -190,7 +199,7 @@ class BatchDataset(IterableDataset[Tensors]):
 
     def state_dict(self) -> dict[str, Any]:
         """The state to resume at the next step: small, picklable and made of plain values. See the class."""
-        if get_worker_info() is None and self._workers_read:
+        if get_worker_info() is None and self._shared[0]:
             raise ArgumentError(
                 "BatchDataset.state_dict: the workers of the DataLoader have the state, not this process. Use "
                 "torchdata's StatefulDataLoader, or count the steps and call loader.state_at(step)."
@@ -204,4 +213,7 @@ class BatchDataset(IterableDataset[Tensors]):
         worker = get_worker_info()
         self._resumed = step - (0 if worker is None else worker.id), self._default_stop
         self._next_step = step
-        self._workers_read[0] = worker is not None
+        self._shared[0] = worker is not None
+        if worker is None:
+            self._shared[1] += 1
+            self._loaded = int(self._shared[1])

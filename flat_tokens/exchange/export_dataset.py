@@ -114,14 +114,17 @@ class _Inside:
 
     def __init__(self, token: int | None, is_appended: bool) -> None:
         self._token, self._is_appended = token, is_appended
+        self._last = -1  # the last token of the previous block
         self.total = 0
 
     def count(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Yield the same blocks."""
         for block in blocks:
             if self._token is not None and block.ends is not None:
-                self.total += int(np.count_nonzero(block.ids == self._token))
-                self.total -= 0 if self._is_appended else len(block.ends)
+                is_token = np.append(self._last == self._token, block.ids == self._token)
+                self.total += int(np.count_nonzero(is_token[1:]))
+                self.total -= 0 if self._is_appended else int(np.count_nonzero(is_token[block.ends]))
+                self._last = int(block.ids[-1]) if len(block.ids) else self._last
             yield block
 
 

@@ -137,7 +137,7 @@ class Loader(StepBatches):
         if not drop_last:
             row_count = -(-row_count // self.batch_size) * self.batch_size
         elif row_count < self.batch_size:
-            raise TooFewRowsError(row_count, self.batch_size)
+            raise TooFewRowsError(row_count, self.batch_size, self.array.token_count == 0)
         self.steps_per_epoch = row_count // self.batch_size
         self._left_out = row_count % self.batch_size
         if isinstance(self._source, PackedRows) and not drop_last:
@@ -180,10 +180,11 @@ class Loader(StepBatches):
         return self.steps_per_epoch
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches of the next epoch: of epoch 0 in the first pass, of epoch 1 in the second and so on."""
+        """Yield the batches of the next epoch: of epoch 0 in the first pass, of epoch 1 in the second and so on. A pass
+        without a batch is no pass."""
         with self._lock:
             epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
-        return self.epoch(epoch)
+        yield from self.epoch(epoch)
 
     def epoch(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch, at least 0; see `from_step`."""
@@ -226,6 +227,7 @@ class Loader(StepBatches):
             "seq_count": self.array.seq_count,
             "seq_len": self.seq_len,
             "row_kind": source.kind,
+            "start_id": self.start_id,
             "rows": order.row_count,
             "batch_size": self.batch_size,
             "seed": order.seed,

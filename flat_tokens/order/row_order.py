@@ -43,8 +43,10 @@ Int64 = npt.NDArray[np.int64]
 class TooFewRowsError(ArgumentError):
     """The rows do not fill a batch."""
 
-    def __init__(self, row_count: int, batch_size: int) -> None:
-        if row_count:
+    def __init__(self, row_count: int, batch_size: int, is_empty: bool = False) -> None:
+        if is_empty:
+            message = "array: the split is empty. Use a split with tokens."
+        elif row_count:
             message = (
                 f"batch_size: must be at most {row_count}, the rows of the split (got {batch_size}). "
                 "Use a smaller batch_size or seq_len."

@@ -99,7 +99,11 @@ class PackedSequences(Sequence[Pack]):
             self._plan = GreedyPlan(starts, self.max_seq_len, self.max_packs)
 
         self.rows = PackRows(
-            self._plan, self.max_seq_len, self.padding_id, self.kind, not self.split_across_pack
+            self._plan,
+            self.max_seq_len,
+            self.padding_id,
+            f"{self.kind}, padded with {self.padding_id}",
+            not self.split_across_pack,
         )
         self._rows = IndexedRows(array, self.rows, noun="pack")
 

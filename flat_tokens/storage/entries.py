@@ -60,7 +60,7 @@ def load_entries(path: Place) -> Entries:
                 entries[int(id_)] = _bytes_of(text, byte_of_char)
             for text, id_ in added_tokens.items():
                 entries[int(id_)] = text.encode()
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = f"unsupported tokenizer.json ({cause(error)})"
         raise damaged(path, what, "Pass another file as --tokenizer.") from None
     return entries
@@ -131,7 +131,7 @@ def highest_id(path: Place) -> int:
         vocabulary = value["model"]["vocab"]  # a list in files of kind Unigram
         ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
         return max(map(int, [*ids, *(added["id"] for added in value.get("added_tokens") or [])]), default=-1)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise damaged(
             path, f"not a tokenizer.json with a vocabulary ({cause(error)})", "Restore it."
         ) from None

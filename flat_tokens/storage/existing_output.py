@@ -28,7 +28,7 @@ def not_ours(output: Path) -> str | None:
     except (DatasetError, OSError):
         manifest = None
     if manifest is None:
-        return "not a dataset of tokenmill (no valid manifest.json in it)"
+        return "not a dataset of this version of tokenmill (no valid manifest.json in it). Delete it first"
     listed = {MANIFEST_NAME, *(record.path for record in files)}
     for folder, _, names in os.walk(output):
         for name in names:

@@ -188,7 +188,9 @@ def _parse(data: bytes, place: Place) -> Manifest:
     version = value.get("format_version")
     if version != FORMAT_VERSION or type(version) is not int:
         what = f"format_version must be {FORMAT_VERSION} (got {printable(repr(version), 60)})"
-        raise damaged(place, what, "Update tokenmill or convert again.")
+        is_earlier = type(version) is int and version < FORMAT_VERSION
+        fix = "An earlier version of tokenmill made it. Convert again." if is_earlier else "Update tokenmill."
+        raise damaged(place, what, fix)
     stated = value.get(_HASH_NAME)
     digits = str(stated).encode("ascii", "replace") or b"none"
     text = _ZEROS.encode("ascii").join(data.rsplit(digits, 1))

@@ -25,6 +25,15 @@ MAX_SHARD_CHUNKS = 2**20  # 16 MiB of index; a random row reads 16 bytes of it. 
 SMALLER = "Rewrite the dataset with smaller ones."
 REWRITE = "Rewrite the array: zarr.create_array(NEW_PATH, data=zarr.open_array(PATH)[:])."
 
+_V3_TYPES = {
+    "uint32": "<u4",
+    "uint64": "<u8",
+    "int32": "<i4",
+    "int64": "<i8",
+    "uint16": "<u2",
+    "uint8": "|u1",
+}
+
 # Returns the object in a metadata file, None if there is no such file.
 ReadMetadata = Callable[[Place], dict[str, Any] | None]
 
@@ -204,7 +213,10 @@ def _parse_v3(path: Place, node: dict[str, Any]) -> StoredArray:
         if [codec["name"] for codec in sharding["index_codecs"]] not in (["bytes"], ["bytes", "crc32c"]):
             raise ValueError("the shard index must be bytes, or bytes and crc32c")
         _require_little_endian(sharding["index_codecs"][0])
-    dtype = _dtype(np.dtype(node["data_type"]).newbyteorder("<").str)
+    dtype = _V3_TYPES.get(node["data_type"]) if isinstance(node["data_type"], str) else None
+    if dtype is None:
+        got = printable(repr(node["data_type"]), 60)
+        raise ValueError(f"data type must be one of {', '.join(_V3_TYPES)} (got {got})")
     chain, name = _v3_chain(codecs, np.dtype(dtype).itemsize)
     return StoredArray(
         path=path,
@@ -222,15 +234,16 @@ def _parse_v3(path: Place, node: dict[str, Any]) -> StoredArray:
     )
 
 
-def _require_little_endian(codec: dict[str, Any]) -> None:
-    if codec["name"] != "bytes" or codec.get("configuration", {}).get("endian") != "little":
+def _require_little_endian(codec: dict[str, Any], item_bytes: int = 8) -> None:
+    has_order = (codec.get("configuration") or {}).get("endian") == "little" or item_bytes == 1
+    if codec["name"] != "bytes" or not has_order:
         raise ValueError("the first codec must be bytes, little endian")
 
 
 def _v3_chain(codecs: list[dict[str, Any]], item_bytes: int) -> tuple[CodecChain, str]:
     """The chain of format 3's codecs: little-endian bytes, at most one compressor, at most one crc32c at the
     end."""
-    _require_little_endian(codecs[0])
+    _require_little_endian(codecs[0], item_bytes)
     steps = codecs[1:]
     crc32c = bool(steps) and steps[-1]["name"] == "crc32c"
     steps = steps[: len(steps) - crc32c]

@@ -66,6 +66,19 @@ def test_a_loaded_state_moves_the_begin_of_the_next_pass(train: Any, workers: in
             assert found == [loader.batch(step).targets.tolist() for step in range(first, 12)]
 
 
+def test_persistent_workers_ignored_a_loaded_state(train: Any) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), 3, 12)
+    data = DataLoader(dataset, None, num_workers=1, persistent_workers=True)
+    assert len(list(data)) == 9
+    dataset.load_state_dict({"step": 5, "loader": dataset.loader.identity()})
+    with pytest.raises(ArgumentError, match="persistent workers"):
+        next(iter(data))
+
+
 def test_the_length_of_a_pass(train: Any) -> None:
     from flat_tokens.torch import BatchDataset
 
