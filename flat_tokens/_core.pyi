@@ -1,4 +1,4 @@
-"""The C++ loops of flat_tokens as Python sees them; each has a twin in Python that runs where they are not built."""
+"""The native loops of flat_tokens. Arrays are contiguous. Wrong sizes and values raise ValueError."""
 
 from typing_extensions import Buffer
 
@@ -11,12 +11,14 @@ def cut_rows(
     targets: Buffer,
     is_start: Buffer,
 ) -> None:
-    """Fill inputs, targets and is_start with the rows that begin at some positions of `encoded`.
+    """Fill inputs, targets and is_start with rows. The GIL is released.
 
-    encoded: uint32[tokens]; firsts: int64[rows], each with `length` tokens from it on inside `encoded`; inputs and
-    targets: uint16, 32 or 64-bit integers [rows, length] that hold every id and start_id, which is the input where a
-    sequence starts; is_start: bool of that shape. All contiguous; outputs overlap nothing. The GIL is released.
-    ValueError names bound and value."""
+    encoded: uint32[tokens].
+    firsts: int64[rows]; each row has `length` tokens from there on, within `encoded`.
+    start_id: input where a sequence starts.
+    inputs, targets: integers [rows, length] of 2, 4 or 8 bytes, which must hold every ID and start_id.
+    is_start: bool[rows, length].
+    """
 
 def cut_labels(
     encoded: Buffer,
@@ -27,44 +29,51 @@ def cut_labels(
     ids: Buffer,
     is_start: Buffer,
 ) -> None:
-    """As cut_rows, unshifted: the ids, and labels that equal them but for `ignored` (31 bits and a sign) where a
-    sequence starts; labels and ids are of 32 or 64 bits."""
+    """Fill labels, ids and is_start with unshifted rows. The GIL is released.
+
+    ignored: int32, label where a sequence starts. Other labels are the IDs.
+    labels, ids: integers [rows, length] of 4 or 8 bytes.
+    encoded, firsts, is_start: as for `cut_rows`.
+    """
 
 def decode_ids(encoded: Buffer, ids: Buffer, is_start: Buffer | None) -> int:
     """Fill ids with encoded >> 1 and is_start with encoded & 1. Return the largest of `encoded`, 0 for none.
 
-    encoded, ids: uint32[tokens], contiguous.
+    encoded, ids: uint32[tokens].
     is_start: bool[tokens], or None.
-
-    Raise ValueError for another length.
     """
 
 def find_matches(
     values: Buffer, shortest: int, block_tokens: int, farthest: int, matches: Buffer, table: Buffer
 ) -> int:
-    """Fill matches as flat_tokens.storage.token_matches.find_with_python says; how many they are.
+    """Fill `matches` as flat_tokens/native/find_matches.hpp describes. Return their number. The GIL is released.
 
-    values: uint32[n], n below 2^30; shortest: 2 or 3; matches: uint32[m, 4], m at least n / shortest and one a block;
-    table: uint32[2^16], whatever it holds. The GIL is released. ValueError names bound and value."""
+    values: uint32[n], n below 2^30.
+    shortest: tokens per match, 2 or 3.
+    block_tokens, farthest: limits on blocks and distances, at least 1.
+    matches: uint32[m, 4], m at least n / shortest plus the number of blocks.
+    table: uint32[2^14] of any content.
+    """
 
 def next_fit(starts: Buffer, begin: int, max_tokens: int, bounds: Buffer) -> tuple[int, int]:
-    """Plan packs as flat_tokens.packs.greedy.next_fit does. The GIL is released. Raise ValueError for another length.
+    """Plan packs as flat_tokens.packs.greedy.next_fit does. The GIL is released.
 
     starts: int64[n + 1], rising.
     bounds: int64[n].
     """
 
 def permute(values: Buffer, size: int, keys: Buffer) -> None:
-    """Send values in [0, size) to their places under the permutations of flat_tokens/order/permutation.py, in place.
+    """Replace values in [0, size) by their images under permutations, in place. The GIL is released.
 
-    values: uint64[n]; keys: uint64[k], each for n / k values, in order. The GIL is released. ValueError names bound and
-    value."""
+    values: uint64[n].
+    keys: uint64[k], each for n / k values, in order (flat_tokens/order/permutation.py).
+    """
 
 class Xxh64:
-    """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""
+    """The XXH64 of bytes that come in parts. For one thread at a time."""
 
     def __init__(self) -> None: ...
     def update(self, data: Buffer) -> None:
-        """Take the next bytes. The GIL is released."""
+        """Add the next bytes. The GIL is released."""
     def digest(self) -> int:
-        """The hash of all bytes so far; more may follow."""
+        """Return the hash of all bytes so far. More may follow."""

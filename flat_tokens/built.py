@@ -1,7 +1,8 @@
-"""The loops in C++ (flat_tokens/native), where the package was built with them: `core`, None elsewhere.
+"""The native loops (flat_tokens/native): `core` is the module flat_tokens._core, or None if it is not built.
 
-Each has a twin in Python, with numpy mostly, that gives the same, so that a dataset can be read where nothing is built.
-FLAT_TOKENS_CORE=0 in the environment keeps to numpy."""
+Every caller has a fallback in Python, mostly numpy, with the same results, so datasets can be read without the native
+module. FLAT_TOKENS_CORE=0 in the environment disables it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 
 
 def find_core() -> Any:
-    """The module flat_tokens._core, or None."""
+    """Return the module flat_tokens._core, or None."""
     if os.environ.get("FLAT_TOKENS_CORE") == "0":
         return None
     try:

@@ -29,6 +29,8 @@ MASK_DTYPE = np.dtype("u1")
 MASK_BITS = 8  # tokens per byte of a loss mask
 LARGEST_TOKEN_ID = 2**31 - 1  # the low bit of uint32 is the start flag
 
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
 Uint32 = npt.NDArray[np.uint32]
 Uint64 = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]

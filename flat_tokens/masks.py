@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import CONVERT_AGAIN, damaged
-from flat_tokens.format import MASK_BITS, MASK_DTYPE, MASK_NAME, Bools
-from flat_tokens.storage.chunks import Int64, Positions
+from flat_tokens.format import MASK_BITS, MASK_DTYPE, MASK_NAME, Bools, Int64
+from flat_tokens.storage.chunks import Positions
 from flat_tokens.storage.elements import Elements, open_elements
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, refuse_link

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, cause, damaged, printable
-from flat_tokens.storage.chunks import Int64
+from flat_tokens.format import Int64
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.manifest import read_manifest, read_sources
 from flat_tokens.storage.opened_manifest import OpenedManifest

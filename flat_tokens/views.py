@@ -17,11 +17,10 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import count_of, invalid, split
 from flat_tokens.errors import ArgumentError, damaged, printable
-from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, decode_ids, not_rising
+from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, Int64, decode_ids, not_rising
 from flat_tokens.masks import AllTrained
 from flat_tokens.reader import FlatTokensArray, indices_of
 from flat_tokens.sources import JoinedSources, SelectedSources, SequenceSources
-from flat_tokens.storage.chunks import Int64
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.pieces import PiecedElements, Pieces
 

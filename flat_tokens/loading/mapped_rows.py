@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from flat_tokens.format import Int64
 from flat_tokens.loading.row_buffer import StepGroup
 from flat_tokens.order.row_order import Draws
 from flat_tokens.rows.batch import Batch
-from flat_tokens.rows.cut import Int64, RowCut
+from flat_tokens.rows.cut import RowCut
 from flat_tokens.storage.mapped_stream import MappedStream
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from flat_tokens.arguments import count_of, flag, integer, invalid
 from flat_tokens.errors import ArgumentError
+from flat_tokens.format import Int64
 from flat_tokens.loading.loader import Loader, block_rows_of, default_shuffle_blocks
 from flat_tokens.loading.row_buffer import RowBuffer
 from flat_tokens.loading.steps import MAX_BATCH_SIZE, RankRows, StepBatches, check_streams
@@ -33,7 +34,6 @@ from flat_tokens.order.row_order import Draws, TooFewRowsError, stream_count
 from flat_tokens.order.shares import Shares
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.cut import Int64
 
 PERIOD = 4096  # draws of a stream that are permuted among themselves
 MIX, MEMBER = 4, 5  # parts of keys

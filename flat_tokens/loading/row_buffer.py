@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.format import Int64
 from flat_tokens.order.row_order import Draws, RowOrder, counting
 from flat_tokens.rows.batch import Batch
-from flat_tokens.rows.cut import Int64, RowCut
+from flat_tokens.rows.cut import RowCut
 from flat_tokens.rows.reader import Request, RowReader
 from flat_tokens.rows.table import RowTable
 

@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import flag, integer, invalid, shown
 from flat_tokens.errors import ArgumentError
+from flat_tokens.format import Int64
 from flat_tokens.loading.mapped_rows import MappedRows
 from flat_tokens.loading.prefetch import reading_ahead
 from flat_tokens.loading.row_buffer import GROUP_ROWS, RowBuffer, StepGroup
 from flat_tokens.order.row_order import Draws
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
-from flat_tokens.rows.cut import Int64, RowCut
+from flat_tokens.rows.cut import RowCut
 
 ORDER_VERSION = 2  # of the rules in flat_tokens/order
 DTYPES = ("uint16", "int32", "uint32", "int64")

@@ -1,5 +1,4 @@
-// The module flat_tokens._core: arguments checked, the GIL released. flat_tokens/_core.pyi says what each
-// call takes and gives.
+// The module flat_tokens._core checks arguments and releases the GIL. flat_tokens/_core.pyi documents it.
 #include "cut_rows.hpp"
 #include "decode_ids.hpp"
 #include "find_matches.hpp"
@@ -19,7 +18,7 @@ namespace nb = nanobind;
 
 namespace {
 
-// The memory of a contiguous array, held while this lives. Raises TypeError or BufferError as Python does.
+// The memory of a contiguous array, valid for the lifetime of this object. Raises TypeError or BufferError.
 class Memory {
 public:
   Memory(nb::handle array, bool is_output) {
@@ -42,8 +41,8 @@ void require_bytes(const char *name, size_t found, size_t wanted) {
                                 " bytes, it must have " + std::to_string(wanted));
 }
 
-// What every cut checks: `length` and `firsts` against the tokens there are, and that the outputs fit
-// together. Returns the bytes of an id, 0 where there is nothing to do.
+// Checks that the rows are within the tokens and that the outputs have matching sizes. Returns the bytes per
+// id, 0 without rows.
 size_t checked_id_bytes(size_t token_count, const Memory &firsts, size_t length, const Memory &inputs,
                         const Memory &targets, const Memory &is_start) {
   const size_t row_count = firsts.bytes() / sizeof(int64_t);
@@ -68,7 +67,7 @@ size_t checked_id_bytes(size_t token_count, const Memory &firsts, size_t length,
   return id_bytes;
 }
 
-// cut(inputs, targets) with pointers to ids of so many bytes, without the GIL.
+// Calls cut(inputs, targets) with pointers to ids of id_bytes bytes, without the GIL.
 template <class Cut>
 void run_cut(size_t id_bytes, const Memory &inputs, const Memory &targets, const Cut &cut) {
   nb::gil_scoped_release unlocked;
@@ -188,7 +187,7 @@ private:
 } // namespace
 
 NB_MODULE(_core, m) {
-  m.doc() = "Loops of flat_tokens that have a twin in Python; see flat_tokens/_core.pyi.";
+  m.doc() = "Native loops of flat_tokens; see flat_tokens/_core.pyi.";
   m.def("cut_rows", &cut_rows, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"), nb::arg("start_id"),
         nb::arg("inputs"), nb::arg("targets"), nb::arg("is_start"));
   m.def("cut_labels", &cut_labels, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"),

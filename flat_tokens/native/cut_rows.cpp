@@ -1,6 +1,7 @@
-// The compiler makes vector loops of what is below, of 16 bytes in the baseline build. Wider ones gain where
-// ids are narrowed (uint16: 35 -> 29 us for 64 x 1,024 with 32 bytes, and a tenth less with 64), so that on
-// x86-64 the same code is built again.
+// for each row: prefetch the next row; for each token: write the id, the flag, and the input or the label
+//
+// The compiler vectorizes the loops, with 16 bytes in the baseline build. Wider vectors are faster if ids are
+// narrowed to 16 bits, so on x86-64 the same code is compiled for them as well.
 #include "cut_rows.hpp"
 
 #include "instruction_sets.hpp"
@@ -11,12 +12,11 @@ namespace {
 
 constexpr size_t line_bytes = 64;
 constexpr int second_level = 2;  // of caches, as __builtin_prefetch counts
-constexpr size_t rows_ahead = 4; // whose pages are looked up: 100 -> 90 us where they are in no cache
+constexpr size_t rows_ahead = 4; // rows whose pages are looked up early
 constexpr size_t block_tokens =
     256; // 1 KiB of input, at most 4.3 KiB of output: all in the first-level cache
 
-// What is made of a token beside its id and its flag: the input that belongs to it, which is the id in front
-// of it, or `start_id` at a start.
+// Makes the inputs: the id before each token, or `start_id` at a start.
 template <class Id> struct Inputs {
   static constexpr bool reads_in_front = true;
   Id start_id;
@@ -26,16 +26,15 @@ template <class Id> struct Inputs {
   Id first(uint32_t token) const { return token & 1 ? start_id : static_cast<Id>(token >> 1); }
 };
 
-// Or its label, which is its id, or `ignored` at a start.
+// Makes the labels: the id of each token, or `ignored` at a start.
 template <class Id> struct Labels {
   static constexpr bool reads_in_front = false;
   Id ignored;
   Id at(const uint32_t *here, uint32_t flag) const { return flag ? ignored : static_cast<Id>(here[0] >> 1); }
 };
 
-// Rows lie anywhere, mostly each on a page of its own, where no prefetcher of the processor follows: the next
-// row is asked for while this one is worked on, its token in front included (53 -> 33 us for 64 x 1,024). It
-// is brought to the second-level cache: the first waits for few lines at a time (34 -> 28 us).
+// Rows are mostly on different pages, which hardware prefetchers do not follow. So the next row and the token
+// before it are prefetched to the second-level cache, which has room for more pending lines than the first.
 template <class Id, template <class> class Second>
 [[gnu::always_inline]] inline void cut_row(const uint32_t *encoded, size_t length, const uint32_t *next,
                                            const Second<Id> make, Id *__restrict second, Id *__restrict ids,
@@ -69,13 +68,13 @@ template <class Id, template <class> class Second>
     const uint32_t *const next = row + 1 < count ? encoded + firsts[row + 1] : nullptr;
     if (row + rows_ahead < count) {
       const uint32_t *const later = encoded + firsts[row + rows_ahead];
-      // often the end of a page, and the row the whole of the next one
+      // often the last token of the page before the row
       __builtin_prefetch(later - Second<Id>::reads_in_front);
       __builtin_prefetch(later);
     }
     size_t done = 0;
     if constexpr (Second<Id>::reads_in_front)
-      if (firsts[row] == 0 && length > 0) { // nothing stands in front
+      if (firsts[row] == 0 && length > 0) { // there is no token before it
         second[0] = make.first(here[0]);
         ids[0] = static_cast<Id>(here[0] >> 1);
         is_start[0] = here[0] & 1;

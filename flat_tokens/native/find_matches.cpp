@@ -1,6 +1,8 @@
-// Places are looked up in groups of 64: their keys, then the table, then what was found, each in a loop of
-// its own. The first two have no branch that tokens decide, which one place at a time had two or three of
-// (ns a token: Chinese 5.2 -> 3.3, several languages 4.4 -> 3.3, new words 3.7 -> 2.5, code 3.1 -> 2.9).
+// for each group of 64 offsets:
+//   compute their keys; exchange them with the entries of the table; compare the tokens that were found
+// take the matches greedily from the left and extend each
+//
+// The first two loops have no branch that depends on tokens, so branch mispredictions are rare.
 #include "find_matches.hpp"
 
 #include "instruction_sets.hpp"
@@ -19,15 +21,15 @@ inline uint32_t bytes_of(size_t tokens) {
   return static_cast<uint32_t>(tokens * sizeof(uint32_t));
 }
 
-// The upper bits are the slot of the tokens in the table, those below tell most others there from them.
+// The upper bits select the entry of the table. The lower bits distinguish most other tokens of that entry.
 template <size_t shortest> inline uint32_t key_of(const uint32_t *token) {
   const uint32_t mixed = shortest == 2 ? token[0] ^ std::rotl(token[1], 15)
                                        : token[0] ^ std::rotl(token[1], 12) ^ std::rotl(token[2], 23);
   return mixed * 0x9E3779B1u;
 }
 
-// Where tokens of the same key were last. An entry is one more than a place, 0 of none, and above its bits
-// some of the key of the tokens there: tokens that are others are mostly known without a look at them.
+// The last offset of each key. An entry is the offset plus 1, or 0 if empty, with bits of the key above it,
+// so that most other tokens are recognized without reading them.
 class Table {
 public:
   Table(uint32_t *entries, size_t count)
@@ -35,8 +37,8 @@ public:
     std::fill_n(entries, size_t{1} << match_table_bits, 0u);
   }
 
-  // Enters the places from `first` on, of which these are the keys. earlier[i]: one more than the last place
-  // before it whose tokens most likely are the same, where is_found(earlier[i]).
+  // Enters the offsets from `first` on, which have these keys. If is_found(earlier[i]), earlier[i] is 1 plus
+  // the last offset before it that most likely has the same tokens.
   void exchange(const uint32_t *keys, size_t count, size_t first, uint32_t *earlier) {
     for (size_t i = 0; i < count; ++i) {
       uint32_t &entry = entries_[keys[i] >> (32 - match_table_bits)];
@@ -55,29 +57,29 @@ private:
   int32_t most_;
 };
 
-// The places [first, first + count), once they are in the table.
+// The offsets [first, first + count), after they were entered in the table.
 class Group {
 public:
   template <size_t shortest>
   [[gnu::always_inline]] inline void look_up(const uint32_t *tokens, size_t first, size_t count,
                                              Table &table) {
-    if (count == group_places) // a count that is known
+    if (count == group_places) // a constant count makes faster loops
       look_up_all<shortest>(tokens, first, group_places, table);
     else
       look_up_all<shortest>(tokens, first, count, table);
   }
 
-  // A bit for each place where something was found.
+  // Returns a bit for each offset with an earlier match.
   uint64_t found() const {
     uint64_t bits = 0;
     for (size_t i = 0; i < group_places; i += 8) {
       uint64_t flags;
       std::memcpy(&flags, is_found_ + i, sizeof flags);
-      bits |= (flags * 0x0102040810204080u >> 56) << i; // little endian: the first place is the lowest bit
+      bits |= (flags * 0x0102040810204080u >> 56) << i; // little endian: the first offset is the lowest bit
     }
     return bits;
   }
-  // One more than a place.
+  // An offset plus 1.
   size_t earlier(size_t i) const { return earlier_[i]; }
 
 private:

@@ -1,8 +1,8 @@
-// Which vectors the loops are built for beside the baseline, and which of them run here.
+// Vector instruction sets beyond the baseline, and whether this processor has them.
 //
-// A function marked FLAT_TOKENS_AVX2 or FLAT_TOKENS_AVX512 is compiled for those, with what is inlined into
-// it, and may be called where has_avx2() or has_avx512() says so. GCC on x86-64 alone: clang takes no vector
-// width for a function.
+// A function marked FLAT_TOKENS_AVX2 or FLAT_TOKENS_AVX512 is compiled for that instruction set, with the
+// functions inlined into it. Call it only if has_avx2() or has_avx512() returns true. Only GCC on x86-64
+// builds these variants, because clang accepts no vector width per function.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -31,13 +31,12 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
+from flat_tokens.format import Int64
 from flat_tokens.order.permutation import check_seed, derive_key, derive_keys, permute
 
 BLOCKS, SHORT, WINDOW, OFFSET = 1, 2, 3, 4
 MAX_STREAMS = 64
 MIN_LANE_BLOCKS = 16  # a lane's first and last block are shared with its neighbours, and read twice
-
-Int64 = npt.NDArray[np.int64]
 
 
 class TooFewRowsError(ArgumentError):

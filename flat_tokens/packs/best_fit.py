@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.format import Int64
 from flat_tokens.order.row_order import counting
-from flat_tokens.packs.plan import Int64, PackingReport, Pieces, Starts, read_starts, too_long_error
+from flat_tokens.packs.plan import PackingReport, Pieces, Starts, read_starts, too_long_error
 
 MAX_PLANNED_SEQS = 2**25  # sequences of the plans that are kept, at 6 bytes each for packs below 2^16 tokens
 

@@ -11,7 +11,8 @@ import itertools
 import numpy as np
 
 from flat_tokens.built import core
-from flat_tokens.packs.plan import Int64, PackingReport, Pieces, Starts, blocks_of, too_long_error
+from flat_tokens.format import Int64
+from flat_tokens.packs.plan import PackingReport, Pieces, Starts, blocks_of, too_long_error
 
 
 class GreedyPlan:

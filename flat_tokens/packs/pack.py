@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flat_tokens.format import Bools, Int32
 from flat_tokens.rows import segments
-from flat_tokens.rows.segments import Bools, Int32
 
 FIELDS = ("tokens", "labels", "input_pos", "seq_lens")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flat_tokens.packs.plan import Int64, Plan
+from flat_tokens.format import Int64
+from flat_tokens.packs.plan import Plan
 from flat_tokens.rows.reader import TokenRanges
 
 

@@ -14,18 +14,17 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import choice, flag, integer, invalid, split
 from flat_tokens.errors import ArgumentError
-from flat_tokens.format import LARGEST_TOKEN_ID
+from flat_tokens.format import LARGEST_TOKEN_ID, Int32, Int64
 from flat_tokens.order.permutation import LARGEST_SEED, derive_key, permute
 from flat_tokens.packs.best_fit import BestFitPlan, default_window_seqs
 from flat_tokens.packs.greedy import GreedyPlan
 from flat_tokens.packs.pack import Pack
 from flat_tokens.packs.pack_rows import PackRows
-from flat_tokens.packs.plan import Int64, PackingReport, Plan
+from flat_tokens.packs.plan import PackingReport, Plan
 from flat_tokens.packs.split import SplitPlan
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 from flat_tokens.rows.indexed_rows import IndexedRows
-from flat_tokens.rows.segments import Int32
 from tokenmill.stores.system import cached_property
 
 MAX_PACK = 2**31 - 1

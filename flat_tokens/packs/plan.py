@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, DatasetError
-from flat_tokens.format import not_rising
+from flat_tokens.format import Int64, not_rising
 
-Int64 = npt.NDArray[np.int64]
 BLOCK_SEQS = 2**18  # sequences that are planned at a time
 
 

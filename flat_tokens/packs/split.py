@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from flat_tokens.errors import damaged
-from flat_tokens.packs.plan import Int64, PackingReport, Pieces, Starts, blocks_of, read_starts
+from flat_tokens.format import Int64
+from flat_tokens.packs.plan import PackingReport, Pieces, Starts, blocks_of, read_starts
 from tokenmill.stores.system import cached_property
 
 LANDMARK_SEQS = 4096

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import integer
-from flat_tokens.format import SPLITS, decode_ids
+from flat_tokens.format import SPLITS, Int64, decode_ids
 from flat_tokens.opening import Dataset
 from flat_tokens.packs.plan import read_starts
 from flat_tokens.reader import FlatTokensArray
@@ -27,8 +27,6 @@ RUN_TOKENS = 2**16
 BLOCK_SEQS = 2**18
 PERCENTILES = (1, 10, 50, 90, 99)
 LISTED_SOURCES = 50
-
-Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import ArgumentError
+from flat_tokens.format import Bools, Int32
 from flat_tokens.rows import segments
-from flat_tokens.rows.segments import Bools, Int32
 from tokenmill.stores.system import cached_property
 
 IGNORED_LABEL = -100  # the default ignore_index of torch's cross entropy

@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.built import core
+from flat_tokens.format import Bools, Int32, Int64, Uint32
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
-from flat_tokens.rows.segments import Bools, Int32
 
-Int64 = npt.NDArray[np.int64]
-Uint32 = npt.NDArray[np.uint32]
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any], Bools]
 Cut = Callable[[Any, Any, int, int, Any, Any, Any], None]  # as cut_with_numpy
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from flat_tokens.arguments import invalid
 from flat_tokens.errors import RangeError
+from flat_tokens.format import Int64
 from flat_tokens.masks import mask_of
 from flat_tokens.rows.batch import Batch
-from flat_tokens.rows.cut import Int64, RowCut
+from flat_tokens.rows.cut import RowCut
 from flat_tokens.rows.reader import RowReader, RowSource
 
 

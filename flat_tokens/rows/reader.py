@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import CONVERT_AGAIN, damaged
+from flat_tokens.format import Bools, Int64, Uint32
 from flat_tokens.masks import put_trained
 from flat_tokens.order.row_order import counting
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.cut import Int64, Uint32, windows_of
-from flat_tokens.rows.segments import Bools
+from flat_tokens.rows.cut import windows_of
 from flat_tokens.rows.table import RowTable
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.pieces import entered

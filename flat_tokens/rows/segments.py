@@ -8,12 +8,9 @@ agree for rows and packs in every adapter.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from flat_tokens.errors import ArgumentError
-
-Bools = npt.NDArray[np.bool_]
-Int32 = npt.NDArray[np.int32]
+from flat_tokens.format import Bools, Int32
 
 
 def segment_bounds(is_start: Bools, lengths: Int32 | None) -> Int32:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flat_tokens.errors import CONVERT_AGAIN, DatasetError, damaged
-from flat_tokens.format import not_rising
+from flat_tokens.format import Int64, not_rising
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.cut import Int64
 from flat_tokens.rows.reader import TokenRanges
 
 LONG_SEQUENCES = ("split", "truncate")

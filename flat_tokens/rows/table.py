@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from flat_tokens.format import Bools, Int32, Int64, Uint32
 from flat_tokens.rows.batch import Batch
-from flat_tokens.rows.cut import Int64, RowCut, Uint32
-from flat_tokens.rows.segments import Bools, Int32
+from flat_tokens.rows.cut import RowCut
 
 
 class RowTable:

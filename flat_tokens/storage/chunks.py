@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import damaged, printable
+from flat_tokens.format import Int64
 from flat_tokens.storage.codecs import crc32c_bytes
 from flat_tokens.storage.files import AbsentFileError, absent_chunk
 from flat_tokens.storage.zarr_metadata import StoredArray
@@ -20,7 +21,6 @@ from flat_tokens.storage.zarr_metadata import StoredArray
 ABSENT = 2**64 - 1
 NO_INDEX = "truncated: too short for the index of a shard"
 ShardIndex = npt.NDArray[np.uint64]
-Int64 = npt.NDArray[np.int64]
 Positions = Int64 | Sequence[int]  # of elements in an array
 ReadPart = Callable[[int, int], bytes | memoryview]
 

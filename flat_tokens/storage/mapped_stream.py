@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import damaged
-from flat_tokens.storage.chunks import Int64
+from flat_tokens.format import Int64
 from flat_tokens.storage.files import open_regular
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.zarr_metadata import StoredArray

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.storage.chunks import Int64, Positions
+from flat_tokens.format import Int64
+from flat_tokens.storage.chunks import Positions
 from flat_tokens.storage.elements import Elements
 
 

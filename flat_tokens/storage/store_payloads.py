@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flat_tokens.format import Int64
 from flat_tokens.storage.chunks import (
-    Int64,
     Positions,
     ShardIndex,
     chunks_of,

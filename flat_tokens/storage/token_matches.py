@@ -16,9 +16,9 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-import numpy.typing as npt
 
 from flat_tokens.built import core
+from flat_tokens.format import Uint32
 from flat_tokens.storage import zstd_frames
 
 LEVEL = 1
@@ -30,8 +30,6 @@ _FIRST_WIDE_TOKEN = (
     2**17
 )  # encoded tokens from here on have three bytes, so that a match of two is worth storing
 _LAST_TOKEN = 0, 4, 0, 0  # four bytes of literals: a block that is too short for compression
-
-Uint32 = npt.NDArray[np.uint32]
 
 
 class _Memory(threading.local):
